@@ -1,0 +1,42 @@
+"""What there is: every resource the API exposes, by its path. Knows no HTTP and no caller."""
+
+from __future__ import annotations
+
+from models.base import Model
+from models.building import Building
+from models.client import Client
+from models.grant import ClientAdminBuildingAccess
+from models.grant import ClientAdminInspectionAccess
+from models.grant import ClientManagerBuildingAccess
+from models.grant import ClientManagerInspectionAccess
+from models.inspection import Inspection
+from models.inspector import Inspector
+from models.report_lead import ReportLead
+from models.user import User
+
+RESOURCES: dict[str, type[Model]] = {
+    "inspections": Inspection,
+    "buildings": Building,
+    "inspectors": Inspector,
+    "reports_lead": ReportLead,
+    "clients": Client,
+    "users": User,
+    "client_admin_building_access": ClientAdminBuildingAccess,
+    "client_manager_building_access": ClientManagerBuildingAccess,
+    "client_admin_inspection_access": ClientAdminInspectionAccess,
+    "client_manager_inspection_access": ClientManagerInspectionAccess,
+}
+
+__all__ = [
+    "RESOURCES",
+    "Building",
+    "Client",
+    "ClientAdminBuildingAccess",
+    "ClientAdminInspectionAccess",
+    "ClientManagerBuildingAccess",
+    "ClientManagerInspectionAccess",
+    "Inspection",
+    "Inspector",
+    "ReportLead",
+    "User",
+]

@@ -1,0 +1,165 @@
+"""Import and export: every resource's rows as JSON, all or nothing, in one order that never changes.
+
+The format is an object of table -> array of rows, each row all its visible columns. A user may carry a
+`password` on the way in; nothing secret ever goes out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.db import Database
+from models.db import Transaction
+from models.faults import Fault
+from models.sql import blame
+from models.sql.catalog import Attribute
+from models.sql.catalog import Relation
+from models.sql.catalog import catalog
+from models.sql.execute import require_id
+from models.sql.mutate import Writer
+from models.sql.rule import Action
+from models.sql.statement import Binding
+from models.types import DOUBLE
+from models.types import Bound
+
+ORDER = (
+    "clients",
+    "users",
+    "inspectors",
+    "buildings",
+    "inspections",
+    "reports_lead",
+    "client_admin_building_access",
+    "client_manager_building_access",
+    "client_admin_inspection_access",
+    "client_manager_inspection_access",
+)
+"""Parents before children, so that every foreign key has something to point at."""
+
+IMPORT_SECONDS_MAX = 3_600.0
+ROWS_A_LOOK = 1_000
+
+SetPassword = Callable[[Transaction, str, str], None]
+"""Gives the user of an id a password, in the transaction that makes them."""
+
+
+class InvalidArchive(Fault):
+    """A file that is no archive, or a row in it that cannot be kept."""
+
+
+class Unrestricted:
+    """The rule of the command line, where whoever holds the file may do everything."""
+
+    def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+    def check(self, model: Any, row: Any) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+    def implied(self, model: Any, by: Any) -> bool:
+        return False
+
+    def may_choose(self, column: str) -> bool:
+        return True
+
+
+def import_archive(
+    database: Database, archive: object, set_password: SetPassword
+) -> dict[str, int]:
+    """Insert every row of an archive or none; the number of rows by table."""
+    tables = read_tables(archive)
+    with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
+        counts: dict[str, int] = {}
+        for name in ORDER:
+            relation = catalog().relations[name]
+            for place, row in enumerate(tables.get(name, [])):
+                try:
+                    import_row(transaction, relation, row, set_password)
+                except Fault as fault:
+                    raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
+            counts[name] = len(tables.get(name, []))
+    return counts
+
+
+def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
+    if not isinstance(archive, dict):
+        raise InvalidArchive("an archive is a JSON object of table -> rows")
+    for name, rows in archive.items():
+        if name not in ORDER:
+            raise InvalidArchive(f'there is no table "{name}"')
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise InvalidArchive(f"{name} is not an array of objects")
+    return archive
+
+
+def import_row(
+    transaction: Transaction,
+    relation: Relation,
+    row: dict[str, object],
+    set_password: SetPassword,
+) -> None:
+    given = dict(row)
+    password = given.pop("password", None) if relation.name == "users" else None
+    values: dict[str, Bound] = {}
+    for name, value in given.items():
+        attribute = relation.payload_attribute(name)
+        values[name] = attribute.type.read_json(value)
+        if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
+            require_id(relation, values[name])
+    for name, attribute in relation.attributes.items():
+        if name not in values and clock_filled(attribute):
+            values[name] = transaction.now
+    columns = tuple(values)
+    statement = insert_statement(transaction, relation.name, columns)
+    with blame.assigned(transaction, relation, lambda: values, []):
+        transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
+    if password is not None:
+        if not isinstance(password, str):
+            raise InvalidArchive("a password is a string")
+        set_password(transaction, str(values["id"]), password)
+
+
+def clock_filled(attribute: Attribute) -> bool:
+    return attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS)
+
+
+STATEMENTS: dict[tuple[str, str, tuple[str, ...]], Any] = {}
+
+
+def insert_statement(transaction: Transaction, name: str, columns: tuple[str, ...]) -> Any:
+    key = (transaction.spelling.name, name, columns)
+    if key not in STATEMENTS:
+        STATEMENTS[key] = Writer(transaction.spelling.name, name, Unrestricted()).insert(columns)
+    return STATEMENTS[key]
+
+
+def export_archive(transaction: Transaction) -> Iterator[str]:
+    """The archive as text, piece by piece: tables in their order, rows by key, one row a line."""
+    yield "{"
+    for place, name in enumerate(ORDER):
+        yield f'{"," if place else ""}\n "{name}": ['
+        for number, row in enumerate(rows_of(transaction, catalog().relations[name])):
+            yield f"{',' if number else ''}\n  {row}"
+        yield "\n ]"
+    yield "\n}\n"
+
+
+def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
+    table = relation.table
+    names = list(relation.attributes)
+    everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
+    cursor = transaction.run(str(everything.compile(dialect=transaction.spelling.sa_dialect)))
+    doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
+    while rows := cursor.fetchmany(ROWS_A_LOOK):
+        for row in rows:
+            values = {
+                name: float(value) if name in doubles and value is not None else value
+                for name, value in zip(names, row, strict=True)
+            }
+            yield json.dumps(values, ensure_ascii=False)

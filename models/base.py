@@ -1,0 +1,61 @@
+"""How a resource is said: a declarative class whose columns carry their type and how they are filled.
+
+A column is `column(TYPE, …)`. What the dialect needs beyond SQLAlchemy's own knowledge travels in
+`info`: the wire type, whether the column is hidden, and what stands in it when a payload is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+from typing import ClassVar
+
+import sqlalchemy as sa
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import MappedColumn
+from sqlalchemy.orm import mapped_column
+
+from models.types import ColumnType
+
+
+class Filled(Enum):
+    """What stands in a column that a payload does not name."""
+
+    BY_SEQUENCE = "the database's next id"
+    BY_UUID = "a random UUID"
+    BY_CLOCK = "now, when the row is made"
+    BY_CLOCK_ALWAYS = "now, whenever the row is written"
+    BY_CALLER = "the caller's user id"
+
+
+Row = Any
+"""Columns by name: those of an alias, or of rows that are about to exist (`row.building_id`)."""
+
+
+class Model(DeclarativeBase):
+    """A table. A resource's `hidden` says how the columns that no caller knows are computed from a row."""
+
+    derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
+
+
+def column(
+    kind: ColumnType,
+    *constraints: Any,
+    primary_key: bool = False,
+    required: bool = False,
+    filled: Filled | None = None,
+    hidden: bool = False,
+) -> MappedColumn[Any]:
+    """A column of a wire type; `required` is NOT NULL, `hidden` keeps it out of the catalog."""
+    return mapped_column(
+        kind.storage,
+        *constraints,
+        primary_key=primary_key,
+        nullable=not (required or primary_key),
+        info={"type": kind, "filled": filled, "hidden": hidden},
+    )
+
+
+db = SQLAlchemy(model_class=Model, disable_autonaming=True)

@@ -1,0 +1,40 @@
+"""The buildings that are inspected."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.base import Model
+from models.base import column
+from models.types import BIGINT
+from models.types import DOUBLE
+from models.types import INTEGER
+from models.types import TEXT
+from models.types import TIMESTAMP
+
+
+class Building(Model):
+    """A building of a client."""
+
+    __tablename__ = "buildings"
+    __table_args__ = (
+        sa.ForeignKeyConstraint(
+            ["client_id"], ["clients.id"], name="buildings_client_id_fkey", ondelete="RESTRICT"
+        ),
+    )
+
+    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    name = column(TEXT, required=True)
+    address = column(TEXT)
+    city = column(TEXT)
+    state = column(TEXT)
+    zip = column(TEXT)
+    client_id = column(BIGINT, required=True)
+    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)
+    latitude = column(DOUBLE)
+    longitude = column(DOUBLE)
+    building_type = column(TEXT)
+    floors = column(INTEGER)
+    units = column(INTEGER)

@@ -1,0 +1,21 @@
+"""The companies that own buildings."""
+
+from __future__ import annotations
+
+from models.base import Filled
+from models.base import Model
+from models.base import column
+from models.types import BIGINT
+from models.types import TEXT
+from models.types import TIMESTAMP
+
+
+class Client(Model):
+    """An owning company."""
+
+    __tablename__ = "clients"
+
+    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    name = column(TEXT, required=True)
+    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)

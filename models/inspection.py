@@ -1,0 +1,58 @@
+"""The visits: what was inspected, when, by whom, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import ClassVar
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.base import Model
+from models.base import Row
+from models.base import column
+from models.building import Building
+from models.types import BIGINT
+from models.types import DATE
+from models.types import TEXT
+from models.types import TIMESTAMP
+
+
+def client_of_building(row: Row) -> sa.ColumnElement[Any]:
+    """The building's client; 0 for a missing building, so that its foreign key speaks, not NOT NULL."""
+    building = Building.__table__.alias("derived_buildings")
+    client_id = sa.select(building.c.client_id).where(building.c.id == row.building_id)
+    return sa.func.coalesce(client_id.scalar_subquery(), sa.literal_column("0"))
+
+
+class Inspection(Model):
+    """An inspection of a building. `client_id` is hidden: the building's, kept by the database."""
+
+    __tablename__ = "inspections"
+    __table_args__ = (
+        sa.ForeignKeyConstraint(
+            ["building_id", "client_id"],
+            ["buildings.id", "buildings.client_id"],
+            name="inspections_building_id_fkey",
+            onupdate="CASCADE",
+            ondelete="RESTRICT",
+        ),
+        sa.ForeignKeyConstraint(
+            ["inspector_id"],
+            ["inspectors.id"],
+            name="inspections_inspector_id_fkey",
+            ondelete="SET NULL",
+        ),
+    )
+    derived: ClassVar = {"client_id": client_of_building}
+
+    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    building_id = column(BIGINT, required=True)
+    inspection_type = column(TEXT, required=True)
+    date_visited = column(DATE)
+    status = column(TEXT)
+    inspector_id = column(BIGINT)
+    notes = column(TEXT)
+    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)
+    client_id = column(BIGINT, required=True, hidden=True)

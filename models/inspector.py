@@ -1,0 +1,19 @@
+"""The people who visit buildings."""
+
+from __future__ import annotations
+
+from models.base import Filled
+from models.base import Model
+from models.base import column
+from models.types import BIGINT
+from models.types import TEXT
+
+
+class Inspector(Model):
+    """Somebody who inspects; not a user."""
+
+    __tablename__ = "inspectors"
+
+    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    name = column(TEXT, required=True)
+    email = column(TEXT)

@@ -1,0 +1,46 @@
+"""The lead-paint readings that an inspection takes with an XRF gun."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import ClassVar
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.base import Model
+from models.base import Row
+from models.base import column
+from models.inspection import Inspection
+from models.types import BIGINT
+from models.types import INTEGER
+from models.types import TEXT
+
+
+def client_of_inspection(row: Row) -> sa.ColumnElement[Any]:
+    """The inspection's client; 0 for a missing one, so that its foreign key speaks, not NOT NULL."""
+    inspection = Inspection.__table__.alias("derived_inspections")
+    client_id = sa.select(inspection.c.client_id).where(inspection.c.id == row.inspection_id)
+    return sa.func.coalesce(client_id.scalar_subquery(), sa.literal_column("0"))
+
+
+class ReportLead(Model):
+    """One XRF reading. `client_id` is hidden: the inspection's, kept by the database."""
+
+    __tablename__ = "reports_lead"
+    __table_args__ = (
+        sa.ForeignKeyConstraint(
+            ["inspection_id", "client_id"],
+            ["inspections.id", "inspections.client_id"],
+            name="reports_lead_inspection_id_fkey",
+            onupdate="CASCADE",
+            ondelete="CASCADE",
+        ),
+    )
+    derived: ClassVar = {"client_id": client_of_inspection}
+
+    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    inspection_id = column(BIGINT, required=True)
+    gun_id = column(INTEGER)
+    result = column(TEXT)
+    client_id = column(BIGINT, required=True, hidden=True)

@@ -1,0 +1,233 @@
+"""The statements that count: what models/statistics.py asks, each over rows that a rule lets be seen.
+
+Each is driven by the rule, never by rows nobody sees; where the rule is one condition it is a walk
+along an index that holds all it needs. Where two ways of grouping mean the same, the one in the order of
+an index is written. No value stands in a statement: days and ids are `Binding.new`, as in PLACES.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from models import Building
+from models import Inspection
+from models import ReportLead
+from models.base import Model
+from models.sql.dialect import SPELLINGS
+from models.sql.planner import Planner
+from models.sql.rule import Rule
+from models.sql.statement import Slot
+from models.sql.statement import Statement
+from models.sql.statement import parameter
+from models.types import BIGINT
+from models.types import Bound
+
+Expression = sa.ColumnElement[Any]
+
+STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled")
+SCHEDULED, IN_PROGRESS, COMPLETED, FAILED, CANCELLED = STATUSES
+
+PLANS_MAX = 64  # of each kind; there are twelve standings
+LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of 64 KiB; long ones share a name
+LABELS_MAX = 1_000  # pairs of type and status that are told apart, the most frequent first
+POINT_LABELS_MAX = 20_000  # pairs of period and status: the common statuses fit any chart
+BUSIEST_MAX = 20  # contract §6
+
+PLACES = (
+    "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date"
+)  # fmt: skip
+
+
+def places(**given: Bound) -> tuple[Bound, ...]:
+    """`Binding.new` for the statements of this room."""
+    return tuple(given.get(name) for name in PLACES)
+
+
+class Counter(Planner):
+    """A planner that looks at the same few relations in ever the same ways."""
+
+    def given(self, name: str) -> Expression:
+        """Where one of PLACES goes."""
+        self.slots[name] = new_value(PLACES.index(name))
+        return parameter(name, sa.BigInteger if name == "building_id" else sa.Text)
+
+    def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
+        return self.scoped(self.catalog.relations[model.__tablename__])
+
+    def visible_by(self, model: type[Model], by: type[Model]) -> tuple[sa.Alias, Expression]:
+        """The same beside a row of `by` that is known to be visible, which may be all it takes.
+
+        What it takes besides is said as a case, since no index is searched for the sake of a case: the
+        search is to start from the row of `by`.
+        """
+        if self.rule.implied(model, by):
+            return self.alias(self.catalog.relations[model.__tablename__]), sa.true()
+        alias, scope = self.visible(model)
+        return alias, scope if isinstance(scope, sa.True_) else sa.case((scope, sa.true()))
+
+    def inspections(self, *, of_building: bool) -> tuple[sa.Alias, list[Expression]]:
+        """All visible inspections, or those of one building that is known to be visible."""
+        if not of_building:
+            inspection, scope = self.visible(Inspection)
+            return inspection, [scope]
+        inspection, scope = self.visible_by(Inspection, Building)
+        return inspection, [inspection.c.building_id == self.given("building_id"), scope]
+
+    def within_dates(self, inspection: sa.Alias) -> Expression:
+        visited = inspection.c.date_visited
+        return visited.between(self.given("start_date"), self.given("end_date"))
+
+
+def new_value(place: int) -> Slot:
+    return lambda binding: binding.new[place]
+
+
+def shortened(column: Any) -> Any:
+    return sa.func.substr(column, 1, LABEL_CHARACTERS_MAX).label(column.name)
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
+    """Type, status and how many, the most frequent pairs first; then, the same in every row, how many
+    there are in all, overdue, upcoming, completed this month, and the last and next day.
+
+    Grouped by client before anything else only because inspections_client_type is in that order.
+    """
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, where = counter.inspections(of_building=of_building)
+    kept, day, given = inspection.c, inspection.c.date_visited, counter.given
+    today, count = given("today"), sa.func.count()
+    month = day.between(given("month_start"), given("month_end"))
+    found = (
+        sa.select(
+            shortened(kept.inspection_type),
+            shortened(kept.status),
+            count.label("counted"),
+            count.filter(day < today).label("past"),
+            count.filter(day.between(today, given("soon"))).label("soon"),
+            count.filter(month).label("this_month"),
+            sa.func.max(day).filter(day <= today).label("last"),
+            sa.func.min(day).filter(day >= today).label("next"),
+        )
+        .where(*where)
+        .group_by(kept.client_id, kept.inspection_type, kept.status)
+        .subquery("found")
+    )
+    groups, counted = found.c, sa.func.sum(found.c.counted)
+    visited, unfinished = (COMPLETED, FAILED), (SCHEDULED, IN_PROGRESS)
+    totals = sa.select(
+        groups.inspection_type,
+        groups.status,
+        counted,
+        over_all(sa.func.sum, groups.counted),
+        over_all(sa.func.sum, where_status(groups, unfinished, groups.past)),
+        over_all(sa.func.sum, where_status(groups, (SCHEDULED,), groups.soon)),
+        over_all(sa.func.sum, where_status(groups, (COMPLETED,), groups.this_month)),
+        over_all(sa.func.max, where_status(groups, visited, groups.last)),
+        over_all(sa.func.min, where_status(groups, (SCHEDULED,), groups.next)),
+    ).group_by(groups.inspection_type, groups.status)
+    ordered = totals.order_by(counted.desc(), groups.inspection_type, groups.status)
+    return counter.finish(ordered.limit(LABELS_MAX))
+
+
+def over_all(aggregate: Any, value: Expression) -> Expression:
+    """An aggregate of a group, and that of all groups, whichever of them are shown."""
+    across: Expression = aggregate(aggregate(value)).over()
+    return across
+
+
+def where_status(groups: Any, statuses: tuple[str, ...], value: Expression) -> Expression:
+    return sa.case((groups.status.in_(statuses), value))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_buildings(database: str, rule: Rule) -> Statement:
+    """How many buildings there are."""
+    counter = Counter(SPELLINGS[database], rule)
+    building, scope = counter.visible(Building)
+    return counter.finish(sa.select(sa.func.count()).select_from(building).where(scope))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
+    """Period, status and how many: a period is the first so many characters of a date.
+
+    Counted by day first, in the order of an index, and then by period. One row more than
+    POINT_LABELS_MAX says that there are too many.
+    """
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, where = counter.inspections(of_building=False)
+    kept = inspection.c
+    period = sa.func.substr(kept.date_visited, 1, period_characters).label("period")
+    days = (
+        sa.select(period, shortened(kept.status), sa.func.count().label("counted"))
+        .where(*where, counter.within_dates(inspection))
+        .group_by(kept.date_visited, kept.status)
+        .subquery("days")
+    )
+    points = sa.select(days.c.period, days.c.status, sa.func.sum(days.c.counted))
+    grouped = points.group_by(days.c.period, days.c.status)
+    return counter.finish(grouped.limit(POINT_LABELS_MAX + 1))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_busiest(database: str, rule: Rule) -> Statement:
+    """Id, name and number of inspections of the busiest buildings, the idle ones among them last."""
+    counter = Counter(SPELLINGS[database], rule)
+    building, scope = counter.visible(Building)
+    inspection, inspection_scope = counter.visible_by(Inspection, Building)
+    there = inspection.c.building_id == building.c.id
+    total = (
+        sa.select(sa.func.count())
+        .where(there, counter.within_dates(inspection), inspection_scope)
+        .correlate(building)
+        .scalar_subquery()
+        .label("total")
+    )
+    busiest = sa.select(building.c.id, building.c.name, total).where(scope)
+    return counter.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_outcomes(database: str, rule: Rule) -> Statement:
+    """Building, how many completed and how many failed, of the buildings in `Binding.keys`."""
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, scope = counter.visible_by(Inspection, Building)
+    kept = inspection.c
+    count = sa.func.count()
+    outcomes = sa.select(
+        kept.building_id,
+        count.filter(kept.status == COMPLETED),
+        count.filter(kept.status == FAILED),
+    )
+    among = counter.spelling.in_list(kept.building_id, BIGINT, parameter("keys", sa.Text))
+    within = outcomes.where(among, counter.within_dates(inspection), scope)
+    return counter.finish(within.group_by(kept.building_id))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_name(database: str, rule: Rule) -> Statement:
+    """The name of a visible building."""
+    counter = Counter(SPELLINGS[database], rule)
+    building, scope = counter.visible(Building)
+    named = building.c.id == counter.given("building_id")
+    return counter.finish(sa.select(building.c.name).where(named, scope))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_readings(database: str, rule: Rule) -> Statement:
+    """Result, how many, and how many readings in all, of one building; the most frequent first."""
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, where = counter.inspections(of_building=True)
+    reading, scope = counter.visible_by(ReportLead, Inspection)
+    result, counted = reading.c.result, sa.func.count()
+    readings = (
+        sa.select(shortened(result), counted, sa.func.sum(counted).over())
+        .select_from(inspection.join(reading, reading.c.inspection_id == inspection.c.id))
+        .where(*where, scope)
+        .group_by(result)
+    )
+    return counter.finish(readings.order_by(counted.desc(), result).limit(LABELS_MAX))

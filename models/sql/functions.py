@@ -1,0 +1,246 @@
+"""The SQL functions that SQLite lacks: regular expressions, case folding, casts, time zones, doubles.
+
+They are pure, take time linear in their input, and never raise into SQL: a value that cannot be cast
+is noted in the connection's list of faults and becomes null, and the transaction that ran the
+statement raises the first of them (see `Transaction` in models/db.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import re2
+
+from models import types
+from models.faults import Fault
+from models.types import Bound
+
+PATTERN_MEMORY_BYTES = 1 << 20  # what one compiled expression may take
+
+
+class UnknownType(Fault):
+    """A cast to a type that does not exist here (42704)."""
+
+
+class CannotCast(Fault):
+    """A cast between types that have none (42846)."""
+
+
+def pattern_options(ignore_case: bool) -> Any:
+    options = re2.Options()
+    options.max_mem = PATTERN_MEMORY_BYTES
+    options.log_errors = False
+    options.case_sensitive = not ignore_case
+    return options
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str, ignore_case: bool) -> Any:
+    return re2.compile(pattern, pattern_options(ignore_case))
+
+
+def regular_expression_fault(pattern: str) -> str | None:
+    """Why a pattern is refused, or None if it compiles."""
+    try:
+        compiled(pattern, False)
+    except re2.error as refused:
+        reason = refused.args[0] if refused.args else "syntax error"
+        return reason.decode() if isinstance(reason, bytes) else str(reason)
+    return None
+
+
+def matches(value: Bound, pattern: str) -> int | None:
+    """`value ~ pattern`, case-sensitively."""
+    return None if value is None else int(compiled(pattern, False).search(str(value)) is not None)
+
+
+def imatches(value: Bound, pattern: str) -> int | None:
+    """`value ~* pattern`."""
+    return None if value is None else int(compiled(pattern, True).search(str(value)) is not None)
+
+
+def fold(value: Bound) -> str | None:
+    """Lower case, for Unicode too: both sides of ilike."""
+    return None if value is None else str(value).lower()
+
+
+def double_text(value: float | None) -> str | None:
+    """A double's shortest text that reads back as the same double."""
+    return None if value is None else repr(value)
+
+
+@lru_cache(maxsize=64)
+def zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
+def in_timezone(value: str | None, name: str) -> str | None:
+    """A stored timestamp in a time zone, as PostgreSQL prints it in JSON."""
+    if value is None:
+        return None
+    return types.write_timestamp(datetime.datetime.fromisoformat(value).astimezone(zone(name)))
+
+
+TYPE_NAMES = {
+    "text": "text", "varchar": "text", "character varying": "text", "citext": "text",
+    "int": "integer", "int4": "integer", "integer": "integer",
+    "int8": "bigint", "bigint": "bigint", "int2": "smallint", "smallint": "smallint",
+    "float8": "double precision", "double precision": "double precision",
+    "float4": "real", "real": "real", "float": "double precision",
+    "numeric": "numeric", "decimal": "numeric",
+    "date": "date", "time": "time",
+    "timestamp": "timestamp", "timestamptz": "timestamp with time zone",
+    "bool": "boolean", "boolean": "boolean", "uuid": "uuid", "json": "json", "jsonb": "json",
+}  # fmt: skip
+"""The types a select may cast to, by every name that PostgreSQL gives them."""
+
+
+def type_named(name: str) -> str:
+    """A cast's target by its canonical name."""
+    found = TYPE_NAMES.get(" ".join(name.lower().split()))
+    if found is None:
+        raise UnknownType(f'type "{name}" does not exist')
+    return found
+
+
+INTEGERS = {
+    "smallint": (-(2**15), 2**15 - 1),
+    "integer": types.INT32,
+    "bigint": types.INT64,
+}
+NUMBERS = {*INTEGERS, "numeric", "double precision", "real"}
+CASTABLE = {
+    "number": {*NUMBERS, "text"},
+    "bigint": {*NUMBERS, "text"},
+    "integer": {*NUMBERS, "text", "boolean"},
+    "text": {*NUMBERS, "text", "date", "time", "timestamp", "timestamp with time zone",
+             "boolean", "uuid", "json"},
+    "date": {"date", "text", "timestamp", "timestamp with time zone"},
+    "timestamp with time zone": {"timestamp with time zone", "timestamp", "date", "time", "text"},
+    "uuid": {"uuid", "text"},
+    "json": {"json", "text"},
+}  # fmt: skip
+
+
+def require_castable(source: str, target: str) -> None:
+    """Refuse a cast that PostgreSQL has no words for."""
+    family = "number" if source in {"numeric", "double precision", "real", "smallint"} else source
+    if target not in CASTABLE[family]:
+        raise CannotCast(f"cannot cast type {source} to {target}")
+
+
+def cast_value(value: Bound, source: str, target: str) -> Bound:
+    """A value of the type `source` as the type `target`; raises the fact that it is none."""
+    if value is None or source == target:
+        return value
+    if target in INTEGERS:
+        return cast_integer(value, source, target)
+    if target in NUMBERS:
+        return types.read_double(value) if isinstance(value, str) else float(value)
+    if target == "text":
+        return cast_text(value, source)
+    if target == "boolean":
+        return cast_boolean(value)
+    if target == "uuid":
+        return types.read_uuid(str(value))
+    if target == "json":
+        return cast_json(str(value))
+    return cast_datetime(str(value), target)
+
+
+def cast_integer(value: Bound, source: str, target: str) -> int:
+    low, high = INTEGERS[target]
+    if isinstance(value, str):
+        return types.read_integer(target, low, high)(value)
+    assert value is not None
+    # PostgreSQL rounds a double half to even, a numeric half away from zero.
+    exact = Decimal(repr(value)) if source == "numeric" else None
+    number = int(exact.quantize(Decimal(1), ROUND_HALF_UP)) if exact is not None else round(value)
+    if not low <= number <= high:
+        raise types.OutOfRange(f"{target} out of range")
+    return number
+
+
+def cast_text(value: Bound, source: str) -> str:
+    if isinstance(value, float):
+        return number_text(value)
+    if source == "timestamp with time zone":
+        return str(value).replace("T", " ", 1).removesuffix(":00")
+    return str(value)
+
+
+def number_text(value: float) -> str:
+    """A double as PostgreSQL prints it: no `.0` on a whole number."""
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
+    return repr(value)
+
+
+TRUE_WORDS = {"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"}
+FALSE_WORDS = {"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"}
+
+
+def cast_boolean(value: Bound) -> int:
+    if not isinstance(value, str):
+        return int(bool(value))
+    word = value.strip().lower()
+    if word in TRUE_WORDS or word in FALSE_WORDS:
+        return int(word in TRUE_WORDS)
+    raise types.invalid("boolean", value)
+
+
+def cast_json(value: str) -> str:
+    try:
+        json.loads(value, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        raise types.InvalidInput("invalid input syntax for type json") from None
+    return value
+
+
+def refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def cast_datetime(value: str, target: str) -> str:
+    if target == "date":
+        return types.read_date(value)
+    if target == "timestamp with time zone":
+        return types.read_timestamp(value)
+    moment = types.read_timestamp(value).removesuffix("+00:00")
+    return moment if target == "timestamp" else moment[11:]
+
+
+def noting(
+    cast: Callable[[Bound, str, str], Bound], faults: list[Fault]
+) -> Callable[[Bound, str, str], Bound]:
+    """The same cast, with faults noted instead of raised."""
+
+    def cast_or_note(value: Bound, source: str, target: str) -> Bound:
+        try:
+            return cast(value, source, target)
+        except Fault as fault:
+            faults.append(fault)
+            return None
+
+    return cast_or_note
+
+
+def install(connection: Any, faults: list[Fault]) -> None:
+    """Give a SQLite connection these functions; casts that fail are noted in `faults`."""
+    for name, arguments, function in (
+        ("matches", 2, matches),
+        ("imatches", 2, imatches),
+        ("fold", 1, fold),
+        ("double_text", 1, double_text),
+        ("in_timezone", 2, in_timezone),
+        ("cast_value", 3, noting(cast_value, faults)),
+    ):
+        connection.create_function(name, arguments, function, deterministic=True)

@@ -1,0 +1,310 @@
+"""Writes, planned as reads are: keys within reach, would-be rows against the rule, then the write by key.
+
+The order is PostgreSQL's own: policy, then constraints. What a write would leave behind is put before
+the rule as a table of *would-be rows* before anything is written, so that a hidden row and a missing
+one get the same answer, no foreign key having spoken yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.sql.catalog import Relation
+from models.sql.catalog import catalog
+from models.sql.dialect import SPELLINGS
+from models.sql.plan import PLANS_MAX
+from models.sql.plan import ROOT_LIMIT
+from models.sql.plan import ROOT_OFFSET
+from models.sql.planner import Planner
+from models.sql.query import Shape
+from models.sql.rule import Action
+from models.sql.rule import Rule
+from models.sql.statement import Slot
+from models.sql.statement import Statement
+from models.sql.statement import parameter
+
+Expression = sa.ColumnElement[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertPlan:
+    """`denied` finds a would-be row that the rule refuses; `insert` takes one row."""
+
+    denied: Statement | None
+    insert: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertPlan:
+    """Beside an insert's: which rows exist already, and which merged rows the rule refuses."""
+
+    denied: Statement | None
+    insert: Statement
+    existing: Statement
+    merged_denied: Statement | None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePlan:
+    """`keys` within reach, then `denied` over what they would become, then `update` of them all."""
+
+    keys: Statement
+    denied: Statement | None
+    update: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePlan:
+    """`keys` within reach, then `delete`."""
+
+    keys: Statement
+    delete: Statement
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_insert(
+    database: str, relation_name: str, columns: tuple[str, ...], rule: Rule
+) -> InsertPlan:
+    """An insert that gives values to `columns`, in that order, by `Binding.new`."""
+    writer = Writer(database, relation_name, rule)
+    return InsertPlan(writer.denied(columns), writer.insert(columns))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_upsert(
+    database: str,
+    relation_name: str,
+    columns: tuple[str, ...],
+    target: tuple[str, ...],
+    merged: tuple[str, ...] | None,
+    rule: Rule,
+) -> UpsertPlan:
+    """The same where rows that exist by `target` are merged (`merged` columns) or left alone (None)."""
+    writer = Writer(database, relation_name, rule)
+    return UpsertPlan(
+        writer.denied(columns),
+        writer.upsert(columns, target, merged),
+        writer.existing(columns, target),
+        writer.merged_denied(columns, target, merged) if merged is not None else None,
+    )
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_update(
+    database: str, relation_name: str, columns: tuple[str, ...], shape: Shape, rule: Rule
+) -> UpdatePlan:
+    """An update of `columns` to the values in `Binding.new`, where the shape's filters hold."""
+    return UpdatePlan(
+        Writer(database, relation_name, rule).keys(shape, Action.UPDATE),
+        Writer(database, relation_name, rule).update_denied(columns),
+        Writer(database, relation_name, rule).update(columns),
+    )
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_delete(database: str, relation_name: str, shape: Shape, rule: Rule) -> DeletePlan:
+    """A delete where the shape's filters hold."""
+    return DeletePlan(
+        Writer(database, relation_name, rule).keys(shape, Action.DELETE),
+        Writer(database, relation_name, rule).delete(),
+    )
+
+
+class Writer:
+    """The state of one write's plan in the making."""
+
+    def __init__(self, database: str, relation_name: str, rule: Rule) -> None:
+        self.spelling = SPELLINGS[database]
+        self.rule = rule
+        self.relation: Relation = catalog().relations[relation_name]
+        self.planner = Planner(self.spelling, rule)
+
+    @property
+    def table(self) -> sa.Table:
+        return self.relation.table
+
+    # Keys
+
+    def keys(self, shape: Shape, action: Action) -> Statement:
+        """The keys of the rows that a write's filters match and its action reaches."""
+        source, scope = self.planner.scoped(self.relation, action)
+        visible = self.rule.rows(Action.READ, self.relation.model, source.c)
+        conditions = self.planner.conditions(shape.root, self.relation, source, scope)
+        order = self.planner.order(shape.root, self.relation, source)
+        keys = sa.select(*(source.c[name] for name in self.relation.key))
+        keys = keys.where(scope, visible, *conditions).order_by(*order)
+        if shape.root.limit is not None or shape.root.offset is not None:
+            keys = keys.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+        return self.planner.finish(keys)
+
+    def key_rows(self) -> Any:
+        kinds = [(name, self.relation.attributes[name].type) for name in self.relation.key]
+        return self.spelling.keys_table("k", kinds, "keys")
+
+    def by_key(self, columns: Any) -> Expression:
+        """Whether a row's key is among `Binding.keys`."""
+        keys = self.key_rows()
+        names = self.relation.key
+        if len(names) == 1:
+            found: Expression = columns[names[0]].in_(sa.select(keys.c[names[0]]))
+            return found
+        chosen = sa.select(*(keys.c[name] for name in names))
+        return sa.tuple_(*(columns[name] for name in names)).in_(chosen)
+
+    # Would-be rows
+
+    def would_be(self, columns: tuple[str, ...]) -> Any:
+        """The rows of `Binding.rows` as a table with every column, hidden ones included."""
+        kinds = [(name, self.relation.attributes[name].type) for name in columns]
+        given = self.spelling.keys_table("given", kinds, "rows")
+        return self.completed(given, {name: given.c[name] for name in columns}, given.c.position)
+
+    def completed(self, source: Any, known: dict[str, Expression], position: Expression) -> Any:
+        row = Columns(known, self.table)
+        derived = self.relation.model.derived
+        selected = [
+            (derived[column.name](row) if column.name in derived else row[column.name]).label(
+                column.name
+            )
+            for column in self.table.c
+        ]
+        return sa.select(*selected, position.label("position")).select_from(source).subquery(
+            "would_be"
+        )
+
+    def violation(self, rows: Any) -> Statement | None:
+        """Find a would-be row that the rule refuses; None where it refuses none, ever."""
+        check = self.rule.check(self.relation.model, rows.c)
+        if isinstance(check, sa.True_):
+            return None
+        refused = sa.not_(sa.func.coalesce(check, sa.false()))
+        return self.planner.finish(sa.select(rows.c.position).where(refused).limit(1))
+
+    def denied(self, columns: tuple[str, ...]) -> Statement | None:
+        return self.violation(self.would_be(columns))
+
+    def merged_denied(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...]
+    ) -> Statement | None:
+        """The same over rows that exist, as a merge would leave them."""
+        source, given, ties = self.conflicts(columns, target)
+        known = {
+            column.name: given.c[column.name] if column.name in merged else source.c[column.name]
+            for column in self.table.c
+            if column.name not in self.relation.model.derived
+        }
+        joined = source.join(given, sa.and_(*ties))
+        return self.violation(self.completed(joined, known, given.c.position))
+
+    def conflicts(self, columns: tuple[str, ...], target: tuple[str, ...]) -> tuple[Any, Any, Any]:
+        kinds = [(name, self.relation.attributes[name].type) for name in columns]
+        given = self.spelling.keys_table("given", kinds, "rows")
+        source = self.planner.alias(self.relation)
+        return source, given, [source.c[name] == given.c[name] for name in target]
+
+    def existing(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
+        """Of the rows to be written those that exist: position, key, and whether a write reaches it."""
+        source, given, ties = self.conflicts(columns, target)
+        reach = sa.and_(
+            self.rule.rows(Action.READ, self.relation.model, source.c),
+            self.rule.rows(Action.UPDATE, self.relation.model, source.c),
+        )
+        key = [source.c[name] for name in self.relation.key]
+        within = sa.case((reach, 1), else_=0)
+        found = sa.select(given.c.position, within, *key).select_from(
+            source.join(given, sa.and_(*ties))
+        )
+        return self.planner.finish(found)
+
+    # Statements that write
+
+    def new_values(self, columns: tuple[str, ...]) -> dict[str, Expression]:
+        """A parameter for each column, its value taken from `Binding.new` by place."""
+        values: dict[str, Expression] = {}
+        for place, name in enumerate(columns):
+            self.planner.slots[f"n{place}"] = new_value(place)
+            values[name] = parameter(f"n{place}", self.table.c[name].type)
+        row = Columns(values, self.table)
+        for name, derive in self.relation.model.derived.items():
+            if depends(derive, columns, self.table):
+                values[name] = derive(row)
+        return values
+
+    def insert(self, columns: tuple[str, ...]) -> Statement:
+        values = self.new_values(columns)
+        if not values:
+            return self.planner.finish(sa.insert(self.table))
+        return self.planner.finish(sa.insert(self.table).values(values))
+
+    def upsert(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> Statement:
+        values = self.new_values(columns)
+        if merged is None:
+            return self.planner.finish(self.spelling.upsert(self.table, values, target, None))
+        hidden = [name for name in self.relation.model.derived if name in values]
+        clocks = [
+            name for name, each in self.relation.attributes.items()
+            if each.filled is Filled.BY_CLOCK_ALWAYS
+        ]  # fmt: skip
+        changed = (*merged, *hidden, *(name for name in clocks if name not in merged))
+        return self.planner.finish(self.spelling.upsert(self.table, values, target, changed))
+
+    def update_denied(self, columns: tuple[str, ...]) -> Statement | None:
+        source = self.planner.alias(self.relation)
+        values = self.new_values(columns)
+        known = {
+            column.name: values.get(column.name, source.c[column.name]) for column in self.table.c
+        }
+        selected = [known[column.name].label(column.name) for column in self.table.c]
+        rows = (
+            sa.select(*selected, sa.literal_column("0").label("position"))
+            .where(self.by_key(source.c))
+            .subquery("would_be")
+        )
+        return self.violation(rows)
+
+    def update(self, columns: tuple[str, ...]) -> Statement:
+        values = self.new_values(columns)
+        statement = sa.update(self.table).values(values).where(self.by_key(self.table.c))
+        return self.planner.finish(statement)
+
+    def delete(self) -> Statement:
+        return self.planner.finish(sa.delete(self.table).where(self.by_key(self.table.c)))
+
+
+class Columns:
+    """Expressions by column name, null where nothing is known: what rules and derivations look at."""
+
+    def __init__(self, known: dict[str, Expression], table: sa.Table) -> None:
+        self.known = known
+        self.table = table
+
+    def __getattr__(self, name: str) -> Expression:
+        return self[name]
+
+    def __getitem__(self, name: str) -> Expression:
+        found = self.known.get(name)
+        return found if found is not None else sa.cast(sa.null(), self.table.c[name].type)
+
+
+def depends(derive: Any, columns: tuple[str, ...], table: sa.Table) -> bool:
+    """Whether a hidden column is computed from any of these."""
+    asked: set[str] = set()
+
+    class Watch(Columns):
+        def __getitem__(self, name: str) -> Expression:
+            asked.add(name)
+            return table.c[name]
+
+    derive(Watch({}, table))
+    return bool(asked & set(columns))
+
+
+def new_value(place: int) -> Slot:
+    return lambda binding: binding.new[place]

@@ -1,0 +1,79 @@
+"""A shape resolved against catalog and rule, compiled: made once, kept, and run many times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlalchemy as sa
+
+from models.sql.catalog import catalog
+from models.sql.dialect import SPELLINGS
+from models.sql.embed import Printer
+from models.sql.embed import has_aggregates
+from models.sql.planner import Planner
+from models.sql.query import Shape
+from models.sql.rule import Rule
+from models.sql.statement import Statement
+from models.sql.statement import parameter
+
+PLANS_MAX = 2_000  # about 20 KB each
+
+ROOT_LIMIT = parameter("root_limit", sa.BigInteger)
+ROOT_OFFSET = parameter("root_offset", sa.BigInteger)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """Rows, each one JSON text; and the number of all of them, whatever the range."""
+
+    rows: Statement
+    count: Statement
+    grouped: bool
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_read(database: str, relation_name: str, shape: Shape, rule: Rule) -> ReadPlan:
+    """The rows of a relation that the rule lets be read, as the shape wants them printed."""
+    return ReadPlan(
+        read_rows(Planner(SPELLINGS[database], rule), relation_name, shape),
+        count_rows(Planner(SPELLINGS[database], rule), relation_name, shape),
+        has_aggregates(shape.root),
+    )
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_representation(database: str, relation_name: str, shape: Shape, rule: Rule) -> Statement:
+    """The rows that a write has touched, by their keys: filters are done with, the rule is not."""
+    planner = Planner(SPELLINGS[database], rule)
+    relation = catalog().relations[relation_name]
+    printer = Printer(planner, in_timezone=shape.timezone)
+    kinds = [(name, relation.attributes[name].type) for name in relation.key]
+    keys = planner.spelling.keys_table("k", kinds, "keys")
+    source, scope = planner.scoped(relation)
+    ties = [source.c[name] == keys.c[name] for name in relation.key]
+    rows = printer.rows(
+        shape.root,
+        relation,
+        source,
+        [*ties, scope],
+        (parameter("rows_max", sa.BigInteger), None),
+        first=[keys.c.position],
+    )
+    return planner.finish(rows)
+
+
+def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
+    relation = planner.catalog.relations[relation_name]
+    source, scope = planner.scoped(relation)
+    where = [scope, *planner.conditions(shape.root, relation, source, scope)]
+    printer = Printer(planner, in_timezone=shape.timezone)
+    rows = printer.rows(shape.root, relation, source, where, (ROOT_LIMIT, ROOT_OFFSET))
+    return planner.finish(rows)
+
+
+def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
+    relation = planner.catalog.relations[relation_name]
+    source, scope = planner.scoped(relation)
+    where = [scope, *planner.conditions(shape.root, relation, source, scope)]
+    return planner.finish(sa.select(sa.func.count()).select_from(source).where(*where))

@@ -1,0 +1,314 @@
+"""The planner: which rows of which relations, under which rule, in which order.
+
+The planner writes expressions and sees neither a value nor a caller: both are parameters. Every
+relation it reads is an alias that the rule was applied to; before a plan is finished it is searched
+for one that is not (`UnguardedRelation`). Which rows and in which order is decided in a *page*, a
+sub-select over the relation alone; what is printed of them is made outside it, so that embeds are
+computed only for rows that are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.sql import visitors
+
+from models import RESOURCES
+from models.faults import Fault
+from models.sql import operators
+from models.sql.catalog import Relation
+from models.sql.catalog import Relationship
+from models.sql.catalog import catalog
+from models.sql.dialect import Spelling
+from models.sql.dialect import json_array
+from models.sql.query import Condition
+from models.sql.query import Embed
+from models.sql.query import Filter
+from models.sql.query import Node
+from models.sql.query import OrderTerm
+from models.sql.rule import Action
+from models.sql.rule import Rule
+from models.sql.statement import Binding
+from models.sql.statement import Slot
+from models.sql.statement import Statement
+from models.sql.statement import compile_statement
+from models.sql.statement import parameter
+from models.types import TEXT
+from models.types import Bound
+from models.types import ColumnType
+from models.types import read_timestamp
+
+Expression = sa.ColumnElement[Any]
+
+TRUSTED_ALIASES = ("rule_", "derived_")
+"""What a rule looks at to decide, and what a hidden column is computed from: neither is ever printed."""
+
+
+class NotEmbedded(Fault):
+    """An order by, or a filter through, something that the select does not embed (PGRST108)."""
+
+
+class NotToOne(Fault):
+    """An order by a to-many embed (PGRST118), which has no one value."""
+
+
+class UnguardedRelation(AssertionError):
+    """A plan that reads a relation without its rule. Never a caller's fault: nothing is run."""
+
+
+class Planner:
+    """The state of one plan in the making: spelling, rule, slots, and what has been guarded."""
+
+    def __init__(self, spelling: Spelling, rule: Rule) -> None:
+        self.spelling = spelling
+        self.rule = rule
+        self.catalog = catalog()
+        self.slots: dict[str, Slot] = {}
+        self.guarded: set[Any] = set()
+
+    # Relations and their rule
+
+    def alias(self, relation: Relation) -> Any:
+        alias = relation.table.alias(f"t{len(self.guarded)}")
+        self.guarded.add(alias)
+        return alias
+
+    def scoped(self, relation: Relation, action: Action = Action.READ) -> tuple[Any, Expression]:
+        """A relation under a new name, and the condition that the rule puts on its rows."""
+        alias = self.alias(relation)
+        return alias, self.rule.rows(action, relation.model, alias.c)
+
+    def scoped_embed(
+        self, relation: Relation, way: Relationship
+    ) -> tuple[Any, Expression]:
+        """The same at the end of a relationship, where a visible row on this side may imply it."""
+        alias = self.alias(relation)
+        source = self.catalog.relations[way.source].model
+        if way.junction is None and self.rule.implied(relation.model, source):
+            return alias, sa.true()
+        return alias, self.rule.rows(Action.READ, relation.model, alias.c)
+
+    # Values
+
+    def value(self, place: int, prepare: Any, suffix: str = "") -> Expression:
+        """The parameter for the query's value at `place`, converted by `prepare` when bound."""
+        name = f"v{place}{suffix}"
+        self.slots[name] = lambda binding: prepare(binding.values[place])
+        return parameter(name)
+
+    def operand(self, flt: Filter, operator: operators.Operator, kind: ColumnType) -> Expression:
+        assert flt.value is not None
+        spelling = self.spelling
+        if kind.name == "timestamp with time zone" and operator.prepare is operators.operand:
+            place = flt.value
+            name = f"v{place}"
+            self.slots[name] = lambda binding: read_moments(binding, place, kind)
+            return parameter(name)
+        if flt.operator == "in" or flt.quantifier is not None:
+            return self.value(
+                flt.value,
+                lambda values: json_array(
+                    operator.prepare(spelling, kind, text) for text in values
+                ),
+            )
+        return self.value(flt.value, lambda text: operator.prepare(spelling, kind, text))
+
+    # Conditions
+
+    def conditions(
+        self, node: Node, relation: Relation, alias: Any, scope: Expression
+    ) -> list[Expression]:
+        """A node's filters and inner embeds, over an alias of its relation."""
+        found = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
+        inner = [embed for embed in embeds_of(node) if embed.join == "inner"]
+        return found + [self.embed_exists(embed, relation, alias) for embed in inner]
+
+    def condition(
+        self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression
+    ) -> Expression:
+        if isinstance(item, Filter):
+            return self.filter(item, node, relation, alias, scope)
+        parts = [self.condition(part, node, relation, alias, scope) for part in item.operands]
+        joined = sa.and_(*parts) if item.operator == "and" else sa.or_(*parts)
+        return sa.not_(joined.self_group()) if item.negated else joined
+
+    def filter(
+        self, flt: Filter, node: Node, relation: Relation, alias: Any, scope: Expression
+    ) -> Expression:
+        embed = self.null_filtered(flt, node)
+        if embed is not None:
+            exists = self.embed_exists(embed, relation, alias)
+            wants_null = (flt.keyword == "null") != flt.negated
+            return ~exists if wants_null else exists
+        kind, column = self.operand_column(flt, relation, alias)
+        if flt.operator == "is":
+            assert flt.keyword is not None
+            condition = operators.is_condition(column, kind, flt.keyword)
+            return sa.not_(condition) if flt.negated else condition
+        operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
+        condition = self.comparison(flt, operator, column, kind)
+        if flt.negated:
+            condition = sa.not_(condition.self_group())
+        if not operator.leak_proof and not isinstance(scope, sa.True_):
+            return sa.case((scope, condition))
+        return condition
+
+    def comparison(
+        self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType
+    ) -> Expression:
+        operand = self.operand(flt, operator, kind)
+        if flt.operator == "in" or (flt.quantifier == "any" and flt.operator == "eq"):
+            return self.spelling.in_list(column, kind, operand)
+        if flt.quantifier is not None:
+            return self.spelling.any_or_all(
+                flt.quantifier,
+                lambda here, there: operator.compare(self.spelling, here, there),
+                column,
+                operand,
+                kind,
+            )
+        return operator.compare(self.spelling, column, operand)
+
+    def operand_column(
+        self, flt: Filter, relation: Relation, alias: Any
+    ) -> tuple[ColumnType, Expression]:
+        attribute = relation.attribute(flt.column)
+        if flt.path:
+            # No resource has a JSON column: a path into anything else is null, as PostgREST has it.
+            return TEXT, sa.cast(sa.null(), sa.Text())
+        return attribute.type, alias.c[attribute.name]
+
+    def null_filtered(self, flt: Filter, node: Node) -> Embed | None:
+        """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
+        if flt.operator != "is" or flt.keyword not in ("null", "not_null") or flt.path:
+            return None
+        return next((embed for embed in embeds_of(node) if flt.column in names_of(embed)), None)
+
+    # Embeds as conditions
+
+    def embed_exists(self, embed: Embed, relation: Relation, alias: Any) -> Expression:
+        """Whether an embed has any row for a row of its parent."""
+        way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+        target, ties, scope = self.tied(way, alias)
+        conditions = self.conditions(
+            embed.node, self.catalog.relations[way.target], target, scope
+        )
+        return sa.exists().where(*ties, scope, *conditions).correlate(alias)
+
+    def tied(
+        self, way: Relationship, parent: Any
+    ) -> tuple[Any, list[Expression], Expression]:
+        """The far side of a relationship, what ties it to a parent's row, and its rule."""
+        target, scope = self.scoped_embed(self.catalog.relations[way.target], way)
+        if way.junction is None:
+            return target, [target.c[there] == parent.c[here] for here, there in way.pairs], scope
+        junction, junction_scope = self.scoped(self.catalog.relations[way.junction])
+        near = [junction.c[there] == parent.c[here] for here, there in way.pairs]
+        far = [target.c[there] == junction.c[here] for here, there in way.far_pairs]
+        return target, [*near, *far, junction_scope], scope
+
+    # Order
+
+    def order(
+        self, node: Node, relation: Relation, alias: Any, *, by_key: bool = True
+    ) -> list[Expression]:
+        """A node's order, made total by the primary key."""
+        terms = [self.order_term(term, node, relation, alias) for term in node.order]
+        if by_key:
+            named = {term.column for term in node.order if term.embed is None}
+            last = node.order[-1].descending if node.order else False
+            keys = [alias.c[name] for name in relation.key if name not in named]
+            terms += [key.desc() if last else key.asc() for key in keys]
+        return terms
+
+    def order_term(
+        self, term: OrderTerm, node: Node, relation: Relation, alias: Any
+    ) -> Expression:
+        if term.embed is not None:
+            return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
+        attribute = relation.attribute(term.column)
+        column = sa.null() if term.path else alias.c[attribute.name]
+        return directed(column, term, nullable=not attribute.required)
+
+    def embed_column(
+        self, term: OrderTerm, node: Node, relation: Relation, alias: Any
+    ) -> Expression:
+        """A column of a to-one embed, for its parent to be ordered by."""
+        embed = next((each for each in embeds_of(node) if term.embed in names_of(each)), None)
+        if embed is None:
+            raise NotEmbedded(
+                f"'{term.embed}' is not an embedded resource in this request",
+                hint=f"Verify that '{term.embed}' is included in the 'select' query parameter.",
+            )
+        way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+        if not way.to_one:
+            raise NotToOne(
+                f"A related order on '{term.embed}' is not possible",
+                f"'{relation.name}' and '{term.embed}' do not form a many-to-one or "
+                "one-to-one relationship",
+            )
+        there = self.catalog.relations[way.target]
+        attribute = there.attribute(term.column)
+        target, ties, scope = self.tied(way, alias)
+        conditions = self.conditions(embed.node, there, target, scope)
+        column = sa.null() if term.path else target.c[attribute.name]
+        chosen = sa.select(column).where(*ties, scope, *conditions)
+        return chosen.correlate(alias).scalar_subquery()
+
+    # The guard
+
+    def finish(self, statement: Any) -> Statement:
+        """Compile, after a search for relations that no rule was applied to."""
+        for element in visitors.iterate(statement):
+            if isinstance(element, sa.Alias):
+                trusted = str(element.name).startswith(TRUSTED_ALIASES)
+                table: Any = element.element
+                if is_resource(table) and element not in self.guarded and not trusted:
+                    raise UnguardedRelation(table.name)
+        for table in unaliased(statement):
+            raise UnguardedRelation(table.name)
+        return compile_statement(statement, self.spelling.sa_dialect, self.slots)
+
+
+def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
+    """A timestamp operand, or a list of them, read in the time zone that the request prefers."""
+    value = binding.values[place]
+    if isinstance(value, tuple):
+        return json_array(read_moment(text, binding) for text in value)
+    return read_moment(str(value), binding)
+
+
+def read_moment(text: str, binding: Binding) -> Bound:
+    return read_timestamp(text, binding.zone)
+
+
+def is_resource(table: Any) -> bool:
+    return isinstance(table, sa.Table) and table.name in RESOURCES
+
+
+def unaliased(statement: Any) -> Iterator[Any]:
+    """Resources that a select reads by their own name; a write names its target so, by key."""
+    for element in visitors.iterate(statement):
+        if isinstance(element, sa.Select):
+            for source in element.get_final_froms():
+                if is_resource(source):
+                    yield source
+
+
+def embeds_of(node: Node) -> Iterator[Embed]:
+    return (item for item in node.items if isinstance(item, Embed))
+
+
+def names_of(embed: Embed) -> tuple[str, ...]:
+    return (embed.alias, embed.relation) if embed.alias else (embed.relation,)
+
+
+def directed(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:
+    """A column with its direction; where it may be null, nulls stand as in PostgreSQL."""
+    ordered = column.desc() if term.descending else column.asc()
+    if not nullable:
+        return ordered
+    nulls = term.nulls or ("nullsfirst" if term.descending else "nullslast")
+    return ordered.nulls_first() if nulls == "nullsfirst" else ordered.nulls_last()

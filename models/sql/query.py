@@ -1,0 +1,116 @@
+"""What can be asked, as plain data: frozen, hashable, and without a single value in it.
+
+A `Shape` says which columns, embeds, operators and orders; the values (operands, limits, offsets) stand
+beside it in reading order, and a shape points at them by their place. Two requests that differ in
+values only are equal in shape and share a plan. This module knows no SQL, no model and no HTTP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field
+
+Value = str | int | tuple[str, ...]
+"""An operand as it stood on the wire (`eq.5` -> "5"), a list's elements, or a limit or offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One item of a select: `alias:name->path::cast.aggregate()::aggregate_cast`; `*` is every column."""
+
+    name: str
+    alias: str | None = None
+    path: tuple[str, ...] = ()
+    cast: str | None = None
+    aggregate: str | None = None
+    aggregate_cast: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`column=not.operator(quantifier).value`; `is` keeps its keyword, having no value."""
+
+    column: str
+    operator: str
+    path: tuple[str, ...] = ()
+    negated: bool = False
+    quantifier: str | None = None
+    keyword: str | None = None
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicTree:
+    """`and=(…)`, `or=(…)`, and what is nested in them."""
+
+    operator: str
+    operands: tuple[Condition, ...]
+    negated: bool = False
+
+
+Condition = Filter | LogicTree
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTerm:
+    """`column.desc.nullslast`, or `embed(column).desc` by a to-one embed."""
+
+    column: str
+    path: tuple[str, ...] = ()
+    embed: str | None = None
+    descending: bool = False
+    nulls: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """`alias:relation!hint!inner(node)`, or `...relation(node)` when spread."""
+
+    relation: str
+    node: Node
+    alias: str | None = None
+    hint: str | None = None
+    join: str | None = None
+    spread: bool = False
+
+    @property
+    def name(self) -> str:
+        """The key the embed has in its parent's rows."""
+        return self.alias or self.relation
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A level of the select tree, with the filters, order and range that were addressed to it."""
+
+    items: tuple[Column | Embed, ...] = (Column("*"),)
+    conditions: tuple[Condition, ...] = ()
+    order: tuple[OrderTerm, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A whole query without its values. Its hash is computed once: shapes are keys of the plan cache."""
+
+    root: Node = Node()
+    columns: tuple[str, ...] | None = None
+    on_conflict: tuple[str, ...] | None = None
+    timezone: bool = False
+    fingerprint: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = (self.root, self.columns, self.on_conflict, self.timezone)
+        object.__setattr__(self, "fingerprint", hash(parts))
+
+    def __hash__(self) -> int:
+        return self.fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A shape and the values its places point at."""
+
+    shape: Shape
+    values: tuple[Value, ...] = ()

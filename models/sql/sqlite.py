@@ -1,0 +1,155 @@
+"""How a SQLite file is opened, bounded, and understood when it complains.
+
+The driver is pysqlite3 where it is installed (it brings a current SQLite), the standard library's
+elsewhere. Every connection is set up and read back here: WAL, FULL, foreign keys, no trust in the
+schema. Nothing else in the house opens the file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+try:
+    from pysqlite3 import dbapi2 as driver
+except ImportError:  # no wheel for this platform
+    import sqlite3 as driver
+
+from models import types
+from models.faults import Fault
+from models.sql import constraints
+from models.sql import functions
+
+APPLICATION_ID = 0x57414C4B  # "WALK"
+BUSY_MILLISECONDS = 5_000
+WAL_BYTES_MAX = 64 << 20
+OPCODES_BETWEEN_LOOKS = 1_000  # how often a running statement looks at its deadline: 4 % of its time
+VERSION_MIN = (3, 37, 0)  # STRICT tables
+VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
+
+PRAGMAS: tuple[tuple[str, object, object], ...] = (
+    ("foreign_keys", "ON", 1),
+    ("synchronous", "FULL", 2),
+    ("trusted_schema", "OFF", 0),
+    ("mmap_size", 0, 0),
+    ("journal_size_limit", WAL_BYTES_MAX, WAL_BYTES_MAX),
+)
+
+
+class TimedOut(Fault):
+    """A statement that ran past its deadline and was stopped (57014)."""
+
+
+class DiskFull(Fault):
+    """No room for a write (53100)."""
+
+
+class DiskFailed(Fault):
+    """The disk or the file failed (58030)."""
+
+
+class FileCorrupt(Fault):
+    """The file is not a sound database any more (XX001)."""
+
+
+class WrongSetting(RuntimeError):
+    """A connection that is not what it must be; nothing is run on it."""
+
+
+class DriverConnection(driver.Connection):  # type: ignore[misc]
+    """The driver's connection, with room for what we know of it."""
+
+    walkthrough: Connection
+
+
+class Connection:
+    """A driver's connection, its deadline, and the faults its functions noted."""
+
+    __slots__ = ("deadline", "driver_connection", "faults")
+
+    def __init__(self, driver_connection: Any) -> None:
+        self.driver_connection = driver_connection
+        self.deadline = float("inf")
+        self.faults: list[Fault] = []
+
+    def overdue(self) -> int:
+        """What SQLite asks every so many opcodes; 1 stops the statement."""
+        return 1 if time.monotonic() > self.deadline else 0
+
+
+def prepare(driver_connection: Any, *, writable: bool) -> Connection:
+    """Set a fresh connection up, and make sure that the settings took."""
+    if driver.sqlite_version_info < VERSION_MIN:
+        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.37 or later is needed")
+    driver_connection.isolation_level = None
+    run = driver_connection.execute
+    run(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    for name, value, expected in PRAGMAS:
+        run(f"PRAGMA {name} = {value}")
+        found = run(f"PRAGMA {name}").fetchone()[0]
+        if found != expected:
+            raise WrongSetting(f"PRAGMA {name} is {found}, not {expected}")
+    if sys.platform == "darwin":
+        run("PRAGMA fullfsync = 1")
+        run("PRAGMA checkpoint_fullfsync = 1")
+    mode = run("PRAGMA journal_mode").fetchone()[0]
+    if mode != "wal":
+        mode = run("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise WrongSetting(f"journal_mode is {mode}, not wal: is this a network or read-only disk?")
+    connection = Connection(driver_connection)
+    functions.install(driver_connection, connection.faults)
+    driver_connection.set_progress_handler(connection.overdue, OPCODES_BETWEEN_LOOKS)
+    run("PRAGMA optimize = 0x10002" if writable else "PRAGMA query_only = 1")
+    return connection
+
+
+NOT_NULL = re.compile(r"NOT NULL constraint failed: (\w+)\.(\w+)")
+
+Fact = Callable[[str], Exception]
+
+FACTS: tuple[tuple[str, Fact], ...] = (
+    ("UNIQUE constraint failed: ", constraints.unique_violation),
+    ("CHECK constraint failed: ", constraints.CheckViolation),
+    ("check:", constraints.CheckViolation),
+    ("FOREIGN KEY constraint failed", lambda _: constraints.ForeignKeyViolation()),
+    ("interrupted", lambda _: TimedOut("canceling statement due to statement timeout")),
+    ("database or disk is full", lambda _: DiskFull("no space left on the device")),
+    ("disk I/O error", lambda _: DiskFailed("the disk failed")),
+    ("unable to open database file", lambda _: DiskFailed("the database file cannot be opened")),
+    ("database disk image is malformed", lambda _: FileCorrupt("the database file is damaged")),
+    ("file is not a database", lambda _: FileCorrupt("the database file is damaged")),
+    ("integer overflow", lambda _: types.OutOfRange("bigint out of range")),
+    ("database is locked", lambda _: constraints.Locked("canceling statement due to lock timeout")),
+)
+"""How the driver's errors begin, and the facts they tell of. Its numbers are the primary codes only."""
+
+
+def translate(error: Exception) -> Exception:
+    """A driver's error as the fact it tells of; what is no caller's business stays what it is."""
+    text = str(error)
+    if found := NOT_NULL.match(text):
+        return constraints.NotNullViolation(found[1], found[2])
+    for beginning, fact in FACTS:
+        if text.startswith(beginning):
+            return fact(text.removeprefix(beginning))
+    return error
+
+
+__all__ = [
+    "APPLICATION_ID",
+    "VERSION_SAFE",
+    "Connection",
+    "DiskFailed",
+    "DiskFull",
+    "DriverConnection",
+    "FileCorrupt",
+    "TimedOut",
+    "WrongSetting",
+    "driver",
+    "prepare",
+    "translate",
+]  # fmt: skip

@@ -1,0 +1,86 @@
+"""Finished SQL text and its slots: what stands where when it is run.
+
+A slot is a small function from a `Binding` (one request's values) to what the database is handed, so
+that binding a plan is one pass over a tuple. Conversion errors (22P02 and its kin) are born here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from models.sql.query import Value
+from models.types import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What one request brings to a plan."""
+
+    values: tuple[Value, ...] = ()
+    caller_id: str | None = None
+    caller_client_id: int | None = None
+    limit: int = 0
+    offset: int = 0
+    rows_max: int = 1000
+    zone: ZoneInfo | None = None
+    keys: str = "[]"
+    rows: str = "[]"
+    new: tuple[Bound, ...] = ()
+    now: str = ""
+
+
+Slot = Callable[[Binding], Bound]
+
+SHARED_SLOTS: dict[str, Slot] = {
+    "caller_id": lambda binding: binding.caller_id,
+    "caller_client_id": lambda binding: binding.caller_client_id,
+    "root_limit": lambda binding: binding.limit,
+    "root_offset": lambda binding: binding.offset,
+    "rows_max": lambda binding: binding.rows_max,
+    "timezone": lambda binding: binding.zone.key if binding.zone is not None else "UTC",
+    "keys": lambda binding: binding.keys,
+    "rows": lambda binding: binding.rows,
+    "now": lambda binding: binding.now,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL text with positional parameters, and the slot of each."""
+
+    sql: str
+    slots: tuple[Slot, ...]
+
+    def bind(self, binding: Binding) -> list[Bound]:
+        """The parameters in order; raises the conversion faults of the values' types."""
+        return [slot(binding) for slot in self.slots]
+
+
+def parameter(name: str, type_: Any = sa.types.NullType) -> sa.BindParameter[Any]:
+    """A place in a statement that is filled by the slot of that name."""
+    return sa.bindparam(name, type_=type_, required=False)
+
+
+def compile_statement(
+    statement: sa.ClauseElement, dialect: sa.Dialect, slots: dict[str, Slot]
+) -> Statement:
+    """Compile once: what is not a slot is a constant of the statement."""
+    compiled: Any = statement.compile(
+        dialect=dialect, compile_kwargs={"render_postcompile": True}
+    )
+    names: Sequence[str] = compiled.positiontup or ()
+    known = SHARED_SLOTS | slots
+    return Statement(
+        compiled.string,
+        tuple(known.get(name) or constant(compiled.params[name]) for name in names),
+    )
+
+
+def constant(value: Bound) -> Slot:
+    return lambda binding: value

@@ -1,0 +1,139 @@
+"""Whose turn it is to write: first come, first served, across threads and processes, never for ever.
+
+SQLite lets one writer in at a time and leaves who is next to chance; and before 3.51.3 two checkpoints
+that overlap a commit can corrupt the file. So every writer takes a turn here first and keeps it until
+its COMMIT has returned. Within a process waiters queue in order; the head of the queue takes an
+exclusive `flock` on a file beside the database. When another process has that, a spare thread blocks
+in it on the head's behalf, so that every wait ends on time, and what the spare wins too late it lets go.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from models.faults import Fault
+
+
+class NoTurn(Fault):
+    """The wait for a turn to write took too long (55P03). Trying again is right."""
+
+
+class Turns:
+    """Turns to write one database file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.mutex = threading.Lock()
+        self.waiting: deque[threading.Event] = deque()
+        self.taken = False
+        self.descriptor: int | None = None
+        self.owner = 0
+        self.spare: Spare | None = None
+
+    @contextmanager
+    def turn(self, wait_seconds_max: float) -> Iterator[None]:
+        """Hold the turn; raises NoTurn if it does not come within the wait."""
+        deadline = time.monotonic() + wait_seconds_max
+        self.queue(deadline)
+        try:
+            self.lock(deadline)
+            try:
+                yield
+            finally:
+                self.unlock()
+        finally:
+            self.pass_on()
+
+    def queue(self, deadline: float) -> None:
+        with self.mutex:
+            if not self.taken:
+                self.taken = True
+                return
+            mine = threading.Event()
+            self.waiting.append(mine)
+        if mine.wait(max(0.0, deadline - time.monotonic())):
+            return
+        with self.mutex:
+            if not mine.is_set():
+                self.waiting.remove(mine)
+                raise no_turn()
+
+    def pass_on(self) -> None:
+        with self.mutex:
+            if self.waiting:
+                self.waiting.popleft().set()
+            else:
+                self.taken = False
+
+    def lock(self, deadline: float) -> None:
+        with self.mutex:
+            descriptor = self.opened()
+            if self.spare is None:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    self.spare = Spare(self, descriptor)
+            spare = self.spare
+            spare.wanted = True
+        if spare.won.wait(max(0.0, deadline - time.monotonic())):
+            return
+        with self.mutex:
+            if not spare.won.is_set():
+                spare.wanted = False
+                raise no_turn()
+
+    def opened(self) -> int:
+        """The lock file, opened by the process that uses it: a fork would share its lock."""
+        if self.descriptor is None or self.owner != os.getpid():
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self.descriptor = os.open(self.path, flags, 0o600)
+            self.owner = os.getpid()
+        return self.descriptor
+
+    def unlock(self) -> None:
+        assert self.descriptor is not None
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give the descriptor back; nobody may be waiting."""
+        with self.mutex:
+            if self.descriptor is not None and self.owner == os.getpid():
+                os.close(self.descriptor)
+            self.descriptor = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Spare:
+    """A thread that blocks in the file's lock for whoever heads the queue."""
+
+    def __init__(self, turns: Turns, descriptor: int) -> None:
+        self.turns = turns
+        self.descriptor = descriptor
+        self.wanted = True
+        self.won = threading.Event()
+        threading.Thread(target=self.run, name="write-turn", daemon=True).start()
+
+    def run(self) -> None:
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        with self.turns.mutex:
+            self.turns.spare = None
+            if self.wanted:
+                self.won.set()
+            else:
+                fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+
+def no_turn() -> NoTurn:
+    return NoTurn(
+        "canceling statement due to lock timeout", hint="Another write is under way; try again."
+    )

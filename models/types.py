@@ -1,0 +1,304 @@
+"""One row per column type: how it reads query text, JSON and CSV, and how a document names it.
+
+Values come in as text (query strings, CSV cells) or as JSON, and leave as what the database binds.
+The messages are PostgreSQL's, since clients know them. Nothing here knows a column or a caller.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from models.faults import Fault
+
+Bound = str | int | float | None
+"""What a database is handed: both drivers bind these, and both databases store them as they are."""
+
+TEXT_BYTES_MAX = 65_536  # the contract's 64 KiB, in UTF-8
+
+
+class InvalidInput(Fault):
+    """A value that is not of its column's type (22P02; 22007 for a date or time)."""
+
+
+class InvalidDatetime(Fault):
+    """Text that has not the form of a date or time (22007)."""
+
+
+class DatetimeOutOfRange(Fault):
+    """A date or time that has the form and does not exist (22008)."""
+
+
+class OutOfRange(Fault):
+    """A number too large for its type (22003)."""
+
+
+class TextTooLong(Fault):
+    """More than TEXT_BYTES_MAX bytes of text (22001)."""
+
+
+class NulInText(Fault):
+    """Text holding a NUL (22P05)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A type by PostgreSQL's name, and its ways in."""
+
+    name: str
+    read_text: Callable[[str], Bound]
+    read_json: Callable[[object], Bound]
+    storage: Any
+    schema: tuple[tuple[str, object], ...]
+    numeric: bool = False
+
+
+def invalid(name: str, shown: str) -> InvalidInput:
+    return InvalidInput(f'invalid input syntax for type {name}: "{shown[:200]}"')
+
+
+INTEGER_TEXT = re.compile(r"[ \t\n\r\f\v]*[+-]?[0-9]+[ \t\n\r\f\v]*", re.ASCII)
+FLOAT_TEXT = re.compile(
+    r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*", re.ASCII
+)
+DIGITS_MAX = 400  # int() and float() are quadratic or refuse beyond a few thousand digits
+
+
+def read_integer(name: str, low: int, high: int) -> Callable[[str], int]:
+    """A reader of decimal whole numbers between low and high."""
+
+    def read(text: str) -> int:
+        if not INTEGER_TEXT.fullmatch(text):
+            raise invalid(name, text)
+        number = int(text) if len(text) <= DIGITS_MAX else high + 1
+        if not low <= number <= high:
+            raise OutOfRange(f'value "{text[:200]}" is out of range for type {name}')
+        return number
+
+    return read
+
+
+def read_double(text: str) -> float:
+    """A finite double; NaN and Infinity are refused, JSON having no words for them."""
+    if not FLOAT_TEXT.fullmatch(text) or len(text) > DIGITS_MAX:
+        raise invalid("double precision", text)
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise OutOfRange(f'"{text[:200]}" is out of range for type double precision')
+    return number
+
+
+def read_string(text: str) -> str:
+    """Text as given, without NUL, at most TEXT_BYTES_MAX bytes."""
+    if "\0" in text:
+        raise NulInText("unsupported Unicode escape sequence", "\\u0000 cannot be converted to text.")
+    if len(text) * 4 > TEXT_BYTES_MAX and len(text.encode()) > TEXT_BYTES_MAX:
+        raise TextTooLong(f"value too long: text holds at most {TEXT_BYTES_MAX} bytes")
+    return text
+
+
+DATE_TEXT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
+TIME_TEXT = re.compile(
+    r"[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r"[ ]?(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?",
+    re.ASCII,
+)
+
+
+def read_day(text: str, name: str) -> tuple[datetime.date, str]:
+    """The calendar date that a text begins with, and the rest of it."""
+    found = DATE_TEXT.match(text)
+    if found is None or found[1] == "0000":
+        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
+    try:
+        return datetime.date(int(found[1]), int(found[2]), int(found[3])), text[found.end() :]
+    except ValueError:
+        raise DatetimeOutOfRange(f'date/time field value out of range: "{text[:200]}"') from None
+
+
+def read_date(text: str) -> str:
+    """A calendar date; of a timestamp the day as written, as PostgreSQL has it."""
+    day, rest = read_day(text.strip(), "date")
+    if rest and not TIME_TEXT.fullmatch(rest):
+        raise InvalidDatetime(f'invalid input syntax for type date: "{text[:200]}"')
+    return day.isoformat()
+
+
+def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
+    """A moment in ISO 8601, as stored; without an offset it is in `zone`, or UTC.
+
+    >>> read_timestamp("2025-05-05T11:30:15.1200+02:00")
+    '2025-05-05T09:30:15.12+00:00'
+    """
+    shown = f'"{text[:200]}"'
+    day, rest = read_day(text.strip(), "timestamp with time zone")
+    hour = minute = second = microsecond = 0
+    offset: datetime.tzinfo = zone or datetime.UTC
+    if rest:
+        found = TIME_TEXT.fullmatch(rest)
+        if found is None:
+            raise InvalidDatetime(f"invalid input syntax for type timestamp with time zone: {shown}")
+        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+        microsecond = round(int((found[4] or "0").ljust(9, "0")) / 1000)
+        offset = read_offset(found[5], shown) or offset
+    try:
+        moment = datetime.datetime(
+            day.year, day.month, day.day, hour, minute, second, tzinfo=offset
+        ) + datetime.timedelta(microseconds=microsecond)
+        return write_timestamp(moment.astimezone(datetime.UTC))
+    except (ValueError, OverflowError):
+        raise DatetimeOutOfRange(f"date/time field value out of range: {shown}") from None
+
+
+def read_offset(text: str | None, shown: str) -> datetime.tzinfo | None:
+    if text is None:
+        return None
+    if text in "Zz":
+        return datetime.UTC
+    hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
+    if hours > 15 or minutes > 59:
+        raise DatetimeOutOfRange(f"time zone displacement out of range: {shown}")
+    delta = datetime.timedelta(hours=hours, minutes=minutes)
+    return datetime.timezone(-delta if text[0] == "-" else delta)
+
+
+def write_timestamp(moment: datetime.datetime) -> str:
+    """A moment as PostgreSQL prints it in JSON, which is how it is stored.
+
+    >>> write_timestamp(datetime.datetime(2025, 1, 2, 3, 4, 5, 120000, datetime.UTC))
+    '2025-01-02T03:04:05.12+00:00'
+    """
+    text = moment.isoformat()
+    head, tail = text[:19], text[19:]
+    if tail.startswith("."):
+        fraction, sign = tail[1:7].rstrip("0"), tail[7:]
+        return f"{head}.{fraction}{sign}" if fraction else head + sign
+    return text
+
+
+UUID_TEXT = re.compile(r"\{?((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})\}?", re.ASCII)
+
+
+def read_uuid(text: str) -> str:
+    """A UUID in any form that PostgreSQL takes, in the one canonical form.
+
+    >>> read_uuid("{A0EEBC999C0B4EF8BB6D6BB9BD380A11}")
+    'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
+    """
+    found = UUID_TEXT.fullmatch(text)
+    if found is None or text.startswith("{") != text.endswith("}"):
+        raise invalid("uuid", text)
+    digits = found[1].replace("-", "").lower()
+    return "-".join(
+        (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    )
+
+
+def shown_json(value: object) -> str:
+    """A JSON value as an error quotes it."""
+    if value is True or value is False:
+        return str(value).lower()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:g}" if value != int(value) else repr(value)
+    return str(value) if isinstance(value, int) else type(value).__name__
+
+
+def from_json(name: str, read: Callable[[str], Bound]) -> Callable[[object], Bound]:
+    """A reader for types whose JSON form is a string or, for numbers, a number."""
+
+    def convert(value: object) -> Bound:
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return read(value)
+        raise invalid(name, shown_json(value))
+
+    return convert
+
+
+def from_json_integer(name: str, low: int, high: int) -> Callable[[object], Bound]:
+    read = read_integer(name, low, high)
+
+    def convert(value: object) -> Bound:
+        if value is None:
+            return None
+        if type(value) is int:
+            if low <= value <= high:
+                return value
+            raise OutOfRange(f'value "{str(value)[:200]}" is out of range for type {name}')
+        if isinstance(value, str):
+            return read(value)
+        raise invalid(name, shown_json(value))
+
+    return convert
+
+
+def from_json_double(value: object) -> Bound:
+    if value is None:
+        return None
+    if type(value) is float or type(value) is int:
+        return read_double(repr(value))
+    if isinstance(value, str):
+        return read_double(value)
+    raise invalid("double precision", shown_json(value))
+
+
+INT32 = (-(2**31), 2**31 - 1)
+INT64 = (-(2**63), 2**63 - 1)
+
+BIGINT = ColumnType(
+    "bigint",
+    read_integer("bigint", *INT64),
+    from_json_integer("bigint", *INT64),
+    sa.BigInteger(),
+    (("type", "integer"), ("format", "int64")),
+    numeric=True,
+)
+INTEGER = ColumnType(
+    "integer",
+    read_integer("integer", *INT32),
+    from_json_integer("integer", *INT32),
+    sa.Integer(),
+    (("type", "integer"), ("format", "int32")),
+    numeric=True,
+)
+DOUBLE = ColumnType(
+    "double precision",
+    read_double,
+    from_json_double,
+    sa.Double(),
+    (("type", "number"), ("format", "double")),
+    numeric=True,
+)
+TEXT = ColumnType(
+    "text", read_string, from_json("text", read_string), sa.Text(), (("type", "string"),)
+)
+DATE = ColumnType(
+    "date",
+    read_date,
+    from_json("date", read_date),
+    sa.Text(),
+    (("type", "string"), ("format", "date")),
+)
+TIMESTAMP = ColumnType(
+    "timestamp with time zone",
+    read_timestamp,
+    from_json("timestamp with time zone", read_timestamp),
+    sa.Text(),
+    (("type", "string"), ("format", "date-time")),
+)
+UUID = ColumnType(
+    "uuid",
+    read_uuid,
+    from_json("uuid", read_uuid),
+    sa.Text(),
+    (("type", "string"), ("format", "uuid")),
+)

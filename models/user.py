@@ -1,0 +1,33 @@
+"""The people who sign in."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.base import Model
+from models.base import column
+from models.types import BIGINT
+from models.types import TEXT
+from models.types import TIMESTAMP
+from models.types import UUID
+
+
+class User(Model):
+    """A person with a role; everyone but a super admin belongs to a client."""
+
+    __tablename__ = "users"
+    __table_args__ = (
+        sa.UniqueConstraint("email", name="users_email_key"),
+        sa.ForeignKeyConstraint(
+            ["client_id"], ["clients.id"], name="users_client_id_fkey", ondelete="RESTRICT"
+        ),
+    )
+
+    id = column(UUID, primary_key=True, filled=Filled.BY_UUID)
+    email = column(TEXT, required=True)
+    name = column(TEXT, required=True)
+    role = column(TEXT, required=True)
+    client_id = column(BIGINT)
+    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)

@@ -1,0 +1,314 @@
+-- The truth about Walkthrough's tables, as SQLite keeps them. Its twin for PostgreSQL is models/sql/postgresql.sql;
+-- a test holds both against the models.
+--
+-- Timestamps are text in the one form that the API prints (`2025-05-05T09:30:15.123456+00:00`, UTC, no trailing zeros,
+-- no fraction when zero): as text they sort as they do in time. Dates are `YYYY-MM-DD`. User ids are lower-case UUIDs.
+-- AUTOINCREMENT, because an id that was handed out twice would inherit grants that named the row before it.
+
+-- The resources
+
+CREATE TABLE clients (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    name       TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    CONSTRAINT clients_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT clients_text_check CHECK (length(CAST(name AS BLOB)) <= 65536),
+    CONSTRAINT clients_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT clients_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+
+CREATE TABLE users (
+    id         TEXT PRIMARY KEY NOT NULL,
+    email      TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    role       TEXT NOT NULL,
+    client_id  INTEGER,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    CONSTRAINT users_email_key UNIQUE (email),
+    CONSTRAINT users_client_id_fkey FOREIGN KEY (client_id) REFERENCES clients (id) ON DELETE RESTRICT,
+    CONSTRAINT users_id_check CHECK (length(id) = 36 AND id = lower(id)),
+    CONSTRAINT users_role_check CHECK (role IN ('super_admin', 'client_admin', 'client_manager')),
+    CONSTRAINT users_check CHECK ((role = 'super_admin') = (client_id IS NULL)),
+    CONSTRAINT users_text_check CHECK (length(CAST(email AS BLOB)) <= 65536 AND length(CAST(name AS BLOB)) <= 65536)
+) STRICT;
+-- One e-mail, one person, however it is written.
+CREATE UNIQUE INDEX users_lower_email_key ON users (lower(email));
+CREATE INDEX users_client_id ON users (client_id);
+
+CREATE TABLE inspectors (
+    id    INTEGER PRIMARY KEY AUTOINCREMENT,
+    name  TEXT NOT NULL,
+    email TEXT,
+    CONSTRAINT inspectors_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT inspectors_text_check CHECK (length(CAST(name AS BLOB)) <= 65536 AND length(CAST(email AS BLOB)) <= 65536)
+) STRICT;
+
+CREATE TABLE buildings (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    name          TEXT NOT NULL,
+    address       TEXT,
+    city          TEXT,
+    state         TEXT,
+    zip           TEXT,
+    client_id     INTEGER NOT NULL,
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL,
+    latitude      REAL,
+    longitude     REAL,
+    building_type TEXT,
+    floors        INTEGER,
+    units         INTEGER,
+    CONSTRAINT buildings_client_id_fkey FOREIGN KEY (client_id) REFERENCES clients (id) ON DELETE RESTRICT,
+    CONSTRAINT buildings_id_client_id_key UNIQUE (id, client_id),
+    CONSTRAINT buildings_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT buildings_floors_check CHECK (floors BETWEEN -2147483648 AND 2147483647),
+    CONSTRAINT buildings_units_check CHECK (units BETWEEN -2147483648 AND 2147483647),
+    CONSTRAINT buildings_text_check CHECK (
+        length(CAST(name AS BLOB)) <= 65536 AND length(CAST(address AS BLOB)) <= 65536 AND length(CAST(city AS BLOB)) <= 65536
+        AND length(CAST(state AS BLOB)) <= 65536 AND length(CAST(zip AS BLOB)) <= 65536 AND length(CAST(building_type AS BLOB)) <= 65536)
+) STRICT;
+CREATE INDEX buildings_client_id ON buildings (client_id, name);
+CREATE INDEX buildings_city ON buildings (city, name);
+
+-- client_id is hidden: it equals the building's, kept so by the compound foreign key, which the database enforces
+-- and carries along when a building changes hands. It lets a client admin's lists start from an index.
+CREATE TABLE inspections (
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
+    building_id     INTEGER NOT NULL,
+    inspection_type TEXT NOT NULL,
+    date_visited    TEXT,
+    status          TEXT,
+    inspector_id    INTEGER,
+    notes           TEXT,
+    created_at      TEXT NOT NULL,
+    updated_at      TEXT NOT NULL,
+    client_id       INTEGER NOT NULL,
+    CONSTRAINT inspections_building_id_fkey FOREIGN KEY (building_id, client_id)
+        REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE RESTRICT,
+    CONSTRAINT inspections_id_client_id_key UNIQUE (id, client_id),
+    CONSTRAINT inspections_inspector_id_fkey FOREIGN KEY (inspector_id) REFERENCES inspectors (id) ON DELETE SET NULL,
+    CONSTRAINT inspections_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT inspections_date_visited_check CHECK (date_visited GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT inspections_text_check CHECK (
+        length(CAST(inspection_type AS BLOB)) <= 65536 AND length(CAST(status AS BLOB)) <= 65536 AND length(CAST(notes AS BLOB)) <= 65536)
+) STRICT;
+CREATE INDEX inspections_building_id ON inspections (building_id, date_visited);
+CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
+CREATE INDEX inspections_client_id ON inspections (client_id, date_visited, status);
+CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited);
+CREATE INDEX inspections_client_type ON inspections (client_id, inspection_type, status, date_visited);
+CREATE INDEX inspections_date_visited ON inspections (date_visited, status);
+CREATE INDEX inspections_status ON inspections (status, date_visited);
+
+-- client_id is hidden here too, and kept in the same way.
+CREATE TABLE reports_lead (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    inspection_id INTEGER NOT NULL,
+    gun_id        INTEGER,
+    result        TEXT,
+    client_id     INTEGER NOT NULL,
+    CONSTRAINT reports_lead_inspection_id_fkey FOREIGN KEY (inspection_id, client_id)
+        REFERENCES inspections (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT reports_lead_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT reports_lead_gun_id_check CHECK (gun_id BETWEEN -2147483648 AND 2147483647),
+    CONSTRAINT reports_lead_text_check CHECK (length(CAST(result AS BLOB)) <= 65536)
+) STRICT;
+CREATE INDEX reports_lead_inspection_id ON reports_lead (inspection_id);
+CREATE INDEX reports_lead_client_id ON reports_lead (client_id);
+
+-- The grants: who may read a row beyond what their client owns
+
+CREATE TABLE client_admin_building_access (
+    admin_id    TEXT NOT NULL,
+    building_id INTEGER NOT NULL,
+    assigned_by TEXT,
+    assigned_at TEXT NOT NULL,
+    CONSTRAINT client_admin_building_access_pkey PRIMARY KEY (admin_id, building_id),
+    CONSTRAINT client_admin_building_access_admin_id_fkey FOREIGN KEY (admin_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT client_admin_building_access_building_id_fkey FOREIGN KEY (building_id) REFERENCES buildings (id) ON DELETE CASCADE,
+    CONSTRAINT client_admin_building_access_assigned_by_fkey FOREIGN KEY (assigned_by) REFERENCES users (id) ON DELETE SET NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX client_admin_building_access_building_id ON client_admin_building_access (building_id);
+CREATE INDEX client_admin_building_access_assigned_by ON client_admin_building_access (assigned_by);
+
+CREATE TABLE client_manager_building_access (
+    manager_id  TEXT NOT NULL,
+    building_id INTEGER NOT NULL,
+    assigned_by TEXT,
+    assigned_at TEXT NOT NULL,
+    CONSTRAINT client_manager_building_access_pkey PRIMARY KEY (manager_id, building_id),
+    CONSTRAINT client_manager_building_access_manager_id_fkey FOREIGN KEY (manager_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT client_manager_building_access_building_id_fkey FOREIGN KEY (building_id) REFERENCES buildings (id) ON DELETE CASCADE,
+    CONSTRAINT client_manager_building_access_assigned_by_fkey FOREIGN KEY (assigned_by) REFERENCES users (id) ON DELETE SET NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX client_manager_building_access_building_id ON client_manager_building_access (building_id);
+CREATE INDEX client_manager_building_access_assigned_by ON client_manager_building_access (assigned_by);
+
+CREATE TABLE client_admin_inspection_access (
+    admin_id      TEXT NOT NULL,
+    inspection_id INTEGER NOT NULL,
+    assigned_by   TEXT,
+    assigned_at   TEXT NOT NULL,
+    CONSTRAINT client_admin_inspection_access_pkey PRIMARY KEY (admin_id, inspection_id),
+    CONSTRAINT client_admin_inspection_access_admin_id_fkey FOREIGN KEY (admin_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT client_admin_inspection_access_inspection_id_fkey FOREIGN KEY (inspection_id) REFERENCES inspections (id) ON DELETE CASCADE,
+    CONSTRAINT client_admin_inspection_access_assigned_by_fkey FOREIGN KEY (assigned_by) REFERENCES users (id) ON DELETE SET NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX client_admin_inspection_access_inspection_id ON client_admin_inspection_access (inspection_id);
+CREATE INDEX client_admin_inspection_access_assigned_by ON client_admin_inspection_access (assigned_by);
+
+CREATE TABLE client_manager_inspection_access (
+    manager_id    TEXT NOT NULL,
+    inspection_id INTEGER NOT NULL,
+    assigned_by   TEXT,
+    assigned_at   TEXT NOT NULL,
+    CONSTRAINT client_manager_inspection_access_pkey PRIMARY KEY (manager_id, inspection_id),
+    CONSTRAINT client_manager_inspection_access_manager_id_fkey FOREIGN KEY (manager_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT client_manager_inspection_access_inspection_id_fkey FOREIGN KEY (inspection_id) REFERENCES inspections (id) ON DELETE CASCADE,
+    CONSTRAINT client_manager_inspection_access_assigned_by_fkey FOREIGN KEY (assigned_by) REFERENCES users (id) ON DELETE SET NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX client_manager_inspection_access_inspection_id ON client_manager_inspection_access (inspection_id);
+CREATE INDEX client_manager_inspection_access_assigned_by ON client_manager_inspection_access (assigned_by);
+
+-- Hidden tables: what is needed to sign in. No resource, never exported, never in a catalog.
+
+-- One row a user at most; none for a person who cannot sign in. Times are Unix seconds.
+-- tokens_since: tokens without a session that were issued before it are dead (a new password, a global sign-out, a
+-- changed role or client). It is the second after what ended them: `iat` counts whole seconds.
+CREATE TABLE credentials (
+    user_id          TEXT PRIMARY KEY NOT NULL,
+    password_hash    TEXT,
+    app_metadata     TEXT NOT NULL DEFAULT '{}',
+    user_metadata    TEXT NOT NULL DEFAULT '{}',
+    disabled_until   INTEGER NOT NULL DEFAULT 0,
+    tokens_since     INTEGER NOT NULL DEFAULT 0,
+    last_sign_in_at  TEXT,
+    CONSTRAINT credentials_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- A sign-in and the refresh tokens that came of it: they are derived from id, counter and salt, so none is stored.
+-- rotations: [[second, the counter that was the first to be used in it], …] of the last half minute.
+CREATE TABLE sessions (
+    id          TEXT PRIMARY KEY NOT NULL,
+    user_id     TEXT NOT NULL,
+    salt        TEXT NOT NULL,
+    counter     INTEGER NOT NULL DEFAULT 0,
+    created_at  INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    rotations   TEXT NOT NULL DEFAULT '[]',
+    CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_user_id ON sessions (user_id, last_used_at);
+CREATE INDEX sessions_last_used_at ON sessions (last_used_at);
+
+-- Tries that failed or are under way, by whom they aimed at and where they came from.
+CREATE TABLE attempts (
+    id      INTEGER PRIMARY KEY,
+    kind    TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    origin  TEXT NOT NULL,
+    at      INTEGER NOT NULL
+) STRICT;
+CREATE INDEX attempts_subject ON attempts (kind, subject, at);
+CREATE INDEX attempts_origin ON attempts (kind, origin, at);
+CREATE INDEX attempts_at ON attempts (at);
+
+-- Addresses an account has signed in from: guesses from elsewhere do not lock them out.
+CREATE TABLE origins (
+    user_id TEXT NOT NULL,
+    origin  TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    CONSTRAINT origins_pkey PRIMARY KEY (user_id, origin),
+    CONSTRAINT origins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Facts about the file: the clock's high-water mark, and whatever else is one value.
+CREATE TABLE facts (
+    name  TEXT PRIMARY KEY NOT NULL,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What holds at every door, whoever opens it. The words of RAISE are read by models/sql/sqlite.py.
+
+CREATE TRIGGER client_admin_building_access_role_insert BEFORE INSERT ON client_admin_building_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.admin_id AND role = 'client_admin')
+BEGIN SELECT RAISE(ABORT, 'check:client_admin_building_access_admin_id_check'); END;
+CREATE TRIGGER client_admin_building_access_role_update BEFORE UPDATE OF admin_id ON client_admin_building_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.admin_id AND role = 'client_admin')
+BEGIN SELECT RAISE(ABORT, 'check:client_admin_building_access_admin_id_check'); END;
+CREATE TRIGGER client_admin_inspection_access_role_insert BEFORE INSERT ON client_admin_inspection_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.admin_id AND role = 'client_admin')
+BEGIN SELECT RAISE(ABORT, 'check:client_admin_inspection_access_admin_id_check'); END;
+CREATE TRIGGER client_admin_inspection_access_role_update BEFORE UPDATE OF admin_id ON client_admin_inspection_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.admin_id AND role = 'client_admin')
+BEGIN SELECT RAISE(ABORT, 'check:client_admin_inspection_access_admin_id_check'); END;
+CREATE TRIGGER client_manager_building_access_role_insert BEFORE INSERT ON client_manager_building_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
+BEGIN SELECT RAISE(ABORT, 'check:client_manager_building_access_manager_id_check'); END;
+CREATE TRIGGER client_manager_building_access_role_update BEFORE UPDATE OF manager_id ON client_manager_building_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
+BEGIN SELECT RAISE(ABORT, 'check:client_manager_building_access_manager_id_check'); END;
+CREATE TRIGGER client_manager_inspection_access_role_insert BEFORE INSERT ON client_manager_inspection_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
+BEGIN SELECT RAISE(ABORT, 'check:client_manager_inspection_access_manager_id_check'); END;
+CREATE TRIGGER client_manager_inspection_access_role_update BEFORE UPDATE OF manager_id ON client_manager_inspection_access
+WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
+BEGIN SELECT RAISE(ABORT, 'check:client_manager_inspection_access_manager_id_check'); END;
+
+-- Another role or client: the grants lost their ground, and every token and session with them.
+CREATE TRIGGER users_moved AFTER UPDATE OF role, client_id ON users
+WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
+BEGIN
+    DELETE FROM client_admin_building_access WHERE admin_id = NEW.id;
+    DELETE FROM client_admin_inspection_access WHERE admin_id = NEW.id;
+    DELETE FROM client_manager_building_access WHERE manager_id = NEW.id;
+    DELETE FROM client_manager_inspection_access WHERE manager_id = NEW.id;
+    DELETE FROM sessions WHERE user_id = NEW.id;
+    INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, unixepoch() + 1)
+        ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, unixepoch() + 1);
+END;
+
+-- A building changes hands: grants on it and on its inspections that people of the old client hold fall. (The cascade
+-- into inspections.client_id fires inspections_moved, which is also where an inspection moves by itself.)
+CREATE TRIGGER buildings_moved AFTER UPDATE OF client_id ON buildings
+WHEN OLD.client_id <> NEW.client_id
+BEGIN
+    DELETE FROM client_admin_building_access WHERE building_id = NEW.id
+        AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
+    DELETE FROM client_manager_building_access WHERE building_id = NEW.id
+        AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
+END;
+CREATE TRIGGER inspections_moved AFTER UPDATE OF client_id ON inspections
+WHEN OLD.client_id <> NEW.client_id
+BEGIN
+    DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
+        AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
+    DELETE FROM client_manager_inspection_access WHERE inspection_id = NEW.id
+        AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
+END;
+
+-- Somebody must be left who can let the others in.
+CREATE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users
+WHEN OLD.role = 'super_admin' AND NOT EXISTS (
+    SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
+    WHERE u.role = 'super_admin' AND u.id <> OLD.id AND coalesce(c.disabled_until, 0) <= unixepoch())
+BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
+CREATE TRIGGER users_last_super_admin_demote BEFORE UPDATE OF role ON users
+WHEN OLD.role = 'super_admin' AND NEW.role <> 'super_admin' AND NOT EXISTS (
+    SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
+    WHERE u.role = 'super_admin' AND u.id <> OLD.id AND coalesce(c.disabled_until, 0) <= unixepoch())
+BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
+CREATE TRIGGER credentials_last_super_admin_insert BEFORE INSERT ON credentials
+WHEN NEW.disabled_until > unixepoch() AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin')
+    AND NOT EXISTS (
+    SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
+    WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= unixepoch())
+BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
+CREATE TRIGGER credentials_last_super_admin_disable BEFORE UPDATE OF disabled_until ON credentials
+WHEN NEW.disabled_until > unixepoch() AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin')
+    AND NOT EXISTS (
+    SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
+    WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= unixepoch())
+BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
