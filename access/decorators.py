@@ -1,0 +1,272 @@
+"""What stands above a view: who may enter. Each decorator does one job and leaves a mark.
+
+A request is admitted in three steps: its apikey; its token, to claims, to a caller looked up now; and
+the privilege of the caller's role. Row rules are not decided here. `check_marks` refuses to let an
+application start that has a view without a mark.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+from typing import cast
+
+from flask import Flask
+from flask import current_app
+from flask import g
+from flask import request
+
+from access import policy
+from access.caller import SERVICE
+from access.caller import Caller
+from access.caller import Role
+from access.policy import PermissionDenied
+from access.refresh_token import RefreshTokens
+from access.session import look_up
+from access.token import Claims
+from access.token import InvalidToken
+from access.token import Signers
+from models.base import Model
+from models.db import Transaction
+from models.db import reading
+from models.faults import Fault
+from models.sql.rule import Action
+
+View = TypeVar("View", bound=Callable[..., object])
+
+
+class NoApiKey(Fault):
+    """A request without an apikey, or with one that is not ours."""
+
+
+class Anonymous(Fault):
+    """Nobody has no privileges at all (401, 42501)."""
+
+
+class Unmarked(RuntimeError):
+    """A view that says nothing of who may enter."""
+
+
+class Credentials:
+    """What an application knows of keys: made once from its configuration."""
+
+    def __init__(
+        self, signers: Signers, anon_key: str | None, service_key: str | None, required: bool
+    ) -> None:
+        self.signers = signers
+        self.refresh_tokens = RefreshTokens(signers.signer.secret_keys)
+        self.anon_key = anon_key
+        self.service_key = service_key
+        self.required = required
+
+    def is_service(self, secret: str) -> bool:
+        """Whether a secret is the service key."""
+        return equal(secret, self.service_key)
+
+    def is_anon(self, secret: str) -> bool:
+        """Whether a secret is the key that anybody may have."""
+        return equal(secret, self.anon_key)
+
+
+def equal(secret: str, key: str | None) -> bool:
+    """Whether a secret is a key, in constant time; an absent key matches nothing."""
+    if not key:
+        return False
+    return hmac.compare_digest(secret.encode("utf-8", "replace"), key.encode())
+
+
+def credentials() -> Credentials:
+    """The application's keys."""
+    found: Credentials = current_app.extensions["walkthrough.credentials"]
+    return found
+
+
+def check_apikey() -> None:
+    """Let requests in that carry one of our apikeys; a wrong one never, none only if it is not required."""
+    keys = credentials()
+    given = request.headers.get("apikey")
+    if given is None:
+        if keys.required:
+            raise NoApiKey(
+                "No API key found in request",
+                hint="No `apikey` request header was found.",
+            )
+    # Both comparisons always run, so that the time tells nothing.
+    elif not (keys.is_anon(given) | keys.is_service(given)):
+        raise NoApiKey(
+            "Invalid API key",
+            hint="Double check your API key.",
+        )
+
+
+def bearer() -> str | None:
+    """The bearer token, or None where the request is anonymous."""
+    header = request.headers.get("Authorization")
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    token = token.strip()
+    if not token:
+        raise InvalidToken("Empty JWT is sent in Authorization header")
+    return None if credentials().is_anon(token) else token
+
+
+def claims_of(token: str) -> Claims | None:
+    """A token's verified claims; None for the service key, which needs none."""
+    keys = credentials()
+    if keys.is_service(token):
+        return None
+    return keys.signers.verify(token, current_time())
+
+
+def current_time() -> int:
+    """Unix seconds, by the application's one clock."""
+    clock: Callable[[], float] = current_app.extensions["walkthrough.clock"]
+    return int(clock())
+
+
+def admit(transaction: Transaction) -> Caller:
+    """The request's caller as they are in this transaction: what a write asks again after its wait."""
+    claims: Claims | None = g.claims
+    caller = SERVICE if claims is None else look_up(transaction, claims)
+    g.caller = caller
+    return caller
+
+
+def entering(allowed: Callable[[Role], bool], denied: str, view: View, joins: bool) -> View:
+    """The view behind apikey, token, privilege and look-up; it is called with the caller.
+
+    `joins`: the view reads in the look-up's own snapshot. One that writes opens its own transaction
+    and asks `admit` again in it.
+    """
+
+    @wraps(view)
+    def entered(*arguments: object, **named: object) -> object:
+        check_apikey()
+        token = bearer()
+        if token is None:
+            raise Anonymous(f"permission denied for {denied}")
+        g.claims = claims_of(token)
+        role = Role.SUPER_ADMIN if g.claims is None else g.claims.role
+        if not joins:
+            with reading() as transaction:
+                caller = admit(transaction)
+        else:
+            with reading() as transaction:
+                caller = admit(transaction)
+                require(allowed, role, denied)
+                return view(caller, *arguments, **named)
+        require(allowed, role, denied)
+        return view(caller, *arguments, **named)
+
+    return cast(View, entered)
+
+
+def require(allowed: Callable[[Role], bool], role: Role, denied: str) -> None:
+    if not allowed(role):
+        raise PermissionDenied(f"permission denied for {denied}")
+
+
+def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
+    """The privilege to do this to any row of the relation."""
+
+    def decorate(view: View) -> View:
+        entered = entering(
+            lambda role: policy.permits(role, action, model),
+            f"table {model.__tablename__}",
+            view,
+            joins=action is Action.READ,
+        )
+        return mark(entered, f"{action.value} {model.__tablename__}")
+
+    return decorate
+
+
+def requires_call(function: str, *, writes: bool) -> Callable[[View], View]:
+    """The privilege to call this function."""
+
+    def decorate(view: View) -> View:
+        entered = entering(
+            lambda role: policy.may_call(role, function),
+            f"function {function}",
+            view,
+            joins=not writes,
+        )
+        return mark(entered, f"call {function}")
+
+    return decorate
+
+
+def requires_caller(view: View) -> View:
+    """Somebody, whoever they are."""
+    return mark(entering(lambda role: True, "this resource", view, joins=True), "caller")
+
+
+class NoUserBehind(Fault):
+    """A caller who is nobody's user, where somebody's own account is meant: the service key."""
+
+
+def requires_person(*, writes: bool) -> Callable[[View], View]:
+    """Somebody with an account of their own, whatever their role."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def asked_by_person(caller: Caller, *arguments: object, **named: object) -> object:
+            if caller.id is None:
+                raise NoUserBehind("invalid claim: missing sub claim")
+            return view(caller, *arguments, **named)
+
+        entered = entering(lambda role: True, "this account", asked_by_person, joins=not writes)
+        return mark(cast(View, entered), "person")
+
+    return decorate
+
+
+def requires_administrator(*, writes: bool) -> Callable[[View], View]:
+    """Somebody who may write users; which ones is the row rule's to say."""
+
+    def decorate(view: View) -> View:
+        entered = entering(policy.may_administer, "table users", view, joins=not writes)
+        return mark(entered, "administrator")
+
+    return decorate
+
+
+def requires_apikey(view: View) -> View:
+    """Any holder of an apikey, signed in or not."""
+
+    @wraps(view)
+    def entered(*arguments: object, **named: object) -> object:
+        check_apikey()
+        return view(*arguments, **named)
+
+    return mark(cast(View, entered), "apikey")
+
+
+def public(reason: str) -> Callable[[View], View]:
+    """Everybody, for a reason that is written down."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def entered(*arguments: object, **named: object) -> object:
+            return view(*arguments, **named)
+
+        return mark(cast(View, entered), f"public: {reason}")
+
+    return decorate
+
+
+def mark(view: View, requirement: str) -> View:
+    view.requires = requirement  # type: ignore[attr-defined]
+    return view
+
+
+def check_marks(app: Flask) -> None:
+    """Refuse an application that has a view without a requirement."""
+    for endpoint, view in app.view_functions.items():
+        if not getattr(view, "requires", None):
+            raise Unmarked(f"the view {endpoint} says nothing of who may enter")

@@ -1,0 +1,456 @@
+"""People as rows: a user and what is kept beside them to sign in. Who may touch whom is not asked here.
+
+What a user's row says (role, client, name) is never kept a second time in the metadata: it is taken
+out when they are stored and shown again when they are read (routes/gotrue/bodies.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from enum import Enum
+
+import sqlalchemy as sa
+
+from access.caller import Role
+from access.password import hash_new
+from access.prepared import Prepared
+from access.token import AUDIENCE
+from access.token import Signers
+from models.credential import CREDENTIALS
+from models.credential import SESSIONS
+from models.db import Transaction
+from models.faults import Fault
+from models.sql.constraints import CheckViolation
+from models.sql.constraints import ForeignKeyViolation
+from models.sql.constraints import UniqueViolation
+from models.sql.statement import parameter
+from models.types import read_string
+from models.user import User
+
+METADATA_BYTES_MAX = 16_384
+EMAIL_CHARACTERS_MAX = 255  # GoTrue's column
+EMAIL_TEXT = re.compile(r"[^\s@\x00-\x20\x7f]+@[^\s@\x00-\x20\x7f]+")
+
+Metadata = Mapping[str, object]
+
+
+class Unsaid(Enum):
+    """What stands where a request says nothing; null says something."""
+
+    UNSAID = "unsaid"
+
+
+UNSAID = Unsaid.UNSAID
+
+
+class NoSuchPerson(Fault):
+    """Nobody has that e-mail or id."""
+
+
+class InvalidPerson(Fault):
+    """What no user can be: an unknown role, a client that does not fit."""
+
+
+class InvalidEmail(InvalidPerson):
+    """An e-mail that is none, or none where one is needed."""
+
+
+class EmailTaken(Fault):
+    """Somebody has that e-mail, seen or unseen by who asks."""
+
+
+class IdTaken(Fault):
+    """Somebody has that id."""
+
+
+class MetadataTooLong(Fault):
+    """More metadata than is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user, and their side of signing in."""
+
+    id: str
+    email: str
+    name: str
+    role: Role
+    client_id: int | None
+    created_at: str
+    updated_at: str
+    password_hash: str | None
+    app_metadata: Metadata
+    user_metadata: Metadata
+    disabled_until: int
+    tokens_since: int
+    last_sign_in_at: str | None
+
+    def is_disabled(self, now: int) -> bool:
+        return self.disabled_until > now
+
+
+@dataclass(frozen=True, slots=True)
+class NewPerson:
+    """Somebody who is to be made. Without a password they cannot sign in."""
+
+    email: str
+    name: str | None
+    role: Role
+    client_id: int | None
+    id: str | None = None
+    password_hash: str | None = None
+    app_metadata: Metadata = field(default_factory=dict)
+    user_metadata: Metadata = field(default_factory=dict)
+    disabled_until: int = 0
+
+    def called(self) -> str:
+        """Their name, else their e-mail's local part."""
+        return self.name if self.name is not None else self.email.partition("@")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to become of somebody; None and UNSAID leave what is there. Metadata are merged."""
+
+    email: str | None = None
+    name: str | None = None
+    role: Role | None = None
+    client_id: int | Unsaid | None = UNSAID
+    app_metadata: Metadata = field(default_factory=dict)
+    user_metadata: Metadata = field(default_factory=dict)
+    disabled_until: int | None = None
+
+
+# Looking up
+
+
+def by_id(transaction: Transaction, user_id: str) -> Person | None:
+    return read_person(BY_ID.one(transaction, user_id=user_id))
+
+
+def by_email(transaction: Transaction, email: str) -> Person | None:
+    """Whoever signs in with that e-mail, however its letters are cased."""
+    return read_person(BY_EMAIL.one(transaction, email=email.strip()))
+
+
+def read_person(row: tuple[object, ...] | None) -> Person | None:
+    """A person out of COLUMNS."""
+    if row is None:
+        return None
+    id_, email, name, role, client_id, created_at, updated_at = row[:7]
+    password_hash, app_metadata, user_metadata, disabled_until, tokens_since, last = row[7:13]
+    return Person(
+        str(id_),
+        str(email),
+        str(name),
+        Role(str(role)),
+        client_id if isinstance(client_id, int) else None,
+        str(created_at),
+        str(updated_at),
+        password_hash if isinstance(password_hash, str) else None,
+        read_metadata(app_metadata),
+        read_metadata(user_metadata),
+        disabled_until if isinstance(disabled_until, int) else 0,
+        tokens_since if isinstance(tokens_since, int) else 0,
+        last if isinstance(last, str) else None,
+    )
+
+
+def read_metadata(text: object) -> Metadata:
+    found: Metadata = json.loads(text) if isinstance(text, str) else {}
+    return found
+
+
+# Making
+
+
+def create_person(
+    transaction: Transaction,
+    email: str,
+    name: str | None,
+    role: str,
+    client_id: int | None,
+    password: str | None,
+) -> str:
+    """Make somebody from the words of a command; their id."""
+    password_hash = hash_new(password) if password is not None else None
+    new = NewPerson(
+        read_email(email), name, read_role(role), client_id, password_hash=password_hash
+    )
+    return add(transaction, new)
+
+
+def add(transaction: Transaction, new: NewPerson) -> str:
+    """Make somebody who can sign in if they have a password; their id."""
+    user_id = new.id or str(uuid.uuid4())
+    try:
+        INSERT_USER.run(
+            transaction,
+            user_id=user_id,
+            email=new.email,
+            name=read_string(new.called()),
+            role=new.role.value,
+            client_id=new.client_id,
+            now=transaction.now,
+        )
+    except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
+        raise explained(violation) from violation
+    INSERT_CREDENTIALS.run(
+        transaction,
+        user_id=user_id,
+        password_hash=new.password_hash,
+        app_metadata=write_metadata(new.app_metadata),
+        user_metadata=write_metadata(new.user_metadata),
+        disabled_until=new.disabled_until,
+    )
+    return user_id
+
+
+def explained(violation: Fault) -> Fault:
+    """What a constraint over users means to whoever ran into it."""
+    if isinstance(violation, UniqueViolation):
+        if violation.constraint == "users_email_key":
+            return EmailTaken("A user with this email address has already been registered")
+        return IdTaken("A user with this id has already been registered")
+    if isinstance(violation, ForeignKeyViolation):
+        return InvalidPerson("There is no client of that client_id")
+    if isinstance(violation, CheckViolation) and violation.constraint == "users_check":
+        return InvalidPerson("A super admin has no client_id, and everybody else has one")
+    return violation
+
+
+def read_email(text: str) -> str:
+    """An e-mail as it is kept: without space around it, in lower case, as GoTrue keeps it."""
+    email = text.strip().lower()
+    if not EMAIL_TEXT.fullmatch(email) or len(email) > EMAIL_CHARACTERS_MAX:
+        raise InvalidEmail("Unable to validate email address: invalid format")
+    return read_string(email)
+
+
+def read_role(text: str) -> Role:
+    try:
+        return Role(text)
+    except ValueError:
+        named = ", ".join(each.value for each in Role)
+        raise InvalidPerson(f"role is one of {named}") from None
+
+
+def write_metadata(metadata: Metadata) -> str:
+    text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if len(text.encode()) > METADATA_BYTES_MAX:
+        raise MetadataTooLong(f"Metadata hold at most {METADATA_BYTES_MAX} bytes")
+    return text
+
+
+# Changing
+
+
+def change(transaction: Transaction, person: Person, changes: Changes) -> None:
+    """Write what differs. A new role or client takes grants, sessions and tokens with it (schema.sql)."""
+    row = would_be(person, changes)
+    if row != row_of(person):
+        try:
+            UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
+        except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
+            raise explained(violation) from violation
+    for column, metadata, more in (
+        (CREDENTIALS.c.app_metadata, person.app_metadata, changes.app_metadata),
+        (CREDENTIALS.c.user_metadata, person.user_metadata, changes.user_metadata),
+    ):
+        if more:
+            keep(transaction, person.id, column, write_metadata(merged(metadata, more)))
+    if changes.disabled_until is not None:
+        keep(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
+
+
+def row_of(person: Person) -> dict[str, str | int | None]:
+    return {
+        "email": person.email,
+        "name": person.name,
+        "role": person.role.value,
+        "client_id": person.client_id,
+    }
+
+
+def would_be(person: Person, changes: Changes) -> dict[str, str | int | None]:
+    """The user's row as the changes would leave it, but for its id and its times."""
+    return {
+        "email": person.email if changes.email is None else changes.email,
+        "name": person.name if changes.name is None else read_string(changes.name),
+        "role": person.role.value if changes.role is None else changes.role.value,
+        "client_id": person.client_id if changes.client_id is UNSAID else changes.client_id,
+    }
+
+
+def merged(old: Metadata, more: Metadata) -> Metadata:
+    """The old keys and the new; null takes one away, as GoTrue has it."""
+    return {key: value for key, value in {**old, **more}.items() if value is not None}
+
+
+def set_password(transaction: Transaction, user_id: str, password: str) -> None:
+    """Give somebody who was just made their first password: there is no token yet to end."""
+    keep(transaction, user_id, CREDENTIALS.c.password_hash, hash_new(password))
+
+
+def replace_password(
+    transaction: Transaction, user_id: str, password_hash: str, but_session: str | None = None
+) -> None:
+    """A new password ends every session but the one that set it, and every token without one."""
+    keep(transaction, user_id, CREDENTIALS.c.password_hash, password_hash)
+    end_other_sessions(transaction, user_id, but_session)
+    end_tokens(transaction, user_id)
+
+
+def end_other_sessions(transaction: Transaction, user_id: str, but_session: str | None) -> int:
+    """End somebody's sessions but one, or all of them; how many there were."""
+    return DELETE_SESSIONS.run(transaction, user_id=user_id, session_id=but_session or "")
+
+
+def end_tokens(transaction: Transaction, user_id: str) -> None:
+    """End the tokens without a session that exist by now.
+
+    `iat` counts whole seconds: what bears the present one may be older than this, so it goes too, and
+    the next second's tokens are the first to count (decision 0011).
+    """
+    ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
+    END_TOKENS.run(transaction, user_id=user_id, since=transaction.unix + 1)
+
+
+def keep(
+    transaction: Transaction, user_id: str, column: sa.Column[object], value: str | int | None
+) -> None:
+    """Set one thing that is kept beside a user, who may not have had any of them."""
+    ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
+    KEEP[column.name].run(transaction, user_id=user_id, value=value)
+
+
+# Tokens
+
+
+def claims_for(
+    person: Person, now: int, seconds: int, session_id: str | None = None
+) -> dict[str, object]:
+    """What an access token says of somebody."""
+    # A token without a session has to be younger than what ended the older ones.
+    issued_at = now if session_id is not None else max(now, person.tokens_since)
+    claims: dict[str, object] = {
+        "sub": person.id,
+        "role": person.role.value,
+        "client_id": person.client_id,
+        "aud": AUDIENCE,
+        "iat": issued_at,
+        "exp": issued_at + seconds,
+        "session_id": session_id,
+        "email": person.email,
+        "aal": "aal1",
+    }
+    return {name: value for name, value in claims.items() if value is not None}
+
+
+def issue_token(transaction: Transaction, signers: Signers, email: str, seconds: int) -> str:
+    """An access token without a session, for whoever has that e-mail."""
+    person = by_email(transaction, email)
+    if person is None:
+        raise NoSuchPerson(f'there is no user "{email}"')
+    return signers.issue(claims_for(person, transaction.unix, seconds))
+
+
+# The statements
+
+USERS = User.__table__
+COLUMNS: tuple[sa.ColumnElement[object], ...] = (
+    USERS.c.id,
+    USERS.c.email,
+    USERS.c.name,
+    USERS.c.role,
+    USERS.c.client_id,
+    USERS.c.created_at,
+    USERS.c.updated_at,
+    CREDENTIALS.c.password_hash,
+    CREDENTIALS.c.app_metadata,
+    CREDENTIALS.c.user_metadata,
+    CREDENTIALS.c.disabled_until,
+    CREDENTIALS.c.tokens_since,
+    CREDENTIALS.c.last_sign_in_at,
+)
+"""What `read_person` reads, in its order."""
+JOINED = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
+
+BY_ID = Prepared(
+    sa.select(*COLUMNS).select_from(JOINED).where(USERS.c.id == parameter("user_id", sa.Text))
+)
+BY_EMAIL = Prepared(
+    sa.select(*COLUMNS)
+    .select_from(JOINED)
+    .where(sa.func.lower(USERS.c.email) == sa.func.lower(parameter("email", sa.Text)))
+)
+INSERT_USER = Prepared(
+    sa.insert(User).values(
+        id=parameter("user_id"),
+        email=parameter("email"),
+        name=parameter("name"),
+        role=parameter("role"),
+        client_id=parameter("client_id"),
+        created_at=parameter("now"),
+        updated_at=parameter("now"),
+    )
+)
+INSERT_CREDENTIALS = Prepared(
+    sa.insert(CREDENTIALS).values(
+        user_id=parameter("user_id"),
+        password_hash=parameter("password_hash"),
+        app_metadata=parameter("app_metadata"),
+        user_metadata=parameter("user_metadata"),
+        disabled_until=parameter("disabled_until"),
+        tokens_since=0,
+    )
+)
+UPDATE_USER = Prepared(
+    sa.update(User)
+    .where(USERS.c.id == parameter("user_id"))
+    .values(
+        email=parameter("email"),
+        name=parameter("name"),
+        role=parameter("role"),
+        client_id=parameter("client_id"),
+        updated_at=parameter("now"),
+    )
+)
+ENSURE_CREDENTIALS = Prepared(
+    sa.insert(CREDENTIALS).from_select(
+        ["user_id", "app_metadata", "user_metadata", "disabled_until", "tokens_since"],
+        sa.select(
+            USERS.c.id, sa.literal("{}"), sa.literal("{}"), sa.literal(0), sa.literal(0)
+        ).where(
+            USERS.c.id == parameter("user_id", sa.Text),
+            ~sa.exists().where(CREDENTIALS.c.user_id == USERS.c.id).select_from(CREDENTIALS),
+        ),
+    )
+)
+KEEP = {
+    column.name: Prepared(
+        sa.update(CREDENTIALS)
+        .where(CREDENTIALS.c.user_id == parameter("user_id"))
+        .values({column.name: parameter("value")})
+    )
+    for column in CREDENTIALS.c
+    if not column.primary_key
+}
+END_TOKENS = Prepared(
+    sa.update(CREDENTIALS)
+    .where(
+        CREDENTIALS.c.user_id == parameter("user_id"),
+        CREDENTIALS.c.tokens_since < parameter("since"),
+    )
+    .values(tokens_since=parameter("since"))
+)
+DELETE_SESSIONS = Prepared(
+    sa.delete(SESSIONS).where(
+        SESSIONS.c.user_id == parameter("user_id"), SESSIONS.c.id != parameter("session_id")
+    )
+)
