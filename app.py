@@ -1,0 +1,33 @@
+"""The application: the only module that knows every room. It configures, mounts, and returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from flask import Flask
+
+import config
+from access.decorators import Credentials
+from access.token import Signers
+from models import upkeep
+from models.db import attach
+from routes import mount
+
+
+def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
+    """Make the service; `overrides` win over the environment, which wins over the kept secrets."""
+    app = Flask(__name__, static_folder=None)
+    settings = config.prepare(overrides)
+    app.config.from_mapping(settings)
+    app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
+    app.extensions["walkthrough.clock"] = time.time
+    app.extensions["walkthrough.credentials"] = Credentials(
+        Signers(settings["SECRET_KEY"]),
+        settings["ANON_KEY"],
+        settings["SERVICE_KEY"],
+        settings["REQUIRE_APIKEY"],
+    )
+    upkeep.ensure_schema(attach(app))
+    mount.register(app)
+    return app

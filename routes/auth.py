@@ -1,0 +1,151 @@
+"""/auth/v1: sign in, go on, one's own account, sign out."""
+
+from __future__ import annotations
+
+from flask import Blueprint
+from flask import Response
+from flask import current_app
+from flask import g
+from flask import request
+
+from access import people
+from access import signin
+from access import throttle
+from access.caller import Caller
+from access.deadline import Deadline
+from access.deadline import deadline
+from access.decorators import admit
+from access.decorators import credentials
+from access.decorators import requires_apikey
+from access.decorators import requires_person
+from access.signin import SignedIn
+from models.db import reading
+from models.faults import Fault
+from routes.edge import is_sign_in
+from routes.edge import read_body
+from routes.gotrue import bodies
+from routes.gotrue.errors import SignupDisabled
+
+PREFIX = "/auth/v1"
+
+bp = Blueprint("auth", __name__, url_prefix=PREFIX)
+
+
+@bp.post("/token")
+@requires_apikey
+def token() -> Response:
+    grant = request.args.get("grant_type")
+    if grant == "password":
+        return session_of(sign_in())
+    if grant == "refresh_token":
+        return session_of(go_on())
+    raise bodies.UnknownGrant("unsupported_grant_type")
+
+
+@bp.get("/user")
+@requires_person(writes=False)
+def read_user(caller: Caller) -> Response:
+    with reading() as transaction:
+        person = people.by_id(transaction, caller.id or "")
+        assert person is not None, "just looked up"
+        return answer(bodies.user_body(person, transaction.unix))
+
+
+@bp.put("/user")
+@requires_person(writes=True)
+def change_user(caller: Caller) -> Response:
+    own = bodies.read_own_changes(read_auth_body())
+    until = request_deadline()
+    password_hash = signin.prepare_password(caller, own, client_address(), until)
+    with until.writing() as transaction:
+        person = signin.keep_own(transaction, admit(transaction), own, password_hash)
+        return answer(bodies.user_body(person, transaction.unix))
+
+
+@bp.post("/logout")
+@requires_person(writes=True)
+def sign_out(caller: Caller) -> Response:
+    read_auth_body()
+    scope = bodies.read_scope(request.args.get("scope"))
+    with request_deadline().writing() as transaction:
+        signin.sign_out(transaction, admit(transaction), scope)
+    return Response(status=204)
+
+
+@bp.post("/signup")
+@requires_apikey
+def sign_up() -> Response:
+    raise SignupDisabled
+
+
+@bp.get("/settings")
+@requires_apikey
+def settings() -> Response:
+    return answer(bodies.SETTINGS)
+
+
+@bp.get("/health")
+@requires_apikey
+def health() -> Response:
+    return answer(bodies.HEALTH)
+
+
+@bp.after_app_request
+def say_version(response: Response) -> Response:
+    """Answer in the version that was asked for: by this header clients know how to read an error."""
+    if is_sign_in(request.path):
+        asked = request.headers.get("X-Supabase-Api-Version")
+        response.headers["X-Supabase-Api-Version"] = bodies.version_header(asked)
+    return response
+
+
+def sign_in() -> SignedIn:
+    grant = bodies.read_password_grant(read_auth_body())
+    return signin.sign_in(
+        credentials().refresh_tokens,
+        grant.email,
+        grant.password,
+        client_address(),
+        request_deadline(),
+    )
+
+
+def go_on() -> SignedIn:
+    text = bodies.read_refresh_grant(read_auth_body())
+    with request_deadline().writing() as transaction:
+        refreshed = signin.refresh(transaction, credentials().refresh_tokens, text)
+    # Raised only now: what the refusal ended has ended.
+    if isinstance(refreshed, Fault):
+        raise refreshed
+    return refreshed
+
+
+def session_of(signed_in: SignedIn) -> Response:
+    """A session's answer: an access token of its own, and the refresh token that follows."""
+    seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
+    person = signed_in.person
+    claims = people.claims_for(person, signed_in.now, seconds, signed_in.session_id)
+    access_token = credentials().signers.issue(claims)
+    return answer(bodies.session_body(signed_in, access_token, seconds))
+
+
+def client_address() -> str:
+    return throttle.client_address(
+        request.environ.get("REMOTE_ADDR") or "",
+        request.headers.get("X-Forwarded-For"),
+        current_app.config["TRUSTED_PROXIES"],
+    )
+
+
+def request_deadline() -> Deadline:
+    return deadline(g.began)
+
+
+def read_auth_body() -> bytes:
+    return read_body(bodies.BODY_BYTES_MAX)
+
+
+def answer(body: bodies.Object, headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        bodies.write(body), 200, headers or {}, content_type="application/json; charset=utf-8"
+    )

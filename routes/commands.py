@@ -1,0 +1,106 @@
+"""`flask --app app …`: a second wire, as thin as the first. Argument -> room -> one line out, exit status."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from flask import Blueprint
+from flask import current_app
+
+from access import people
+from models import archive
+from models import upkeep
+from models.db import database
+from models.faults import Fault
+
+NO_PASSWORD = "-"  # noqa: S105 - the word for none
+
+bp = Blueprint("commands", __name__, cli_group=None)
+
+
+@bp.cli.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+def import_file(file: Path) -> None:
+    """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        counts = archive.import_archive(database(), content, people.set_password)
+    except (OSError, ValueError) as error:
+        refuse(f"{file}: {error}")
+    except Fault as fault:
+        refuse(fault.message)
+    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
+
+
+@bp.cli.command("export")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+def export_file(file: Path | None) -> None:
+    """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
+    with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
+        if file is None:
+            sys.stdout.writelines(archive.export_archive(transaction))
+            return
+        with file.open("w", encoding="utf-8") as out:
+            out.writelines(archive.export_archive(transaction))
+
+
+@bp.cli.command("create-user")
+@click.argument("email")
+@click.option("--name", help="The person's name; else the e-mail's local part.")
+@click.option("--role", required=True, help="super_admin, client_admin or client_manager.")
+@click.option("--client-id", type=int, help="The client they belong to; a super admin has none.")
+@click.option("--password", help="Asked for if it is not given; - for none.")
+def create_user(
+    email: str, name: str | None, role: str, client_id: int | None, password: str | None
+) -> None:
+    """Make somebody who can sign in with EMAIL."""
+    if password is None:
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    try:
+        with database().writing(seconds_max=60) as transaction:
+            user_id = people.create_person(
+                transaction, email, name, role, client_id, None if password == NO_PASSWORD else password
+            )
+    except Fault as fault:
+        refuse(fault.message)
+    click.echo(user_id)
+
+
+@bp.cli.command("token")
+@click.argument("email")
+def token(email: str) -> None:
+    """Print an access token of the user with EMAIL."""
+    seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
+    try:
+        with database().reading() as transaction:
+            signers = current_app.extensions["walkthrough.credentials"].signers
+            click.echo(people.issue_token(transaction, signers, email, seconds))
+    except Fault as fault:
+        refuse(fault.message)
+
+
+@bp.cli.command("keys")
+def keys() -> None:
+    """Print the apikeys: what clients send as `apikey`, and what acts as super admin."""
+    click.echo(f"ANON_KEY={current_app.config['ANON_KEY'] or ''}")
+    click.echo(f"SERVICE_KEY={current_app.config['SERVICE_KEY'] or ''}")
+
+
+@bp.cli.command("check")
+def check() -> None:
+    """Look the database over: integrity, foreign keys, versions, settings."""
+    for name, value in upkeep.versions(database()).items():
+        click.echo(f"{name}: {value}")
+    problems = upkeep.check(database())
+    if problems:
+        refuse("; ".join(problems[:10]))
+    click.echo("sound")
+
+
+def refuse(reason: str) -> NoReturn:
+    click.echo(f"walkthrough: {reason}", err=True)
+    sys.exit(1)

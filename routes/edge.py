@@ -1,0 +1,172 @@
+"""What every request and answer gets, whatever it asks for: sizes, CORS, cache headers, a log line, and
+JSON whatever went wrong. The only place that catches everything."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from collections.abc import Collection
+
+from flask import Flask
+from flask import Response
+from flask import current_app
+from flask import g
+from flask import request
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from models.faults import Fault
+from models.sql.catalog import catalog
+from routes import request_log
+from routes import timing
+from routes.postgrest import errors
+from routes.postgrest import requests
+from routes.postgrest.encoding import decode_utf8
+from routes.postgrest.media import EncodedBody
+from routes.postgrest.representation import Representation
+
+JSON_BYTES_MAX = 1 << 20
+CSV_BYTES_MAX = 5 << 20
+
+VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
+EXPOSED = "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
+PREFLIGHT_SECONDS = "7200"
+ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
+HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
+
+Renderer = Callable[[Fault], errors.Answer]
+
+
+def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
+    """Put the edge around an application; faults under /auth/v1 speak the sign-in language."""
+    app.url_map.merge_slashes = False
+    app.extensions["walkthrough.render"] = (errors.answer, sign_in_renderer)
+    app.before_request(begin)
+    app.after_request(finish)
+    app.register_error_handler(Fault, answer_fault)
+    app.register_error_handler(HTTPException, answer_http)
+    app.register_error_handler(Exception, answer_unexpected)
+
+
+def begin() -> Response | None:
+    g.began = time.monotonic()
+    g.request_id = request_log.request_id(request.headers.get("X-Request-Id"))
+    path = decode_utf8(request.environ.get("PATH_INFO", "").encode("latin-1", "replace"))
+    if "//" in path:
+        raise requests.UnknownPath
+    is_preflight = "Access-Control-Request-Method" in request.headers
+    if request.method == "OPTIONS" and is_preflight:
+        return Response(status=204)
+    return None
+
+
+def finish(response: Response) -> Response:
+    headers = response.headers
+    headers["Cache-Control"] = "private, no-store"
+    headers["Vary"] = VARY
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+    add_cors(response)
+    timing.tell_timing(response)
+    request_log.log(response)
+    return response
+
+
+def add_cors(response: Response) -> None:
+    """Let pages of the allowed origins read the answer; never with cookies, of which there are none."""
+    origin = request.headers.get("Origin")
+    if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
+        return
+    headers = response.headers
+    headers["Access-Control-Allow-Origin"] = origin
+    headers["Access-Control-Expose-Headers"] = EXPOSED
+    if request.method == "OPTIONS":
+        headers["Access-Control-Allow-Methods"] = ALLOWED_METHODS
+        asked = request.headers.get("Access-Control-Request-Headers", "")
+        headers["Access-Control-Allow-Headers"] = asked if HEADER_NAMES.fullmatch(asked) else ""
+        headers["Access-Control-Max-Age"] = PREFLIGHT_SECONDS
+
+
+LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
+
+
+def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
+    """Whether a page's origin may read answers; unless configured, only this machine's own pages."""
+    if allowed is None:
+        return LOCAL_ORIGIN.fullmatch(origin) is not None
+    return "*" in allowed or origin in allowed
+
+
+def respond(answer: Representation) -> Response:
+    """A representation as Flask's response."""
+    response = Response(answer.body, answer.status)
+    response.headers.clear()
+    response.headers.update(answer.headers)
+    if answer.status != 204:
+        response.headers["Content-Length"] = str(len(response.get_data()))
+    return response
+
+
+def read_body(bytes_max: int | None = None) -> bytes:
+    """The whole body, or BodyTooLarge. One byte more than may be is read, since a chunked body is cut
+    at the limit without a word."""
+    if bytes_max is None:
+        is_csv = request.mimetype == "text/csv"
+        bytes_max = CSV_BYTES_MAX if is_csv else JSON_BYTES_MAX
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding.lower() != "identity":
+        raise EncodedBody(encoding)
+    request.max_content_length = bytes_max + 1
+    try:
+        body = request.get_data(cache=False)
+    except RequestEntityTooLarge as error:
+        raise requests.BodyTooLarge(bytes_max) from error
+    except (OSError, HTTPException) as error:
+        raise requests.BadRequest("The request body could not be read") from error
+    if len(body) > bytes_max:
+        raise requests.BodyTooLarge(bytes_max)
+    return body
+
+
+def answer_fault(fault: Fault) -> Response:
+    data, sign_in = current_app.extensions["walkthrough.render"]
+    answered = (sign_in if is_sign_in(request.path) else data)(fault)
+    g.refusal = type(fault).__name__
+    return Response(answered.body, answered.status, answered.headers)
+
+
+def is_sign_in(path: str) -> bool:
+    return path.startswith("/auth/v1/")
+
+
+def answer_http(error: HTTPException) -> Response:
+    """What Werkzeug refuses by itself, in our shape."""
+    if isinstance(error, MethodNotAllowed):
+        return answer_fault(requests.MethodNotAllowed(request.method, error.valid_methods or ()))
+    if error.code == 404:
+        return answer_fault(unknown_path(request.path))
+    if isinstance(error, RequestEntityTooLarge):
+        return answer_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
+    status = error.code or 500
+    body = errors.body(f"PGRST{status}", error.name, None, None)
+    return Response(body, status, {"Content-Type": "application/json; charset=utf-8"})
+
+
+def unknown_path(path: str) -> Fault:
+    """A path that is none: a relation that does not exist, or no path of ours at all."""
+    name = path.removeprefix("/rest/v1").removeprefix("/")
+    if not name or "/" in name:
+        return requests.UnknownPath()
+    folded = name.lower()
+    close = next((each for each in catalog().relations if each == folded), None)
+    hint = f"Perhaps you meant the table 'public.{close}'" if close is not None else None
+    return requests.UnknownRelation(name[:200], hint)
+
+
+def answer_unexpected(error: Exception) -> Response:
+    """A server error is our bug: all that is told of it is a number to find it in the log by."""
+    incident = request_log.log_incident(error)
+    body = errors.body("XX000", "Internal server error", f"incident {incident}", None)
+    return Response(body, 500, {"Content-Type": "application/json; charset=utf-8"})

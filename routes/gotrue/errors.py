@@ -1,0 +1,154 @@
+"""Every fact that the sign-in's endpoints tell: GoTrue's status and code. The nearest class counts.
+
+The one body reads right in every version of Supabase's clients: `code` and `error_code`, `message` and
+`msg`, and the dialect's other two keys.
+"""
+
+from __future__ import annotations
+
+import json
+
+from access import administration
+from access import decorators
+from access import password
+from access import people
+from access import policy
+from access import session
+from access import signin
+from access import throttle
+from access import token
+from models import db
+from models import types
+from models.faults import Fault
+from models.sql import constraints
+from models.sql import sqlite
+from models.sql import turns
+from routes.gotrue import bodies
+from routes.postgrest import encoding
+from routes.postgrest import limits
+from routes.postgrest import payload
+from routes.postgrest import requests
+from routes.postgrest.errors import Answer
+
+UNEXPECTED = (500, "unexpected_failure")
+
+
+class SignupDisabled(Fault):
+    """A wish to sign up, where people are made by those who may."""
+
+    def __init__(self) -> None:
+        super().__init__("Signups not allowed for this instance")
+
+
+STATUSES: dict[type[Fault], tuple[int, str]] = {
+    # What is asked
+    requests.UnknownPath: (404, "not_found"),
+    requests.UnknownRelation: (404, "not_found"),
+    requests.MethodNotAllowed: (405, "method_not_allowed"),
+    requests.BadRequest: (400, "bad_json"),
+    requests.BodyTooLarge: (413, "request_too_large"),
+    encoding.Undecodable: (400, "bad_json"),
+    payload.InvalidPayload: (400, "bad_json"),
+    payload.UntranslatableText: (400, "bad_json"),
+    limits.TooMuch: (400, "bad_json"),
+    limits.NumberOutOfRange: (400, "bad_json"),
+    bodies.BadJson: (400, "bad_json"),
+    bodies.InvalidBody: (400, "validation_failed"),
+    bodies.InvalidUser: (422, "validation_failed"),
+    bodies.UnknownGrant: (400, "unsupported_grant_type"),
+    bodies.PhoneNotServed: (422, "phone_provider_disabled"),
+    bodies.NotAnId: (404, "validation_failed"),
+    SignupDisabled: (422, "signup_disabled"),
+    # Who asks
+    decorators.NoApiKey: (401, "no_authorization"),
+    decorators.Anonymous: (401, "no_authorization"),
+    decorators.NoUserBehind: (403, "bad_jwt"),
+    policy.PermissionDenied: (403, "not_admin"),
+    token.InvalidToken: (403, "bad_jwt"),
+    token.RefusedClaims: (403, "bad_jwt"),
+    session.UserGone: (403, "user_not_found"),
+    session.UserDisabled: (403, "user_banned"),
+    session.SessionGone: (403, "session_not_found"),
+    # Signing in
+    password.WeakPassword: (422, "weak_password"),
+    password.UnfitPassword: (422, "validation_failed"),
+    password.HashQueueFull: (429, "over_request_rate_limit"),
+    throttle.TooManyTries: (429, "over_request_rate_limit"),
+    signin.WrongCredentials: (400, "invalid_credentials"),
+    signin.Banned: (400, "user_banned"),
+    signin.RefreshTokenNotFound: (400, "refresh_token_not_found"),
+    signin.RefreshTokenUsed: (400, "refresh_token_already_used"),
+    signin.SessionExpired: (400, "session_expired"),
+    signin.SamePassword: (422, "same_password"),
+    signin.CurrentPasswordRequired: (400, "current_password_required"),
+    signin.WrongCurrentPassword: (400, "current_password_invalid"),
+    signin.EmailNotOwn: (422, "validation_failed"),
+    # Users
+    people.InvalidPerson: (422, "validation_failed"),
+    people.InvalidEmail: (400, "validation_failed"),
+    people.EmailTaken: (422, "email_exists"),
+    people.IdTaken: (422, "user_already_exists"),
+    people.MetadataTooLong: (422, "validation_failed"),
+    administration.UserNotFound: (404, "user_not_found"),
+    administration.OutOfReach: (403, "not_admin"),
+    types.InvalidInput: (422, "validation_failed"),
+    types.OutOfRange: (422, "validation_failed"),
+    types.NulInText: (422, "validation_failed"),
+    types.TextTooLong: (422, "validation_failed"),
+    constraints.CheckViolation: (400, "23514"),
+    # The database
+    sqlite.TimedOut: (503, "request_timeout"),
+    sqlite.DiskFull: (503, "unexpected_failure"),
+    constraints.Locked: (503, "request_timeout"),
+    turns.NoTurn: (503, "request_timeout"),
+    db.Busy: (503, "request_timeout"),
+}
+
+MESSAGES: dict[type[Fault], str] = {
+    decorators.Anonymous: "This endpoint requires a valid Bearer token",
+    policy.PermissionDenied: "User not allowed",
+    session.UserGone: "User from sub claim in JWT does not exist",
+    session.UserDisabled: "User is banned",
+    session.SessionGone: "Session from session_id claim in JWT does not exist",
+}
+"""What GoTrue says where the data API has other words."""
+
+
+def answer(fault: Fault) -> Answer:
+    """A fault's status, headers and body, in GoTrue's words."""
+    status, code = next(
+        (STATUSES[kind] for kind in type(fault).__mro__ if kind in STATUSES), UNEXPECTED
+    )
+    return Answer(status, headers(fault, status), body(fault, code))
+
+
+def body(fault: Fault, code: str) -> bytes:
+    message = worded(fault, code)
+    shape: dict[str, object] = {
+        "code": code,
+        "error_code": code,
+        "message": message,
+        "msg": message,
+        "details": fault.details,
+        "hint": fault.hint,
+    }
+    if isinstance(fault, password.WeakPassword):
+        shape["weak_password"] = {"reasons": list(fault.reasons)}
+    return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def worded(fault: Fault, code: str) -> str:
+    if code == "bad_jwt":
+        return f"invalid JWT: {fault.message}"
+    return MESSAGES.get(type(fault), fault.message)
+
+
+def headers(fault: Fault, status: int) -> dict[str, str]:
+    found = {"Content-Type": "application/json; charset=utf-8"}
+    if isinstance(fault, throttle.TooManyTries | password.HashQueueFull):
+        found["Retry-After"] = str(fault.retry_after_seconds)
+    elif status == 503:
+        found["Retry-After"] = "1"
+    if isinstance(fault, requests.MethodNotAllowed):
+        found["Allow"] = ", ".join(fault.allowed)
+    return found

@@ -1,0 +1,237 @@
+"""/metrics: how much is asked, how long it takes, what waits; for Prometheus, behind the service key.
+
+Series are named by method, route template and status: never by a path, a caller or a value. Under
+gunicorn each worker counts in files of its own, and any of them adds all of them up.
+"""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+import tomllib
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from typing import Final
+
+from flask import Blueprint
+from flask import Flask
+from flask import Response
+from flask import current_app
+from flask import g
+from flask import has_request_context
+from flask import request
+from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CollectorRegistry
+from prometheus_client import Counter
+from prometheus_client import Gauge
+from prometheus_client import Histogram
+from prometheus_client import disable_created_metrics
+from prometheus_client import generate_latest
+from prometheus_client.core import InfoMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from access.service_key import requires_service_key
+from models.db import Database
+from models.db import database
+from models.sql import counts
+from models.sql import mutate
+from models.sql import plan
+from models.sql.sqlite import driver
+from models.sql.turns import NoTurn
+from models.sql.turns import Turns
+
+PROJECT: Final = Path(__file__).resolve().parent.parent
+KEPT: Final = "walkthrough.meters"
+PUBLISH_SECONDS: Final = 1.0  # how old the figures of another worker's plan caches may be
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+NO_ROUTE: Final = "unmatched"
+PACKAGES: Final = ("flask", "werkzeug", "sqlalchemy", "gunicorn", "marshmallow", "itsdangerous")
+
+Observe = Callable[[float], None]
+
+bp = Blueprint("metrics", __name__)
+
+
+@bp.get("/metrics")
+@requires_service_key
+def metrics() -> Response:
+    meters: Meters = current_app.extensions[KEPT]
+    return Response(generate_latest(meters.collected()), 200, {"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def register_meters(app: Flask) -> None:
+    """Count an application's requests, and how long its writers wait."""
+    disable_created_metrics()  # a second line a series, which nothing here needs
+    meters = Meters()
+    app.extensions[KEPT] = meters
+    app.after_request(meters.count)
+    with app.app_context():
+        measure_turns(database(), meters.turn_waits.observe)
+
+
+class Meters:
+    """An application's figures."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "walkthrough_requests",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self.registry,
+        )
+        self.durations = Histogram(
+            "walkthrough_request_seconds",
+            "How long requests took.",
+            ("method", "route"),
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.turn_waits = Histogram(
+            "walkthrough_write_turn_wait_seconds",
+            "How long writes waited for their turn, or until they gave up.",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.plans = PlanMeters(self.registry)
+        self.kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self.publish_at = 0.0
+
+    def count(self, response: Response) -> Response:
+        """Count a request: 3 us, or 5 with several workers (docs/decisions/0124)."""
+        rule = request.url_rule
+        key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)
+        series = self.kept.get(key) or self.series(*key)
+        now = time.monotonic()
+        series[0].inc()
+        series[1].observe(now - g.began)
+        if now >= self.publish_at:
+            self.publish_at = now + PUBLISH_SECONDS
+            self.plans.publish()
+        return response
+
+    def series(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        told = method if method in METHODS else "other"
+        found = (self.requests.labels(told, route, status), self.durations.labels(told, route))
+        if told == method:
+            self.kept[method, route, status] = found
+        return found
+
+    def collected(self) -> CollectorRegistry:
+        """Everybody's figures: of all workers where there are several, else of this process."""
+        self.plans.publish()
+        everybody = CollectorRegistry()
+        everybody.register(Build())
+        try:
+            MultiProcessCollector(everybody)  # type: ignore[no-untyped-call]
+        except ValueError:  # no directory: this process is the only one
+            everybody.register(Own(self.registry))
+        return everybody
+
+
+class PlanMeters:
+    """The caches of plans: `lru_cache` counts by itself, here it is only read."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.sizes = Gauge(
+            "walkthrough_plans",
+            "Plans kept, in all workers together.",
+            ("cache",),
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        self.lookups = Counter(
+            "walkthrough_plan_lookups",
+            "Plans asked for.",
+            ("cache", "outcome"),
+            registry=registry,
+        )
+        self.told: dict[tuple[str, str], int] = {}
+        self.publishing = threading.Lock()
+
+    def publish(self) -> None:
+        with self.publishing:
+            for name, cache in CACHES.items():
+                found = cache.cache_info()
+                self.sizes.labels(name).set(found.currsize)
+                self.add(name, "hit", found.hits)
+                self.add(name, "miss", found.misses)
+
+    def add(self, name: str, outcome: str, total: int) -> None:
+        more = total - self.told.get((name, outcome), 0)
+        self.told[name, outcome] = total
+        self.lookups.labels(name, outcome).inc(max(more, 0))  # less: the cache was emptied
+
+
+def caches_of(*modules: ModuleType) -> dict[str, Any]:
+    """The kept plans' functions that are defined in these modules."""
+    return {
+        name: each
+        for module in modules
+        for name, each in vars(module).items()
+        if hasattr(each, "cache_info") and each.__module__ == module.__name__
+    }
+
+
+CACHES: Final = caches_of(plan, mutate, counts)
+
+
+class Own(Collector):
+    """A registry as a part of another."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+
+    def collect(self) -> Iterator[Any]:
+        yield from self.registry.collect()
+
+
+class Build(Collector):
+    """Which versions run."""
+
+    def collect(self) -> Iterator[Any]:
+        told = {name: version(name) for name in PACKAGES}
+        told |= {"python": platform.python_version(), "sqlite": driver.sqlite_version}
+        project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+        told["version"] = project["project"]["version"]
+        yield InfoMetricFamily("walkthrough_build", "The versions that run.", told)
+
+
+# Turns to write
+
+
+class MeasuredTurns(Turns):
+    """Turns to write that say how long each was waited for."""
+
+    def __init__(self, path: Path, observe: Observe) -> None:
+        super().__init__(path)
+        self.observe = observe
+
+    @contextmanager
+    def turn(self, wait_seconds_max: float) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            with super().turn(wait_seconds_max):
+                self.tell(time.monotonic() - began)
+                yield
+        except NoTurn:
+            self.tell(time.monotonic() - began)
+            raise
+
+    def tell(self, seconds: float) -> None:
+        self.observe(seconds)
+        if has_request_context():
+            g.turn_seconds = seconds
+
+
+def measure_turns(found: Database, observe: Observe) -> None:
+    if found.turns is not None:
+        found.turns = MeasuredTurns(found.turns.path, observe)

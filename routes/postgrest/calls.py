@@ -1,0 +1,333 @@
+"""Calls: from names and values, however they were sent, to a function's arguments; then its answer.
+
+A parameter is a marshmallow field over one of our column types, so that what is no such value is told
+in PostgreSQL's words. Each has two spellings, with and without `p_`. Knows no function by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import asdict
+from dataclasses import dataclass
+from typing import Any
+from typing import Final
+from typing import cast
+
+from marshmallow import Schema
+from marshmallow import fields
+
+from models.faults import Fault
+from models.sql.catalog import UnknownColumn
+from models.types import BIGINT
+from models.types import ColumnType
+from models.types import InvalidInput
+from models.types import invalid
+from routes.postgrest.limits import LIMITS
+from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import excerpt
+from routes.postgrest.media import MediaType
+from routes.postgrest.media import parse_content_type
+from routes.postgrest.operands import parse_array
+from routes.postgrest.payload import InvalidPayload
+from routes.postgrest.payload import parse_payload
+from routes.postgrest.preferences import Handling
+from routes.postgrest.preferences import Operation
+from routes.postgrest.preferences import Preferences
+from routes.postgrest.querystring import pairs
+from routes.postgrest.representation import STRIPPED
+from routes.postgrest.representation import Representation
+from routes.postgrest.representation import applied
+from routes.postgrest.representation import cell
+from routes.postgrest.representation import content_headers
+from routes.postgrest.representation import content_range
+from routes.postgrest.representation import stripped
+from routes.postgrest.requests import MethodNotAllowed
+
+Arguments = dict[str, Any]
+"""Values by parameter, without `p_`; what is absent is not in it."""
+
+WORDS_OF_THE_DIALECT: Final = frozenset({"select", "order", "limit", "offset"})
+"""No parameters: consumers send them with any call, and none of them changes a single value."""
+PREFIX: Final = "p_"
+NO_TEXTS: Final = frozenset({"", "null"})
+"""How consumers put an absent value into a query string: Python's nothing, JavaScript's null."""
+NAME_CHARACTERS_MAX: Final = 64
+"""Of a name that is compared with those of functions; PostgreSQL's are no longer."""
+SCALAR: Final = "pgrst_scalar"
+"""What PostgREST calls the one column of a single value."""
+
+
+class UnknownFunction(Fault):
+    """No function of that name takes parameters of these names (PGRST202)."""
+
+    def __init__(self, name: str, sent: Sent, hint: str | None) -> None:
+        named = excerpt(f"public.{name}")
+        names = sorted(sent.given)
+        listed = excerpt(", ".join(names))
+        called = f"{named}({listed})" if names else f"{named} without parameters"
+        searched = (
+            f"with parameter{'s' * (len(names) > 1)} {listed}" if names else "without parameters"
+        )
+        if sent.as_json:
+            searched += " or with a single unnamed json/jsonb parameter"
+        super().__init__(
+            f"Could not find the function {called} in the schema cache",
+            f"Searched for the function {named} {searched}, but no matches were found in the schema cache.",
+            hint,
+        )
+
+
+class ConflictingArguments(Fault):
+    """One parameter in both its spellings, with different values (22023)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'the parameter "{name}" is given twice with different values',
+            hint=f'Give either "{name}" or "{PREFIX}{name}".',
+        )
+
+
+class MethodCannotCall(MethodNotAllowed):
+    """A method by which a function cannot be called (PGRST101)."""
+
+    def __init__(self, method: str, allowed: Iterable[str]) -> None:
+        super().__init__(method, allowed)
+        self.message = f"Cannot use the {method} method on RPC"
+
+
+class NoRowsToBound(Fault):
+    """A strict max-affected for a function that returns no rows (PGRST128)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Function must return SETOF or TABLE when max-affected preference is used with "
+            "handling=strict"
+        )
+
+
+# Parameters
+
+
+class Parameter(fields.Field[Any]):
+    """What a function takes under a name: its type's name, its reader, and how a document shows it."""
+
+    def __init__(
+        self,
+        type_name: str,
+        read: Callable[[object], object],
+        document: Mapping[str, object],
+        *,
+        required: bool = True,
+    ) -> None:
+        super().__init__(required=required, allow_none=not required)
+        self.type_name = type_name
+        self.read = read
+        self.document = document
+
+    def deserialize(
+        self,
+        value: Any,
+        attr: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        if value is None and self.required:
+            raise invalid(self.type_name, "null")
+        return super().deserialize(value, attr, data, **options)
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **options: Any
+    ) -> Any:
+        return self.read(value)
+
+
+def a(kind: ColumnType) -> Parameter:
+    """A parameter of a column type that must be given."""
+    return Parameter(kind.name, kind.read_json, dict(kind.schema))
+
+
+def an_optional(kind: ColumnType) -> Parameter:
+    """A parameter of a column type that may be absent."""
+    return Parameter(kind.name, kind.read_json, dict(kind.schema), required=False)
+
+
+def ids(count_max: int) -> Parameter:
+    """A parameter that is an array of at most so many ids."""
+
+    def read(value: object) -> tuple[object, ...]:
+        if isinstance(value, str):
+            value = list(parse_array(value, LIMITS))
+        if not isinstance(value, list):
+            raise InvalidInput("expected JSON array")
+        if len(value) > count_max:
+            raise TooMuch(count_max, "ids in an array")
+        return tuple(map(read_id, value))
+
+    document = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
+    return Parameter("bigint[]", read, document)
+
+
+def read_id(value: object) -> object:
+    if value is None:
+        raise invalid(BIGINT.name, "null")
+    return BIGINT.read_json(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function's name and parameters; `names` are those it is documented with."""
+
+    name: str
+    names: tuple[str, ...]
+    schema: Schema
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters by the names they are documented with."""
+        fields_of_schema = self.schema.fields
+        return {name: cast(Parameter, fields_of_schema[bare(name)]) for name in self.names}
+
+    def __str__(self) -> str:
+        return (
+            f"public.{self.name}({', '.join(self.names)})" if self.names else f"public.{self.name}"
+        )
+
+
+def signature(name: str, parameters: Mapping[str, Parameter]) -> Signature:
+    """A function that takes these parameters.
+
+    >>> str(signature("check", {"p_building_id": a(BIGINT)}))
+    'public.check(p_building_id)'
+    """
+    declared: dict[str, fields.Field[Any]] = {
+        bare(each): parameter for each, parameter in parameters.items()
+    }
+    return Signature(name, tuple(parameters), Schema.from_dict(declared)())
+
+
+def bare(name: str) -> str:
+    return name.removeprefix(PREFIX)
+
+
+# Arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Names and values as they came; `absent` are the values that stand for none."""
+
+    given: Mapping[str, object]
+    absent: frozenset[object] = frozenset({None})
+    as_json: bool = False
+
+
+def read_query(query_string: bytes) -> Sent:
+    """The arguments in a query string; of one that repeats the last counts, as in PostgREST.
+
+    >>> read_query(b"id=1&select=name&id=2&flag").given
+    {'id': '2'}
+    """
+    given = {
+        key: value
+        for key, value in pairs(query_string)
+        if value is not None and key not in WORDS_OF_THE_DIALECT
+    }
+    return Sent(given, NO_TEXTS)
+
+
+def read_body(name: str, body: bytes, content_type: str | None, query_string: bytes) -> Sent:
+    """The arguments in a body, which may be empty. What else stands in the query are filters on the
+    answer, and a single value has no columns to filter by.
+
+    >>> read_body("f", b'{"id": 1}', "application/json", b"select=*").given
+    {'id': 1}
+    >>> read_body("f", b"", None, b"id=eq.1")
+    Traceback (most recent call last):
+    models.sql.catalog.UnknownColumn: column f.id does not exist
+    """
+    for key in read_query(query_string).given:
+        raise UnknownColumn(f"column {name}.{excerpt(key)} does not exist")
+    media = parse_content_type(content_type)
+    as_json = media is MediaType.JSON
+    if not body.strip():
+        return Sent({}, as_json=as_json)
+    payload = parse_payload(body, content_type)
+    if payload.is_array:
+        # Differs from PostgREST 12, which takes the first object of an array (contract §6).
+        raise InvalidPayload("A JSON object is expected")
+    return Sent(payload.rows[0], frozenset({None}) if as_json else NO_TEXTS, as_json)
+
+
+def read_arguments(signed: Signature, sent: Sent) -> Arguments:
+    """The function's arguments, or UnknownFunction where it takes no parameters of these names."""
+    parameters = signed.schema.fields
+    required = {name for name, parameter in parameters.items() if parameter.required}
+    named = {bare(key) for key in sent.given if is_spelling(key, signed)}
+    if not required <= named or not all(is_spelling(key, signed) for key in sent.given):
+        raise UnknownFunction(signed.name, sent, f"Perhaps you meant to call the function {signed}")
+    present = {
+        key: value
+        for key, value in sent.given.items()
+        if parameters[bare(key)].required or not is_absent(value, sent.absent)
+    }
+    plain = load(signed, {key: present[key] for key in present if not key.startswith(PREFIX)})
+    prefixed = load(signed, {bare(key): present[key] for key in present if key.startswith(PREFIX)})
+    for name in plain.keys() & prefixed.keys():
+        if plain[name] != prefixed[name]:
+            raise ConflictingArguments(name)
+    return plain | prefixed
+
+
+def is_spelling(key: str, signed: Signature) -> bool:
+    """Whether a key is one of the two names of a parameter."""
+    return key in signed.schema.fields or (
+        key.startswith(PREFIX) and bare(key) in signed.schema.fields
+    )
+
+
+def is_absent(value: object, absent: frozenset[object]) -> bool:
+    return (value is None or isinstance(value, str)) and value in absent
+
+
+def load(signed: Signature, given: dict[str, object]) -> Arguments:
+    loaded: Arguments = signed.schema.load(given, partial=True)
+    return loaded
+
+
+# The answer
+
+
+def require_no_bound(preferences: Preferences) -> None:
+    """Refuse to be bound in rows; to ignore it would let through what was meant to be stopped."""
+    if preferences.handling is Handling.STRICT and preferences.max_affected is not None:
+        raise NoRowsToBound
+
+
+def represent(value: object, media: MediaType, preferences: Preferences) -> Representation:
+    """One value, which is always one row of one column, as PostgREST has it.
+
+    >>> represent(True, MediaType.JSON, Preferences())
+    Representation(status=200, headers={'Content-Range': '0-0/*', \
+'Content-Type': 'application/json; charset=utf-8'}, body='true')
+    >>> represent({"a": 1}, MediaType.CSV, Preferences()).body
+    'pgrst_scalar\\n"{""a"": 1}"'
+    """
+    headers = {
+        "Content-Range": content_range(0, 1, None if preferences.count is None else 1),
+        **content_headers(media),
+        **applied(preferences, Operation.CALL),
+    }
+    if media is MediaType.CSV:
+        return Representation(200, headers, f"{SCALAR}\n{cell(value)}")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Representation(200, headers, stripped(text) if media in STRIPPED else text)
+
+
+def as_json(answered: object) -> object:
+    """What a function answers as a JSON value: dataclasses by their fields, in order."""
+    if isinstance(answered, bool | dict):
+        return answered
+    return asdict(answered)  # type: ignore[call-overload]

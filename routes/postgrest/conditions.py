@@ -1,0 +1,171 @@
+"""Which rows: filters and the trees of and/or, with the values they hold.
+
+Yields plain data of `models.sql.query`; whether an operator suits a column is the planner's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from models.sql.query import Condition
+from models.sql.query import Filter
+from models.sql.query import LogicTree
+from routes.postgrest.lexer import FIELD_NAME
+from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import Scanner
+from routes.postgrest.limits import Limits
+from routes.postgrest.limits import TooMuch
+from routes.postgrest.operands import parse_array
+from routes.postgrest.operands import parse_list
+from routes.postgrest.operands import parse_rest
+from routes.postgrest.operands import parse_tree_operand
+from routes.postgrest.selection import parse_field
+
+PATTERNS: Final = frozenset({"like", "ilike", "match", "imatch"})
+QUANTIFIED: Final = frozenset({"eq", "gt", "gte", "lt", "lte"}) | PATTERNS
+FULL_TEXT: Final = frozenset({"fts", "plfts", "phfts", "wfts"})
+PLAIN: Final = frozenset({"neq", "isdistinct", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj"})
+OPERATORS: Final = QUANTIFIED | FULL_TEXT | PLAIN | {"in", "is"}
+KEYWORDS: Final = ("null", "not_null", "true", "false", "unknown")
+
+_OPERATOR: Final = "operator (eq, gt, ...)"
+_OPERAND: Final = f"{FIELD_NAME}, negation operator (not) or logic operator (and, or)"
+_AFTER_FIELD: Final = 'letter, digit, "-", "->>", "->" or delimiter (.)'
+_KEYWORD_EXPECTED: Final = "isVal: (null, not_null, true, false, unknown)"
+_LETTERS: Final = re.compile(r"[a-z]*")
+_KEYWORD: Final = re.compile(r"[A-Za-z_]*")
+_LANGUAGE: Final = re.compile(r"\([A-Za-z0-9_ $]+\)")
+_TREE: Final = re.compile(r"(not\.)?(and|or)[ \t]*(?=\()")
+
+
+def parse_filter(column: str, path: tuple[str, ...], text: str, reading: Reading) -> Filter:
+    """Read a filter's `not.operator(quantifier).value`; a plain value runs to the end of its text.
+
+    >>> reading = Reading(Limits())
+    >>> parse_filter("id", (), "not.in.(1,2)", reading)  # doctest: +NORMALIZE_WHITESPACE
+    Filter(column='id', operator='in', path=(), negated=True,
+           quantifier=None, keyword=None, value=0)
+    >>> parse_filter("name", (), 'like(any).{a*,"b,c"}', reading).quantifier
+    'any'
+    >>> parse_filter("notes", (), "is.NULL", reading).keyword
+    'null'
+    >>> parse_filter("name", (), 'eq.a,"b"(c)', reading).value
+    2
+    >>> reading.values
+    [('1', '2'), ('a*', 'b,c'), 'a,"b"(c)']
+    """
+    scanner = Scanner("filter", text)
+    found = _parse_operation(scanner, column, path, reading, parse_rest)
+    scanner.finish('"," or ")"')
+    return found
+
+
+def parse_logic_tree(operator: str, negated: str, text: str, reading: Reading) -> LogicTree:
+    """Read the `(…)` of `and=`, `or=`, `not.and=` (negated is then `not.`) and so on.
+
+    >>> reading = Reading(Limits())
+    >>> tree = parse_logic_tree("or", "", '(id.eq.1,not.and(name.eq."a,b",id.in.(2,3)))', reading)
+    >>> tree.operator, tree.operands[1].operator, tree.operands[1].negated
+    ('or', 'and', True)
+    >>> reading.values
+    ['1', 'a,b', ('2', '3')]
+    """
+    scanner = Scanner("logic tree", text, shift=len(negated + operator))
+    scanner.skip_blanks()
+    tree = LogicTree(operator, _parse_operands(scanner, reading, 1), negated != "")
+    scanner.finish('"," or ")"')
+    return tree
+
+
+def _parse_operands(scanner: Scanner, reading: Reading, depth: int) -> tuple[Condition, ...]:
+    if depth > reading.limits.logic_deep:
+        raise TooMuch(reading.limits.logic_deep, "levels of and/or")
+    scanner.expect("(", '"("')
+    operands: list[Condition] = []
+    while True:
+        scanner.skip_blanks()
+        operands.append(_parse_operand(scanner, reading, depth))
+        scanner.skip_blanks()
+        if not scanner.take(","):
+            break
+    scanner.expect(")", '"," or ")"')
+    return tuple(operands)
+
+
+def _parse_operand(scanner: Scanner, reading: Reading, depth: int) -> Condition:
+    tree = _TREE.match(scanner.text, scanner.position)
+    if tree:
+        scanner.position = tree.end()
+        operands = _parse_operands(scanner, reading, depth + 1)
+        return LogicTree(tree[2], operands, tree[1] is not None)
+    if scanner.at(")") or scanner.at(","):
+        raise scanner.refusal(_OPERAND)
+    column, path = parse_field(scanner)
+    scanner.expect(".", _AFTER_FIELD)
+    return _parse_operation(scanner, column, path, reading, parse_tree_operand)
+
+
+def _parse_operation(
+    scanner: Scanner,
+    column: str,
+    path: tuple[str, ...],
+    reading: Reading,
+    parse_operand: Callable[[Scanner], str],
+) -> Filter:
+    """Read `not.operator(quantifier).value`, whose value ends where `parse_operand` says."""
+    reading.count_condition()
+    negated = scanner.take("not.")
+    operator = _parse_operator(scanner)
+    quantifier = _parse_quantifier(scanner, operator) if scanner.at("(") else None
+    scanner.expect(".", _OPERATOR)
+    if operator == "is":
+        return Filter(column, operator, path, negated, keyword=_parse_keyword(scanner))
+    value: str | tuple[str, ...]
+    if operator == "in":
+        value = parse_list(scanner, reading.limits)
+    elif quantifier:
+        value = parse_array(parse_operand(scanner), reading.limits)
+    else:
+        value = parse_operand(scanner)
+    if operator in PATTERNS:
+        _bound_patterns(value, reading.limits)
+    return Filter(column, operator, path, negated, quantifier, None, reading.hold(value))
+
+
+def _parse_operator(scanner: Scanner) -> str:
+    start = scanner.position
+    operator = scanner.match(_LETTERS)
+    if operator not in OPERATORS:
+        scanner.position = start
+        raise scanner.refusal(_OPERATOR if start else f'"not" or {_OPERATOR}')
+    return operator
+
+
+def _parse_quantifier(scanner: Scanner, operator: str) -> str | None:
+    """Read `(any)` or `(all)`; a text search's `(english)` is no quantifier and is let go."""
+    if operator in QUANTIFIED:
+        for quantifier in ("any", "all"):
+            if scanner.take(f"({quantifier})"):
+                return quantifier
+        scanner.take("(")
+        raise scanner.refusal(_OPERATOR)
+    if operator not in FULL_TEXT or not scanner.match(_LANGUAGE):
+        raise scanner.refusal(_OPERATOR)
+    return None
+
+
+def _parse_keyword(scanner: Scanner) -> str:
+    start = scanner.position
+    keyword = scanner.match(_KEYWORD).lower()
+    if keyword not in KEYWORDS:
+        scanner.position = start
+        raise scanner.refusal(_KEYWORD_EXPECTED)
+    return keyword
+
+
+def _bound_patterns(value: str | tuple[str, ...], limits: Limits) -> None:
+    for pattern in (value,) if isinstance(value, str) else value:
+        if len(pattern) > limits.pattern_characters:
+            raise TooMuch(limits.pattern_characters, "characters in a pattern")

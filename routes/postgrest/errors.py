@@ -1,0 +1,184 @@
+"""Every fact that a caller may be told: its status and code. The whole table; the nearest class counts.
+
+The words are the fault's own. The family of a code tells the room in which the fact was found.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from access import assignments
+from access import decorators
+from access import policy
+from access import throttle
+from access import token
+from models import db
+from models import statistics
+from models import types
+from models.faults import Fault
+from models.sql import catalog
+from models.sql import constraints
+from models.sql import dialect
+from models.sql import embed
+from models.sql import execute
+from models.sql import functions
+from models.sql import operators
+from models.sql import planner
+from models.sql import sqlite
+from models.sql import turns
+from routes.postgrest import calls
+from routes.postgrest import csv
+from routes.postgrest import encoding
+from routes.postgrest import lexer
+from routes.postgrest import limits
+from routes.postgrest import media
+from routes.postgrest import operands
+from routes.postgrest import payload
+from routes.postgrest import preferences
+from routes.postgrest import querystring
+from routes.postgrest import requests
+
+STATUSES: dict[type[Fault], tuple[int, str]] = {
+    # The wire
+    lexer.Unparsable: (400, "PGRST100"),
+    limits.TooMuch: (400, "PGRST100"),
+    encoding.Undecodable: (400, "PGRST100"),
+    operands.MalformedArray: (400, "22P02"),
+    querystring.NotEmbedded: (400, "PGRST108"),
+    limits.NumberOutOfRange: (400, "22003"),
+    limits.UnsatisfiableRange: (416, "PGRST103"),
+    payload.InvalidPayload: (400, "PGRST102"),
+    payload.UnequalKeys: (400, "PGRST102"),
+    payload.UntranslatableText: (400, "22P05"),
+    csv.MalformedCsv: (400, "PGRST102"),
+    media.UnsupportedMediaType: (415, "PGRST102"),
+    media.EncodedBody: (415, "PGRST102"),
+    media.NotAcceptable: (406, "PGRST107"),
+    preferences.InvalidPreferences: (400, "PGRST122"),
+    requests.UnknownPath: (404, "PGRST125"),
+    requests.UnknownRelation: (404, "PGRST205"),
+    requests.UnknownProfile: (406, "PGRST106"),
+    requests.MethodNotAllowed: (405, "PGRST117"),
+    requests.BadRequest: (400, "PGRST100"),
+    requests.BodyTooLarge: (413, "PGRST102"),
+    requests.MissingWhere: (400, "21000"),
+    requests.LimitWithoutOrder: (400, "PGRST109"),
+    requests.KeyNotFiltered: (405, "PGRST105"),
+    requests.KeyMismatch: (400, "PGRST115"),
+    requests.NotSingular: (406, "PGRST116"),
+    requests.TooManyAffected: (400, "PGRST124"),
+    # Who asks
+    decorators.NoApiKey: (401, "PGRST302"),
+    decorators.Anonymous: (401, "42501"),
+    policy.PermissionDenied: (403, "42501"),
+    token.InvalidToken: (401, "PGRST301"),
+    token.RefusedClaims: (401, "PGRST303"),
+    throttle.TooManyTries: (429, "PGRST429"),
+    # Functions
+    calls.UnknownFunction: (404, "PGRST202"),
+    calls.MethodCannotCall: (405, "PGRST101"),
+    calls.ConflictingArguments: (400, "22023"),
+    calls.NoRowsToBound: (400, "PGRST128"),
+    statistics.NoSuchBuilding: (404, "PT404"),
+    statistics.InvalidPeriod: (400, "22023"),
+    statistics.TooManyLabels: (400, "54000"),
+    assignments.NotAGrantee: (400, "23514"),
+    assignments.TargetOutOfReach: (403, "42501"),
+    # What is asked
+    catalog.UnknownColumn: (400, "42703"),
+    catalog.UnknownPayloadColumn: (400, "PGRST204"),
+    catalog.UnknownRelationship: (400, "PGRST200"),
+    catalog.AmbiguousRelationship: (300, "PGRST201"),
+    planner.NotEmbedded: (400, "PGRST108"),
+    planner.NotToOne: (400, "PGRST118"),
+    embed.NotSpreadable: (400, "PGRST119"),
+    embed.NotGrouped: (400, "42803"),
+    embed.UnknownAggregate: (404, "42883"),
+    embed.DuplicateEmbed: (400, "42712"),
+    embed.TooManyColumns: (400, "54011"),
+    operators.UnknownOperator: (404, "42883"),
+    operators.NotBoolean: (400, "42804"),
+    functions.UnknownType: (400, "42704"),
+    functions.CannotCast: (400, "42846"),
+    dialect.InvalidRegularExpression: (400, "2201B"),
+    # Values
+    types.InvalidInput: (400, "22P02"),
+    types.InvalidDatetime: (400, "22007"),
+    types.DatetimeOutOfRange: (400, "22008"),
+    types.OutOfRange: (400, "22003"),
+    types.TextTooLong: (400, "22001"),
+    types.NulInText: (400, "22P05"),
+    # Writes
+    execute.RowDenied: (403, "42501"),
+    execute.NotChosen: (400, "428C9"),
+    execute.NoSuchConstraint: (400, "42P10"),
+    execute.SameRowTwice: (400, "21000"),
+    execute.ResponseTooLarge: (400, "54000"),
+    constraints.UniqueViolation: (409, "23505"),
+    constraints.ForeignKeyViolation: (409, "23503"),
+    constraints.NotNullViolation: (400, "23502"),
+    constraints.CheckViolation: (400, "23514"),
+    # The database
+    sqlite.TimedOut: (500, "57014"),
+    sqlite.DiskFull: (503, "53100"),
+    sqlite.DiskFailed: (500, "58030"),
+    sqlite.FileCorrupt: (500, "XX001"),
+    constraints.Locked: (503, "55P03"),
+    turns.NoTurn: (503, "55P03"),
+    db.Busy: (503, "53300"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An error as it goes out: always JSON with the same four keys."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def answer(fault: Fault) -> Answer:
+    """A fault's status, headers and body."""
+    status, code = lookup(type(fault))
+    details: object = fault.details
+    if isinstance(fault, catalog.AmbiguousRelationship):
+        details = fault.ways
+    return Answer(status, headers(fault, status), body(code, fault.message, details, fault.hint))
+
+
+def lookup(kind: type[Fault]) -> tuple[int, str]:
+    """The row of the nearest class; a fault without one is a bug, and told as such."""
+    for ancestor in kind.__mro__:
+        if ancestor in STATUSES:
+            return STATUSES[ancestor]
+    return 500, "XX000"
+
+
+def body(code: str, message: str, details: object, hint: str | None) -> bytes:
+    """The one shape of an error."""
+    shape = {"code": code, "message": message, "details": details, "hint": hint}
+    return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def headers(fault: Fault, status: int) -> dict[str, str]:
+    found = {"Content-Type": "application/json; charset=utf-8"}
+    if status == 401:
+        found["WWW-Authenticate"] = challenge(fault)
+    if status == 503:
+        found["Retry-After"] = "1"
+    if isinstance(fault, throttle.TooManyTries):
+        found["Retry-After"] = str(fault.retry_after_seconds)
+    if isinstance(fault, requests.OutOfRows):
+        found["Content-Range"] = f"*/{fault.total}"
+    if isinstance(fault, requests.MethodNotAllowed):
+        found["Allow"] = ", ".join(fault.allowed)
+    return found
+
+
+def challenge(fault: Fault) -> str:
+    if isinstance(fault, token.InvalidToken | token.RefusedClaims):
+        described = fault.message.replace("\\", "").replace('"', "'")
+        return f'Bearer error="invalid_token", error_description="{described}"'
+    return "Bearer"

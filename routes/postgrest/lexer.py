@@ -1,0 +1,210 @@
+"""Where are we in a text, and what stands there: names, quoted names, JSON paths, blanks.
+
+Knows the dialect's words and nothing of what they are put together to. Grammar after PostgREST's
+`ApiRequest/QueryParams.hs`, with two differences that hold for everything read with a `Scanner`:
+blanks may stand around any item, and what follows a complete item is refused instead of ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from models.faults import Fault
+from models.sql.query import Value
+from routes.postgrest.limits import Limits
+from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import excerpt
+
+FIELD_NAME: Final = "field name (* or [a..z0..9_$])"
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_ $]*")
+_BLANKS: Final = re.compile(r"[ \t]*")
+_QUOTED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_JSON_INDEX: Final = re.compile(r"-[0-9]+")
+_JSON_KEY: Final = re.compile(r"[^(\-:.,>)]+")
+
+
+class Unparsable(Fault):
+    """A parameter's text that does not follow the grammar."""
+
+    def __init__(self, subject: str, text: str, column: int, found: str, expecting: str) -> None:
+        super().__init__(
+            f'"failed to parse {subject} ({excerpt(text)})" (line 1, column {column})',
+            f"unexpected {found} expecting {expecting}",
+        )
+        self.subject = subject
+        self.text = text
+        self.column = column
+
+
+class Reading:
+    """What one request has said so far: its values in reading order, and how much of each bound."""
+
+    __slots__ = ("conditions", "limits", "order_terms", "values")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.values: list[Value] = []
+        self.conditions = 0
+        self.order_terms = 0
+
+    def hold(self, value: Value) -> int:
+        """Keep a value and tell its place."""
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def count_condition(self) -> None:
+        """Count one more filter of the request."""
+        self.conditions += 1
+        if self.conditions > self.limits.conditions:
+            raise TooMuch(self.limits.conditions, "conditions")
+
+    def count_order_term(self) -> None:
+        """Count one more order term of the request."""
+        self.order_terms += 1
+        if self.order_terms > self.limits.order_terms:
+            raise TooMuch(self.limits.order_terms, "order terms")
+
+
+class Scanner:
+    """A place in a text that only moves forward.
+
+    `subject` names the text in messages; `shift` is how many characters PostgREST counts before it.
+    """
+
+    __slots__ = ("position", "shift", "subject", "text")
+
+    def __init__(self, subject: str, text: str, shift: int = 0) -> None:
+        self.subject = subject
+        self.text = text
+        self.position = 0
+        self.shift = shift
+
+    def at(self, token: str) -> bool:
+        """Tell whether a token stands here."""
+        return self.text.startswith(token, self.position)
+
+    def take(self, token: str) -> bool:
+        """Step over a token if it stands here."""
+        if self.text.startswith(token, self.position):
+            self.position += len(token)
+            return True
+        return False
+
+    def expect(self, token: str, expecting: str) -> None:
+        """Step over a token that has to stand here."""
+        if not self.take(token):
+            raise self.refusal(expecting)
+
+    def match(self, pattern: re.Pattern[str]) -> str:
+        """Step over what a token's pattern matches here, perhaps nothing."""
+        match = pattern.match(self.text, self.position)
+        if match is None:
+            return ""
+        self.position = match.end()
+        return match.group()
+
+    def skip_blanks(self) -> None:
+        """Step over spaces and tabs."""
+        if self.text[self.position : self.position + 1] in (" ", "\t"):
+            self.match(_BLANKS)
+
+    def at_end(self) -> bool:
+        """Tell whether the whole text was read."""
+        return self.position == len(self.text)
+
+    def finish(self, expecting: str) -> None:
+        """Refuse anything but blanks from here on."""
+        self.skip_blanks()
+        if not self.at_end():
+            raise self.refusal(f"{expecting} or end of input")
+
+    def refusal(self, expecting: str) -> Unparsable:
+        """Say what stands here, and what should."""
+        found = self.text[self.position : self.position + 1]
+        shown = f'"{found}"' if found else "end of input"
+        column = self.shift + self.position + 1
+        return Unparsable(self.subject, self.text, column, shown, expecting)
+
+    def name(self, expecting: str = FIELD_NAME) -> str:
+        """Read a field name: quoted, or letters, digits, `_`, `$`, inner blanks and dashes.
+
+        >>> Scanner("name", "first  name ,x").name()
+        'first  name'
+        >>> Scanner("name", "date-visited->x").name()
+        'date-visited'
+        >>> Scanner("name", '"a \\\\"b\\\\", c" ').name()
+        'a "b", c'
+        """
+        if self.at('"'):
+            return self.quoted()
+        name = self.identifier(expecting)
+        while self.at("-") and not self.at("->"):
+            self.position += 1
+            name += "-" + self.identifier("letter or digit")
+        return name
+
+    def identifier(self, expecting: str) -> str:
+        """Read letters of any script, digits, `_`, `$` and inner blanks."""
+        text = self.text
+        end = _WORD.match(text, self.position).end()  # type: ignore[union-attr]
+        while text[end : end + 1].isalpha():
+            end = _WORD.match(text, end + 1).end()  # type: ignore[union-attr]
+        word = text[self.position : end].strip(" ")
+        if not word:
+            raise self.refusal(expecting)
+        self.position = end
+        return word
+
+    def quoted(self) -> str:
+        """Read a quoted text, in which a backslash takes the next character as it is."""
+        quoted = self.match(_QUOTED)
+        if not quoted:
+            self.position = len(self.text)
+            raise self.refusal('"\\\\" or "\\""')
+        self.skip_blanks()
+        return unescape(quoted)
+
+    def json_path(self) -> tuple[str, ...]:
+        """Read `->key->>key`, each key as its text; usually there is none.
+
+        >>> Scanner("path", "->a->>-1->\\"b c\\"::text").json_path()
+        ('a', '-1', 'b c')
+        """
+        keys: list[str] = []
+        while self.take("->"):
+            self.take(">")
+            keys.append(self._json_key())
+        return tuple(keys)
+
+    def _json_key(self) -> str:
+        if self.at('"'):
+            return self.quoted()
+        if self.at("-"):
+            index = self.match(_JSON_INDEX)
+            if not index:
+                raise self.refusal("digit")
+            return index
+        key = self._json_word()
+        while self.at("-") and not self.at("->"):
+            self.position += 1
+            key += "-" + self._json_word()
+        return key
+
+    def _json_word(self) -> str:
+        word = self.match(_JSON_KEY)
+        if not word:
+            raise self.refusal("any non reserved character different from: .,>()")
+        return word.strip()
+
+
+def unescape(quoted: str) -> str:
+    """Take the quotes off, and the backslashes that kept characters from meaning something.
+
+    >>> unescape('"a \\\\"b\\\\" \\\\\\\\ c"')
+    'a "b" \\\\ c'
+    """
+    inner = quoted[1:-1]
+    return _ESCAPED.sub(r"\1", inner) if "\\" in inner else inner

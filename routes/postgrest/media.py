@@ -1,0 +1,178 @@
+"""Which format: what a consumer accepts, and what it says it sends. Formats only, no rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from models.faults import Fault
+from routes.postgrest.limits import excerpt
+
+HEADERS_REMEMBERED_MAX: Final = 256
+"""A consumer sends the same few headers all its life; others push each other out."""
+
+
+class MediaType(StrEnum):
+    """The formats spoken; the value is what Content-Type says, before its charset."""
+
+    JSON = "application/json"
+    OBJECT = "application/vnd.pgrst.object+json"
+    OBJECT_STRIPPED = "application/vnd.pgrst.object+json;nulls=stripped"
+    ARRAY_STRIPPED = "application/vnd.pgrst.array+json;nulls=stripped"
+    CSV = "text/csv"
+    FORM = "application/x-www-form-urlencoded"
+    OPENAPI = "application/openapi+json"
+
+
+ROWS: Final = (
+    MediaType.JSON,
+    MediaType.OBJECT,
+    MediaType.OBJECT_STRIPPED,
+    MediaType.ARRAY_STRIPPED,
+    MediaType.CSV,
+)
+"""What a table or a function that returns rows may be asked for; `*/*` is the first."""
+DOCUMENT: Final = (MediaType.OPENAPI, MediaType.JSON)
+"""What the root may be asked for; both are the OpenAPI document."""
+BODIES: Final = (MediaType.JSON, MediaType.CSV, MediaType.FORM)
+"""What a write may be sent as."""
+
+_PLAIN: Final = {
+    "application/json": MediaType.JSON,
+    "application/vnd.pgrst.object+json": MediaType.OBJECT,
+    "application/vnd.pgrst.object": MediaType.OBJECT,
+    "application/vnd.pgrst.array+json": MediaType.JSON,
+    "application/vnd.pgrst.array": MediaType.JSON,
+    "text/csv": MediaType.CSV,
+    "application/x-www-form-urlencoded": MediaType.FORM,
+    "application/openapi+json": MediaType.OPENAPI,
+}
+_STRIPPED: Final = {
+    "application/vnd.pgrst.object+json": MediaType.OBJECT_STRIPPED,
+    "application/vnd.pgrst.object": MediaType.OBJECT_STRIPPED,
+    "application/vnd.pgrst.array+json": MediaType.ARRAY_STRIPPED,
+    "application/vnd.pgrst.array": MediaType.ARRAY_STRIPPED,
+}
+_QUALITY: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{0,9})?")
+
+
+class NotAcceptable(Fault):
+    """None of the formats a consumer accepts is to be had here."""
+
+    def __init__(self, accepted: tuple[str, ...]) -> None:
+        listed = excerpt(", ".join(accepted))
+        super().__init__(f"None of these media types are available: {listed}")
+        self.accepted = accepted
+
+
+class EncodedBody(Fault):
+    """A body that is compressed or otherwise encoded."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(f"Content-Encoding not acceptable: {excerpt(encoding)}")
+
+
+class UnsupportedMediaType(Fault):
+    """A body in a format or character set that is not read here."""
+
+    def __init__(self, content_type: str) -> None:
+        super().__init__(f"Content-Type not acceptable: {excerpt(content_type)}")
+        self.content_type = content_type
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRange:
+    """One item of an Accept header, or a Content-Type: `type/subtype;parameter=value`."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+
+    @property
+    def quality(self) -> float:
+        """The `q` it was given; what is no number counts as 1, as in PostgREST."""
+        for parameter, value in self.parameters:
+            if parameter == "q" and _QUALITY.fullmatch(value):
+                return float(value)
+        return 1.0
+
+    @property
+    def specificity(self) -> int:
+        """More parameters first, fewer stars first, at the same quality."""
+        told = sum(parameter != "q" for parameter, _ in self.parameters)
+        return told - self.name.count("*")
+
+    def resolve(self) -> MediaType | None:
+        """Find the format this stands for."""
+        stripped = ("nulls", "stripped") in self.parameters
+        return (stripped and _STRIPPED.get(self.name)) or _PLAIN.get(self.name)
+
+
+@lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
+def parse_accept(accept: str | None, offered: tuple[MediaType, ...] = ROWS) -> MediaType:
+    """Choose among the offered formats by quality, then specificity, then order.
+
+    As in PostgREST, a star counts only as `*/*` and `q=0` is merely the last choice. Differs from
+    it: an empty header is as good as none, and names are read in any case.
+
+    >>> parse_accept(None), parse_accept("image/png, */*")
+    (<MediaType.JSON: 'application/json'>, <MediaType.JSON: 'application/json'>)
+    >>> parse_accept("application/json;q=0.5, text/csv").value
+    'text/csv'
+    >>> parse_accept("application/vnd.pgrst.object+json; nulls=stripped").name
+    'OBJECT_STRIPPED'
+    >>> parse_accept("*/*", DOCUMENT).name
+    'OPENAPI'
+    >>> parse_accept("image/png;q=0.1, text/html")
+    Traceback (most recent call last):
+    routes.postgrest.media.NotAcceptable: None of these media types are available: \
+text/html, image/png
+    """
+    ranges = [parse_media_range(item) for item in (accept or "*/*").split(",")]
+    ranges.sort(key=lambda item: (item.quality, item.specificity), reverse=True)
+    for item in ranges:
+        if item.name in ("*/*", ""):
+            return offered[0]
+        media = item.resolve()
+        if media in offered:
+            return media
+    raise NotAcceptable(tuple(item.name for item in ranges))
+
+
+@lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
+def parse_content_type(content_type: str | None) -> MediaType:
+    """Tell a body's format; without a header it is JSON, as in PostgREST.
+
+    >>> parse_content_type("application/json; charset=UTF-8").name, parse_content_type(None).name
+    ('JSON', 'JSON')
+    >>> parse_content_type("text/plain; charset=utf-8")
+    Traceback (most recent call last):
+    routes.postgrest.media.UnsupportedMediaType: Content-Type not acceptable: text/plain
+    """
+    if content_type is None:
+        return MediaType.JSON
+    told = parse_media_range(content_type)
+    media = _PLAIN.get(told.name)
+    if media not in BODIES or "vnd.pgrst" in told.name:
+        raise UnsupportedMediaType(told.name)
+    for parameter, value in told.parameters:
+        if parameter == "charset" and value.lower() not in ("utf-8", "utf8"):
+            raise UnsupportedMediaType(f"{told.name};charset={value}")
+    return media
+
+
+def parse_media_range(text: str) -> MediaRange:
+    """Take `type/subtype; parameter="value"` apart.
+
+    >>> parse_media_range(' Text/CSV ; Charset="utf-8";q=0.5;')
+    MediaRange(name='text/csv', parameters=(('charset', 'utf-8'), ('q', '0.5')))
+    """
+    name, *rest = text.split(";")
+    parameters = []
+    for item in rest:
+        parameter, equals, value = item.partition("=")
+        if equals:
+            parameters.append((parameter.strip().lower(), value.strip().strip('"')))
+    return MediaRange(name.strip().lower(), tuple(parameters))

@@ -1,0 +1,226 @@
+"""What the documents call things: schemas of rows, of bodies, of what functions answer, and of an error.
+
+All of it follows from catalog, column types and the dataclasses that functions answer with; nothing of a
+column is typed here. Knows no path and no caller.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+from typing import Final
+from typing import get_args
+from typing import get_origin
+from typing import get_type_hints
+
+from access import explain
+from models import statistics
+from models.base import Filled
+from models.sql.catalog import Attribute
+from models.sql.catalog import Relation
+from models.types import BIGINT
+from models.types import INT32
+from models.types import INT64
+from models.types import INTEGER
+from models.types import TEXT
+from models.types import TEXT_BYTES_MAX
+
+Json = dict[str, Any]
+
+ID_MAX: Final = 1 << 52
+"""Of an id that is chosen: JavaScript holds it and its successors (contract, section 2)."""
+BOUNDS: Final = {BIGINT.name: INT64, INTEGER.name: INT32}
+NUMBER_TEXTS: Final = {
+    "integer": r"^\s*[+-]?[0-9]+\s*$",
+    "number": r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
+}
+"""Numbers may come as text: JavaScript sends a BigInt so."""
+
+FILLED: Final = {
+    Filled.BY_SEQUENCE: "the next id; only a super admin chooses one",
+    Filled.BY_UUID: "a random UUID; only a super admin chooses one",
+    Filled.BY_CLOCK: "the moment at which the row is made",
+    Filled.BY_CLOCK_ALWAYS: "the moment of the last write",
+    Filled.BY_CALLER: "the caller",
+}
+
+ERROR: Final[Json] = {
+    "type": "object",
+    "description": "What went wrong; the code is PostgreSQL's or PostgREST's.",
+    "required": ["code", "message", "details", "hint"],
+    "properties": {
+        "code": {"type": "string", "examples": ["42501", "PGRST116"]},
+        "message": {"type": "string"},
+        "details": {
+            "description": "A list only where an embed is ambiguous (PGRST201): the ways it could go.",
+            "anyOf": [
+                {"type": ["string", "null"]},
+                {"type": "array", "items": {"type": "object"}},
+            ],
+        },
+        "hint": {"type": ["string", "null"]},
+    },
+}
+
+ASSIGNED: Final[Json] = {
+    "type": "object",
+    "required": ["success", "assigned", "already_assigned"],
+    "properties": {
+        "success": {"const": True},
+        "assigned": {"type": "integer"},
+        "already_assigned": {"type": "integer"},
+    },
+}
+ASSIGNED_BOTH: Final[Json] = {
+    "type": "object",
+    "required": ["success", "assigned_buildings", "assigned_inspections", "already_assigned"],
+    "properties": {
+        "success": {"const": True},
+        "assigned_buildings": {"type": "integer"},
+        "assigned_inspections": {"type": "integer"},
+        "already_assigned": {"type": "integer"},
+    },
+}
+
+ANSWERS: Final[Mapping[str, tuple[str, Json | type]]] = {
+    "get_inspections_dashboard_summary_fast": (
+        "Everything visible at a glance",
+        statistics.Dashboard,
+    ),
+    "get_building_stats_chart_fast": (
+        "Inspections by day, week or month, and the busiest buildings",
+        statistics.Chart,
+    ),
+    "get_building_stats": ("What happened in one building", statistics.BuildingStats),
+    "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),
+    "assign_inspections_to_client_admin": ("Let a client admin read inspections", ASSIGNED),
+    "assign_to_client_manager": (
+        "Let a client manager read buildings and inspections",
+        ASSIGNED_BOTH,
+    ),
+    "check_building_access_v2": ("Whether a user may read a building", bool),
+    "check_inspection_access": ("Whether a user may read an inspection", bool),
+    "explain_building_access": ("By which rules a user may read a building", explain.Explanation),
+    "explain_inspection_access": (
+        "By which rules a user may read an inspection",
+        explain.Explanation,
+    ),
+}
+"""What each function is for, and what it answers."""
+
+
+# Rows
+
+
+def row(relation: Relation) -> Json:
+    """A row as it is read when no `select` chooses among its columns."""
+    return {
+        "type": "object",
+        "required": list(relation.attributes),
+        "properties": {
+            attribute.name: described(relation, attribute, shown(attribute))
+            for attribute in relation.attributes.values()
+        },
+    }
+
+
+def new_row(relation: Relation) -> Json:
+    """A row to be made: what is required has nobody else to fill it."""
+    attributes = relation.attributes.values()
+    return {
+        **changes(relation),
+        "required": [each.name for each in attributes if each.required and each.filled is None],
+    }
+
+
+def changes(relation: Relation) -> Json:
+    """What a write may set: any of the columns, and no other name."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            attribute.name: described(relation, attribute, taken(attribute))
+            for attribute in relation.attributes.values()
+        },
+    }
+
+
+def shown(attribute: Attribute) -> Json:
+    schema: Json = dict(attribute.type.schema)
+    return schema if attribute.required else nullable(schema)
+
+
+def taken(attribute: Attribute) -> Json:
+    """A column's values in a body; a number may be a string of digits."""
+    schema: Json = dict(attribute.type.schema)
+    if attribute.type is TEXT:
+        schema["maxLength"] = TEXT_BYTES_MAX
+    if attribute.type.name in BOUNDS:
+        schema["minimum"], schema["maximum"] = BOUNDS[attribute.type.name]
+    if attribute.filled is Filled.BY_SEQUENCE:
+        schema["minimum"], schema["maximum"] = 1, ID_MAX
+    if attribute.type.numeric:
+        schema["pattern"] = NUMBER_TEXTS[schema["type"]]
+        schema["type"] = [schema["type"], "string"]
+    return schema if attribute.required else nullable(schema)
+
+
+def nullable(schema: Json) -> Json:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return {**schema, "type": [*kinds, "null"]}
+
+
+def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
+    notes = []
+    if attribute.name in relation.key:
+        notes.append("Primary key.")
+    fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
+    if fk is not None:
+        notes.append(f"Foreign key to `{fk.referred}.{fk.referred_column}`.")
+    if attribute.filled is not None:
+        notes.append(f"Unless given: {FILLED[attribute.filled]}.")
+    return {**schema, "description": " ".join(notes)} if notes else schema
+
+
+# What functions answer
+
+
+def answer(function: str) -> tuple[str, Json]:
+    """What a function is for, and the schema of what it answers."""
+    summary, kind = ANSWERS[function]
+    return summary, kind if isinstance(kind, dict) else of_type(kind)
+
+
+def of_type(kind: Any) -> Json:
+    """The schema of a type's values, as they are written in JSON.
+
+    >>> of_type(dict[str, int])
+    {'type': 'object', 'additionalProperties': {'type': 'integer'}}
+    >>> of_type(str | None)
+    {'type': ['string', 'null']}
+    """
+    if kind in PLAIN:
+        return {"type": PLAIN[kind]}
+    if isinstance(kind, types.UnionType):
+        [present] = (each for each in get_args(kind) if each is not type(None))
+        return nullable(of_type(present))
+    if get_origin(kind) is dict:
+        return {"type": "object", "additionalProperties": of_type(get_args(kind)[1])}
+    if get_origin(kind) in (list, tuple):
+        return {"type": "array", "items": of_type(get_args(kind)[0])}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"type": "string", "enum": [each.value for each in kind]}
+    assert dataclasses.is_dataclass(kind), kind
+    hints = get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {
+        "type": "object",
+        "required": names,
+        "properties": {name: of_type(hints[name]) for name in names},
+    }
+
+
+PLAIN: Final = {bool: "boolean", int: "integer", float: "number", str: "string"}

@@ -1,0 +1,155 @@
+"""How a filter's value is written: to the end, up to a comma, as `(a,"b")` or as `{a,"b"}`.
+
+Whether the text suits a column's type is that type's question.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from models.faults import Fault
+from routes.postgrest.lexer import Scanner
+from routes.postgrest.lexer import unescape
+from routes.postgrest.limits import Limits
+from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import excerpt
+
+_QUOTED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*+"(?=[,)])', re.DOTALL)
+_RAW: Final = re.compile(r"[^,)]*")
+_BRACED: Final = re.compile(r"\{[^{}]*\}")
+_SPACES: Final = " \t\n\r\v\f"
+_SPACE: Final = re.compile(f"[{_SPACES}]*")
+_ARRAY_QUOTED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
+_ARRAY_RAW: Final = re.compile(r'(?:[^\\"{},]|\\.)*', re.DOTALL)
+
+
+class MalformedArray(Fault):
+    """The `{…}` after `(any)` or `(all)` is no list of texts."""
+
+    def __init__(self, literal: str, details: str) -> None:
+        super().__init__(f'malformed array literal: "{excerpt(literal)}"', details)
+        self.literal = literal
+
+
+def parse_rest(scanner: Scanner) -> str:
+    """Take all that is left: a plain filter's value needs no quoting."""
+    value = scanner.text[scanner.position :]
+    scanner.position = len(scanner.text)
+    return value
+
+
+def parse_tree_operand(scanner: Scanner) -> str:
+    """Read a value within `and=(…)`, which a comma or a parenthesis ends unless it is quoted.
+
+    Quotes count only around the whole of it, as in PostgREST: `"a"b` is five characters.
+
+    >>> parse_tree_operand(Scanner("tree", '"a,b)",c.eq.1)'))
+    'a,b)'
+    >>> parse_tree_operand(Scanner("tree", '"a"b)')), parse_tree_operand(Scanner("tree", "{1,2})"))
+    ('"a"b', '{1,2}')
+    """
+    quoted = scanner.match(_QUOTED)
+    if quoted:
+        return unescape(quoted)
+    return scanner.match(_BRACED) or scanner.match(_RAW)
+
+
+def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
+    """Read the list of `in`; `()` is empty, as supabase-js sends it for no values.
+
+    >>> parse_list(Scanner("list", '(1,"a,b", c ,)'), Limits())
+    ('1', 'a,b', ' c ', '')
+    >>> parse_list(Scanner("list", "()"), Limits()), parse_list(Scanner("list", '("")'), Limits())
+    ((), ('',))
+    """
+    scanner.skip_blanks()
+    scanner.expect("(", '"("')
+    scanner.skip_blanks()
+    if scanner.take(")"):
+        return ()
+    values: list[str] = []
+    while True:
+        if len(values) == limits.list_values:
+            raise TooMuch(limits.list_values, "values in a list")
+        quoted = scanner.match(_QUOTED)
+        values.append(unescape(quoted) if quoted else scanner.match(_RAW))
+        if not scanner.take(","):
+            break
+    scanner.expect(")", '"," or ")"')
+    return tuple(values)
+
+
+def parse_array(literal: str, limits: Limits) -> tuple[str, ...]:
+    """Read PostgreSQL's array literal, of one dimension and without nulls.
+
+    Differs from PostgREST: `{{1},{2}}`, `[1:2]={1,2}` and a bare NULL, which equals nothing and
+    would make `not.eq(any)` match no row, are refused.
+
+    >>> parse_array('{ a b , "c,\\\\"d\\\\"", \\\\{e }', Limits())
+    ('a b', 'c,"d"', '{e')
+    >>> parse_array("{}", Limits())
+    ()
+    >>> parse_array("{a,,b}", Limits())
+    Traceback (most recent call last):
+    routes.postgrest.operands.MalformedArray: malformed array literal: "{a,,b}"
+    """
+    return _Array(literal, limits).values()
+
+
+class _Array:
+    """One reading of an array literal (PostgreSQL's manual, section 8.15.6)."""
+
+    __slots__ = ("limits", "scanner")
+
+    def __init__(self, literal: str, limits: Limits) -> None:
+        self.scanner = Scanner("array", literal)
+        self.limits = limits
+
+    def values(self) -> tuple[str, ...]:
+        scanner = self.scanner
+        scanner.match(_SPACE)
+        if not scanner.take("{"):
+            raise self.refusal('Array value must start with "{".')
+        scanner.match(_SPACE)
+        values: list[str] = []
+        while not (scanner.at("}") and not values):
+            if len(values) == self.limits.list_values:
+                raise TooMuch(self.limits.list_values, "values in a list")
+            values.append(self.element())
+            scanner.match(_SPACE)
+            if not scanner.take(","):
+                break
+            scanner.match(_SPACE)
+        if not scanner.take("}"):
+            raise self.refusal("Unexpected array element.")
+        scanner.match(_SPACE)
+        if not scanner.at_end():
+            raise self.refusal("Junk after closing right brace.")
+        return tuple(values)
+
+    def element(self) -> str:
+        if self.scanner.at('"'):
+            quoted = self.scanner.match(_ARRAY_QUOTED)
+            if not quoted:
+                raise self.refusal("Unexpected end of input.")
+            return unescape(quoted)
+        raw = self.scanner.match(_ARRAY_RAW)
+        if not raw:
+            found = self.scanner.text[self.scanner.position : self.scanner.position + 1]
+            shown = f'"{found}" character' if found else "end of input"
+            raise self.refusal(f"Unexpected {shown}.")
+        bare = raw.rstrip(_SPACES)
+        if bare.lower() == "null":
+            raise self.refusal("A list of values to compare with holds no nulls.")
+        if len(bare) < len(raw) and _ends_escaping(bare):
+            bare += raw[len(bare)]
+        return unescape(f'"{bare}"')
+
+    def refusal(self, details: str) -> MalformedArray:
+        return MalformedArray(self.scanner.text, details)
+
+
+def _ends_escaping(text: str) -> bool:
+    """Tell whether a text's last backslash takes the character after it: an odd run of them."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1

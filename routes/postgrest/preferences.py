@@ -1,0 +1,218 @@
+"""How the answer is wanted: the Prefer header; Range and Accept are read beside it.
+
+Headers in, frozen data out. What the answer then looks like is `representation`'s. After
+PostgREST's `ApiRequest/Preferences.hs`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+from typing import TypeVar
+from zoneinfo import available_timezones
+
+from models.faults import Fault
+from routes.postgrest.limits import excerpt
+from routes.postgrest.media import HEADERS_REMEMBERED_MAX
+from routes.postgrest.media import MediaType
+from routes.postgrest.media import parse_accept
+from routes.postgrest.ranges import intersect
+from routes.postgrest.ranges import parse_range
+
+__all__ = [
+    "Count",
+    "Handling",
+    "InvalidPreferences",
+    "MediaType",
+    "Missing",
+    "Operation",
+    "Preferences",
+    "Resolution",
+    "Return",
+    "Transaction",
+    "intersect",
+    "parse_accept",
+    "parse_prefer",
+    "parse_range",
+]
+
+_TIMEZONE: Final = "timezone="
+_MAX_AFFECTED: Final = re.compile(r"max-affected=([0-9]{1,18})")
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Return(StrEnum):
+    """What a write answers with."""
+
+    MINIMAL = "return=minimal"
+    HEADERS_ONLY = "return=headers-only"
+    REPRESENTATION = "return=representation"
+
+
+class Count(StrEnum):
+    """Which total is wanted; all three are exact here (contract §5.5)."""
+
+    EXACT = "count=exact"
+    PLANNED = "count=planned"
+    ESTIMATED = "count=estimated"
+
+
+class Resolution(StrEnum):
+    """What an insert does about rows that are there already."""
+
+    MERGE_DUPLICATES = "resolution=merge-duplicates"
+    IGNORE_DUPLICATES = "resolution=ignore-duplicates"
+
+
+class Missing(StrEnum):
+    """What a column gets that `columns` names and a row lacks."""
+
+    DEFAULT = "missing=default"
+    NULL = "missing=null"
+
+
+class Handling(StrEnum):
+    """What happens to preferences nobody knows."""
+
+    STRICT = "handling=strict"
+    LENIENT = "handling=lenient"
+
+
+class Transaction(StrEnum):
+    """How the transaction ends."""
+
+    COMMIT = "tx=commit"
+    ROLLBACK = "tx=rollback"
+
+
+class Operation(StrEnum):
+    """What a request does, for the preferences that can matter to it; UPSERT is PUT."""
+
+    READ = "read"
+    INSERT = "insert"
+    UPDATE = "update"
+    UPSERT = "upsert"
+    DELETE = "delete"
+    CALL = "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What `Prefer` asked for; `max_affected` binds only together with handling=strict."""
+
+    resolution: Resolution | None = None
+    missing: Missing | None = None
+    representation: Return | None = None
+    count: Count | None = None
+    transaction: Transaction | None = None
+    handling: Handling | None = None
+    timezone: str | None = None
+    max_affected: int | None = None
+
+    def applied(self, operation: Operation) -> str | None:
+        """Say what Preference-Applied says about a request of this kind, or that it is left out.
+
+        >>> wanted = parse_prefer(["return=minimal, count=exact,missing=default"])
+        >>> wanted.applied(Operation.READ), wanted.applied(Operation.UPDATE)
+        ('count=exact', 'missing=default, return=minimal, count=exact')
+        >>> Preferences().applied(Operation.READ)
+        """
+        said: list[str] = []
+        if operation is Operation.INSERT and self.resolution:
+            said.append(self.resolution)
+        if operation in (Operation.INSERT, Operation.UPDATE) and self.missing:
+            said.append(self.missing)
+        if operation not in (Operation.READ, Operation.CALL) and self.representation:
+            said.append(self.representation)
+        said.extend(item for item in (self.count, self.transaction, self.handling) if item)
+        if self.timezone:
+            said.append(f"timezone={self.timezone}")
+        bound = operation in (Operation.UPDATE, Operation.DELETE, Operation.CALL)
+        if bound and self.handling is Handling.STRICT and self.max_affected is not None:
+            said.append(f"max-affected={self.max_affected}")
+        return ", ".join(said) or None
+
+
+class InvalidPreferences(Fault):
+    """Preferences that nobody knows, from a consumer that wants to be told."""
+
+    def __init__(self, invalid: Sequence[str]) -> None:
+        super().__init__(
+            "Invalid preferences given with handling=strict",
+            f"Invalid preferences: {excerpt(', '.join(invalid))}",
+        )
+        self.invalid = tuple(invalid)
+
+
+@lru_cache(maxsize=1)
+def list_timezones() -> frozenset[str]:
+    """List the time zones there are, once: it goes through some 600 files."""
+    return frozenset(available_timezones())
+
+
+def parse_prefer(
+    headers: Sequence[str], timezones: Callable[[], frozenset[str]] = list_timezones
+) -> Preferences:
+    """Read all Prefer headers; the first of each kind counts, what is unknown is ignored.
+
+    Differs from PostgREST 12.0: a valid time zone does not excuse an unknown preference, and
+    max-affected is known (contract §5.10).
+
+    >>> parse_prefer(["count=exact,return=minimal", "count=planned, foo=bar"]).count
+    <Count.EXACT: 'count=exact'>
+    >>> parse_prefer(["timezone=Nowhere/Land"]).timezone
+    >>> parse_prefer(["handling=strict, foo=bar, max-affected=many"])
+    Traceback (most recent call last):
+    routes.postgrest.preferences.InvalidPreferences: Invalid preferences given with handling=strict
+    """
+    return _parse_items(",".join(headers), timezones)
+
+
+@lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
+def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Preferences:
+    items = [item.strip() for item in header.split(",") if item.strip()]
+    preferences = Preferences(
+        _first_choice(Resolution, items),
+        _first_choice(Missing, items),
+        _first_choice(Return, items),
+        _first_choice(Count, items),
+        _first_choice(Transaction, items),
+        _first_choice(Handling, items),
+        _first_timezone(items, timezones),
+        _first_max_affected(items),
+    )
+    if preferences.handling is Handling.STRICT:
+        invalid = [item for item in items if not _is_known(item, timezones)]
+        if invalid:
+            raise InvalidPreferences(invalid)
+    return preferences
+
+
+def _first_choice(kind: type[_Choice], items: list[str]) -> _Choice | None:
+    choices = {choice.value: choice for choice in kind}
+    return next((choices[item] for item in items if item in choices), None)
+
+
+def _first_timezone(items: list[str], timezones: Callable[[], frozenset[str]]) -> str | None:
+    names = (item.removeprefix(_TIMEZONE) for item in items if item.startswith(_TIMEZONE))
+    name = next(names, None)
+    return name if name is not None and name in timezones() else None
+
+
+def _first_max_affected(items: list[str]) -> int | None:
+    matches = (_MAX_AFFECTED.fullmatch(item) for item in items)
+    return next((int(match[1]) for match in matches if match), None)
+
+
+def _is_known(item: str, timezones: Callable[[], frozenset[str]]) -> bool:
+    if item.startswith(_TIMEZONE):
+        return item.removeprefix(_TIMEZONE) in timezones()
+    if _MAX_AFFECTED.fullmatch(item):
+        return True
+    kinds = (Return, Count, Resolution, Missing, Handling, Transaction)
+    return any(item == choice.value for kind in kinds for choice in kind)

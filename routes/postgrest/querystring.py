@@ -1,0 +1,217 @@
+"""The query string of a table request: text in, a `Query` (shape and values) out.
+
+Says what was asked, not whether it makes sense: columns, relations and types are the planner's.
+A hand-written scanner that goes over each parameter once; nothing in it descends deeper than
+`Limits` allows, which is looked at before descending. The grammar is PostgREST's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from models.faults import Fault
+from models.sql.query import Column
+from models.sql.query import Condition
+from models.sql.query import Embed
+from models.sql.query import Node
+from models.sql.query import OrderTerm
+from models.sql.query import Query
+from models.sql.query import Shape
+from routes.postgrest.conditions import parse_filter
+from routes.postgrest.conditions import parse_logic_tree
+from routes.postgrest.encoding import decode_pairs
+from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import Scanner
+from routes.postgrest.limits import LIMITS
+from routes.postgrest.limits import Limits
+from routes.postgrest.limits import NegativeLimit
+from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import parse_bigint
+from routes.postgrest.selection import parse_names
+from routes.postgrest.selection import parse_order
+from routes.postgrest.selection import parse_select
+
+REMEMBERED_QUERIES_MAX: Final = 512
+"""Entries kept: consumers repeat themselves, and the fullest entries come to some 30 MiB."""
+REMEMBERED_BYTES_MAX: Final = 2_048
+"""Longer query strings carry lists of ids, which do not come twice."""
+
+_DIGITS: Final = re.compile(r"[0-9]*")
+_NEGATIVE: Final = re.compile(r"-[0-9]+")
+_WHOLE: Final = frozenset({"select", "columns", "on_conflict"})
+_LAST: Final = frozenset({"order", "limit", "offset", "and", "or"})
+_AFTER_PATH: Final = 'letter, digit, "-", "->>", "->", delimiter (.)'
+
+
+class NotEmbedded(Fault):
+    """A parameter is addressed to something that `select` does not embed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"'{name}' is not an embedded resource in this request",
+            hint=f"Verify that '{name}' is included in the 'select' query parameter.",
+        )
+        self.name = name
+
+
+@dataclass(slots=True)  # never leaves this module, and unfrozen ones are made in half the time
+class Clause:
+    """What one parameter says about the node at the end of its path."""
+
+    path: tuple[str, ...]
+    condition: Condition | None = None
+    order: tuple[OrderTerm, ...] | None = None
+    limit: int | None = None
+    offset: int | None = None
+
+
+def parse(query_string: bytes, limits: Limits = LIMITS) -> Query:
+    """Read what a table request asks for.
+
+    Of a repeated `select`, `columns`, `on_conflict` or `order` the first counts, of a limit or
+    offset the last, as in PostgREST; filters all hold. A parameter without `=` is ignored.
+
+    >>> query = parse(b"select=id,buildings(name)&status=eq.completed&buildings.limit=2&limit=20")
+    >>> query.values
+    ('completed', 2, 20)
+    >>> query.shape.root.conditions[0].value, query.shape.root.limit
+    (0, 2)
+    >>> query.shape.root.items[1].node.limit
+    1
+    >>> parse(b"id=eq.1").shape == parse(b"id=eq.2").shape
+    True
+    >>> parse(b"nope.id=eq.1")
+    Traceback (most recent call last):
+    routes.postgrest.querystring.NotEmbedded: 'nope' is not an embedded resource in this request
+    """
+    if limits is LIMITS and len(query_string) <= REMEMBERED_BYTES_MAX:
+        return _parse_remembered(query_string)
+    return _parse(query_string, limits)
+
+
+def pairs(query_string: bytes, limits: Limits = LIMITS) -> list[tuple[str, str | None]]:
+    """Decode a query string's keys and values, strictly and in their order.
+
+    >>> pairs(b"select=id&name=eq.a+b%26c&flag")
+    [('select', 'id'), ('name', 'eq.a b&c'), ('flag', None)]
+    """
+    if len(query_string) > limits.query_bytes:
+        raise TooMuch(limits.query_bytes, "bytes of query string")
+    return decode_pairs(query_string)
+
+
+@lru_cache(maxsize=REMEMBERED_QUERIES_MAX)
+def _parse_remembered(query_string: bytes) -> Query:
+    return _parse(query_string, LIMITS)
+
+
+def _parse(query_string: bytes, limits: Limits) -> Query:
+    reading = Reading(limits)
+    whole: dict[str, str | None] = {}
+    clauses: list[Clause] = []
+    for key, value in pairs(query_string, limits):
+        if key in _WHOLE:
+            whole.setdefault(key, value)
+        elif value is not None:
+            clauses.append(_parse_clause(key, value, reading))
+    items = parse_select(whole.get("select") or "", limits)
+    shape = Shape(
+        _furnish(items, clauses, 0),
+        _parse_names("columns", whole, limits),
+        _parse_names("on_conflict", whole, limits),
+    )
+    return Query(shape, tuple(reading.values))
+
+
+def _parse_names(
+    parameter: str, whole: dict[str, str | None], limits: Limits
+) -> tuple[str, ...] | None:
+    text = whole.get(parameter)
+    return None if text is None else parse_names(parameter, text, limits)
+
+
+def _parse_clause(key: str, value: str, reading: Reading) -> Clause:
+    last = key.rpartition(".")[2]
+    if last not in _LAST:
+        names, path = _parse_path("tree path", key)
+        return Clause(names[:-1], parse_filter(names[-1], path, value, reading))
+    if last in ("and", "or"):
+        names, _ = _parse_path("logic path", key)
+        negated = "not." if "not" in names else ""
+        tree = parse_logic_tree(last, negated, value, reading)
+        return Clause(tuple(name for name in names[:-1] if name != "not"), tree)
+    names, _ = _parse_path("tree path", key)
+    if last == "order":
+        return Clause(names[:-1], order=parse_order(value, reading))
+    place = reading.hold(_parse_count(last, value))
+    if last == "limit":
+        return Clause(names[:-1], limit=place)
+    return Clause(names[:-1], offset=place)
+
+
+def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Read `embed.embed.name->json`: the names, and the JSON path of the last of them."""
+    if key.isascii() and key.isidentifier():
+        return (key,), ()
+    scanner = Scanner(subject, key)
+    names: list[str] = []
+    while True:
+        scanner.skip_blanks()
+        names.append(scanner.name())
+        if not scanner.take("."):
+            break
+    path = scanner.json_path()
+    scanner.finish(_AFTER_PATH)
+    return tuple(names), path
+
+
+def _parse_count(parameter: str, text: str) -> int:
+    """Read a limit or offset. Differs from PostgREST, which ignores what is no number (§5.3)."""
+    if text.isascii() and text.isdigit():
+        return parse_bigint(text)
+    if parameter == "limit" and _NEGATIVE.fullmatch(text):
+        raise NegativeLimit
+    scanner = Scanner(parameter, text)
+    scanner.match(_DIGITS)
+    raise scanner.refusal("digit")
+
+
+def _furnish(items: tuple[Column | Embed, ...], clauses: list[Clause], depth: int) -> Node:
+    """Make the node of these items, with what the clauses say about it and about its embeds.
+
+    Descends only where an embed of that name was found, hence no deeper than `select` does.
+    """
+    if not clauses:
+        return Node(items)
+    conditions: list[Condition] = []
+    order: tuple[OrderTerm, ...] | None = None
+    limit = offset = None
+    deeper: dict[int, list[Clause]] = {}
+    for clause in clauses:
+        if len(clause.path) > depth:
+            place = _find_embed(items, clause.path[depth])
+            deeper.setdefault(place, []).append(clause)
+        elif clause.condition is not None:
+            conditions.append(clause.condition)
+        else:
+            order = clause.order if order is None else order
+            limit = clause.limit if clause.limit is not None else limit
+            offset = clause.offset if clause.offset is not None else offset
+    furnished = list(items)
+    for place, addressed in deeper.items():
+        embed = items[place]
+        assert isinstance(embed, Embed)
+        furnished[place] = replace(embed, node=_furnish(embed.node.items, addressed, depth + 1))
+    return Node(tuple(furnished), tuple(conditions), order or (), limit, offset)
+
+
+def _find_embed(items: tuple[Column | Embed, ...], name: str) -> int:
+    """Find the first embed with this alias or relation, as PostgREST's plan does."""
+    for place, item in enumerate(items):
+        if isinstance(item, Embed) and name in (item.alias, item.relation):
+            return place
+    raise NotEmbedded(name)

@@ -1,0 +1,206 @@
+"""How it is answered: rows and what was done, by the media type and preferences, as PostgREST says it.
+
+Results in, status, headers and body out. CSV and stripped nulls are made from the rows' JSON: both are
+rare, so they have no plan of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from urllib.parse import quote
+
+from models.sql.catalog import Relation
+from models.sql.execute import Selected
+from models.sql.execute import Written
+from models.sql.functions import number_text
+from models.sql.query import Column
+from models.sql.query import Embed
+from models.sql.query import Node
+from routes.postgrest.media import MediaType
+from routes.postgrest.preferences import Operation
+from routes.postgrest.preferences import Preferences
+from routes.postgrest.preferences import Resolution
+from routes.postgrest.preferences import Return
+from routes.postgrest.requests import NotSingular
+from routes.postgrest.requests import OutOfRows
+
+SINGULAR = (MediaType.OBJECT, MediaType.OBJECT_STRIPPED)
+STRIPPED = (MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """An answer, before it is anybody's response."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str = ""
+
+
+def represent_read(
+    selected: Selected, offset: int, media: MediaType, preferences: Preferences, header: Sequence[str]
+) -> Representation:
+    """Rows that were asked for; `header` are the keys of a row, for CSV."""
+    count, total = len(selected.rows), selected.total
+    if total is not None and offset > total:
+        raise OutOfRows(offset, total)
+    status = 206 if total is not None and count < total else 200
+    return Representation(
+        status,
+        {
+            "Content-Range": content_range(offset, count, total),
+            **content_headers(media),
+            **applied(preferences, Operation.READ),
+        },
+        body(selected.rows, media, header),
+    )
+
+
+def represent_write(
+    written: Written,
+    operation: Operation,
+    media: MediaType,
+    preferences: Preferences,
+    header: Sequence[str],
+    relation: Relation,
+) -> Representation:
+    """What a write did, and the rows if they were wanted."""
+    count = len(written.keys)
+    total = count if preferences.count is not None else None
+    headers = applied(preferences, operation)
+    if operation is Operation.UPDATE:
+        headers["Content-Range"] = content_range(0, count, total)
+    elif operation is not Operation.UPSERT:
+        headers["Content-Range"] = content_range(0, 0, total)
+    if wants_location(operation, preferences) and count == 1:
+        headers["Location"] = location(relation, written.keys[0])
+    if written.rows is None:
+        return Representation(201 if operation is Operation.INSERT else 204, headers)
+    merged_only = preferences.resolution is Resolution.MERGE_DUPLICATES and not written.inserted
+    made = operation is Operation.INSERT and not (count and merged_only)
+    made = made or (operation is Operation.UPSERT and written.inserted > 0)
+    headers.update(content_headers(media))
+    return Representation(201 if made else 200, headers, body(written.rows, media, header))
+
+
+def wants_location(operation: Operation, preferences: Preferences) -> bool:
+    return operation is Operation.INSERT and preferences.representation is Return.HEADERS_ONLY
+
+
+def location(relation: Relation, key: tuple[object, ...]) -> str:
+    """Where a new row is, relative to whoever asks."""
+    filters = "&".join(
+        f"{name}=eq.{quote(str(value), safe='')}" for name, value in zip(relation.key, key, strict=True)
+    )
+    return f"/{relation.name}?{filters}"
+
+
+def applied(preferences: Preferences, operation: Operation) -> dict[str, str]:
+    said = preferences.applied(operation)
+    return {"Preference-Applied": said} if said is not None else {}
+
+
+def content_range(offset: int, count: int, total: int | None) -> str:
+    """`0-19/*`, `*/0`: which rows, of how many.
+
+    >>> content_range(20, 10, None), content_range(0, 0, 3)
+    ('20-29/*', '*/3')
+    """
+    shown = f"{offset}-{offset + count - 1}" if count else "*"
+    return f"{shown}/{'*' if total is None else total}"
+
+
+def content_type(media: MediaType) -> str:
+    return f"{media.value}; charset=utf-8"
+
+
+def content_headers(media: MediaType) -> dict[str, str]:
+    """The type; CSV besides is a file to keep, since a spreadsheet may run what a cell begins with."""
+    headers = {"Content-Type": content_type(media)}
+    if media is MediaType.CSV:
+        headers["Content-Disposition"] = "attachment"
+    return headers
+
+
+def body(rows: list[str], media: MediaType, header: Sequence[str]) -> str:
+    """Rows of JSON text in a media type."""
+    if media in SINGULAR:
+        if len(rows) != 1:
+            raise NotSingular(len(rows))
+        return stripped(rows[0]) if media in STRIPPED else rows[0]
+    if media is MediaType.CSV:
+        return csv_text(rows, header)
+    if media in STRIPPED:
+        rows = [stripped(row) for row in rows]
+    return "[" + ",\n ".join(rows) + "]"
+
+
+def stripped(row: str) -> str:
+    """A row without its nulls, those of embedded rows included."""
+    return json.dumps(strip(json.loads(row)), ensure_ascii=False, separators=(",", ":"))
+
+
+def strip(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: strip(inner) for key, inner in value.items() if inner is not None}
+    return [strip(inner) for inner in value] if isinstance(value, list) else value
+
+
+def csv_text(rows: list[str], header: Sequence[str]) -> str:
+    """Rows as CSV with a header line, null being an empty cell and an empty text `""`."""
+    lines = [",".join(cell(name) for name in header)]
+    for row in rows:
+        found = json.loads(row)
+        lines.append(",".join(cell(found.get(name)) for name in header))
+    return "\n".join(lines)
+
+
+def cell(value: object) -> str:
+    r"""One CSV cell.
+
+    >>> cell('say "x", please'), cell(None), cell(""), cell(2.0), cell(True)
+    ('"say ""x"", please"', '', '""', '2', 't')
+    """
+    if value is None:
+        return ""
+    if value is True or value is False:
+        return "t" if value else "f"
+    if isinstance(value, float):
+        return number_text(value)
+    if isinstance(value, dict | list):
+        value = json.dumps(value, ensure_ascii=False)
+    text = str(value)
+    quoted = not text or any(character in ',"\\\n\r\t ()' for character in text)
+    # PostgREST prints a row as PostgreSQL prints a record, which doubles backslashes as well.
+    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"' if quoted else text
+
+
+def row_keys(node: Node, relation: Relation, relations: dict[str, Relation]) -> list[str]:
+    """The keys that a node's rows have, in order: what heads a CSV."""
+    keys: dict[str, None] = {}
+    for item in node.items:
+        if isinstance(item, Column):
+            keys.update(dict.fromkeys(column_keys(item, relation)))
+        elif item.spread:
+            keys.update(dict.fromkeys(row_keys(item.node, target(item, relation, relations), relations)))
+        elif item.node.items:
+            keys[item.name] = None
+    return list(keys)
+
+
+def column_keys(item: Column, relation: Relation) -> list[str]:
+    if item.name == "*" and item.aggregate is None:
+        return list(relation.attributes)
+    fallback = item.path[-1] if item.path else item.name
+    return [item.alias or item.aggregate or fallback]
+
+
+def target(embed: Embed, relation: Relation, relations: dict[str, Relation]) -> Relation:
+    """The relation an embed leads to, by its name or by the foreign key that names it."""
+    for fk in relation.foreign_keys:
+        if embed.relation in (fk.name, fk.column):
+            return relations[fk.referred]
+    return relations.get(embed.relation, relation)

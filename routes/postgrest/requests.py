@@ -1,0 +1,155 @@
+"""What a request may not be, whatever it asks for: paths, methods, profiles, bodies, and what a write
+must say before it is run. Facts only; their statuses stand in `errors.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from models.faults import Fault
+from models.sql.catalog import Relation
+from models.sql.query import Filter
+from models.sql.query import Query
+from routes.postgrest.limits import UnsatisfiableRange
+from routes.postgrest.payload import Row
+
+PROFILE = "public"
+
+
+class UnknownPath(Fault):
+    """A path that no resource has."""
+
+    def __init__(self) -> None:
+        super().__init__("Invalid path specified in request URL")
+
+
+class UnknownRelation(Fault):
+    """A path of one segment that names no resource."""
+
+    def __init__(self, name: str, hint: str | None) -> None:
+        super().__init__(f"Could not find the table 'public.{name}' in the schema cache", hint=hint)
+
+
+class UnknownProfile(Fault):
+    """An Accept-Profile or Content-Profile other than the one there is."""
+
+    def __init__(self) -> None:
+        super().__init__(f"The schema must be one of the following: {PROFILE}")
+
+
+class MethodNotAllowed(Fault):
+    """A method that the path has no view for."""
+
+    def __init__(self, method: str, allowed: Iterable[str]) -> None:
+        super().__init__(f"Unsupported HTTP method: {method}")
+        self.allowed = sorted(allowed)
+
+
+class BadRequest(Fault):
+    """HTTP that was not understood."""
+
+
+class BodyTooLarge(Fault):
+    """More bytes of body than a format may have."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"The request body is larger than {bytes_max} bytes")
+
+
+class MissingWhere(Fault):
+    """An update or delete of everything."""
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(
+            f"{statement} requires a WHERE clause", hint="Add a filter to the query string."
+        )
+
+
+class LimitWithoutOrder(Fault):
+    """An update or delete of some rows, nobody said which."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A 'limit' was applied without an explicit 'order'",
+            hint="Apply an 'order' using unique column(s)",
+        )
+
+
+class KeyNotFiltered(Fault):
+    """A PUT that is not addressed to one key."""
+
+    def __init__(self) -> None:
+        super().__init__("Filters must include all and only primary key columns with 'eq' operators")
+
+
+class KeyMismatch(Fault):
+    """A PUT whose body is another row than its address."""
+
+    def __init__(self) -> None:
+        super().__init__("Payload values do not match URL in primary key column(s)")
+
+
+class NotSingular(Fault):
+    """One object was asked for, and the rows are not one."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            "Cannot coerce the result to a single JSON object", f"The result contains {count} rows"
+        )
+
+
+class TooManyAffected(Fault):
+    """More rows than max-affected."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            "Query result exceeds max-affected preference constraint",
+            f"The query affects {count} rows",
+        )
+
+
+class OutOfRows(UnsatisfiableRange):
+    """An offset beyond the last row, told by the same number that a count would give."""
+
+    def __init__(self, offset: int, total: int) -> None:
+        super().__init__(
+            f"An offset of {offset} was requested, but there are only {total} rows."
+        )
+        self.total = total
+
+
+def require_where(query: Query, statement: str) -> None:
+    """An update or delete must say which rows; a filter on an embed says nothing of them."""
+    root = query.shape.root
+    if not root.conditions:
+        raise MissingWhere(statement)
+    if (root.limit is not None or root.offset is not None) and not root.order:
+        raise LimitWithoutOrder
+
+
+def require_key(query: Query, relation: Relation, row: Row) -> None:
+    """A PUT names one key in its filters, the same as in its body, and nothing else."""
+    root = query.shape.root
+    named = {
+        each.column: query.values[each.value]
+        for each in root.conditions
+        if isinstance(each, Filter) and is_plain_eq(each) and each.value is not None
+    }
+    if set(named) != set(relation.key) or len(root.conditions) != len(relation.key):
+        raise KeyNotFiltered
+    if root.limit is not None or root.offset is not None:
+        raise KeyNotFiltered
+    for name, text in named.items():
+        kind = relation.attributes[name].type
+        if name not in row or kind.read_json(row[name]) != kind.read_text(str(text)):
+            raise KeyMismatch
+
+
+def is_plain_eq(flt: Filter) -> bool:
+    """Whether a filter is `column=eq.value`: not negated, not quantified, no path."""
+    return flt.operator == "eq" and not (flt.negated or flt.quantifier or flt.path)
+
+
+def require_profile(names: Iterable[str | None]) -> None:
+    """Only the one schema there is."""
+    if any(name is not None and name != PROFILE for name in names):
+        raise UnknownProfile

@@ -1,0 +1,208 @@
+"""The Swagger 2.0 document, of tables and functions, as PostgREST serves it: what generators of types and
+Supabase's getOpenApiSpec read. After PostgREST's `Response/OpenAPI.hs`; knows no caller and no request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from models.base import Filled
+from models.sql.catalog import Attribute
+from models.sql.catalog import Relation
+from models.sql.catalog import catalog
+from routes.postgrest import openapi
+from routes.postgrest import openapi_schemas as schemas
+from routes.postgrest.calls import Parameter
+from routes.postgrest.media import DOCUMENT
+from routes.postgrest.media import ROWS
+from routes.postgrest.openapi import Call
+from routes.postgrest.openapi_schemas import Json
+
+FORMATS: Final = [media.value for media in ROWS]
+DEFAULTS: Final = {
+    Filled.BY_CLOCK: "now()",
+    Filled.BY_CLOCK_ALWAYS: "now()",
+}
+"""As PostgreSQL would spell them; generators of types read from it that a column may be left out."""
+
+
+def document(calls: Iterable[Call]) -> Json:
+    """The whole document."""
+    relations = catalog().relations.values()
+    return {
+        "swagger": "2.0",
+        "info": {
+            "title": openapi.TITLE,
+            "description": openapi.DESCRIPTION,
+            "version": openapi.VERSION,
+        },
+        "basePath": "/",
+        "consumes": FORMATS,
+        "produces": FORMATS,
+        "paths": {
+            "/": {"get": ROOT},
+            **{f"/{relation.name}": relation_path(relation) for relation in relations},
+            **{f"/rpc/{call.signature.name}": call_path(call) for call in calls},
+        },
+        "definitions": {relation.name: definition(relation) for relation in relations},
+        "parameters": {**PARAMETERS, **relation_parameters(relations)},
+        "securityDefinitions": SECURITY,
+        "security": [{"apikey": [], "JWT": []}],
+    }
+
+
+ROOT: Final[Json] = {
+    "tags": ["Introspection"],
+    "summary": "OpenAPI description (this document)",
+    "produces": [media.value for media in DOCUMENT],
+    "responses": {"200": {"description": "OK"}},
+}
+
+SECURITY: Final[Json] = {
+    "apikey": {"type": "apiKey", "in": "header", "name": "apikey"},
+    "JWT": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": 'Add the token prepending "Bearer " (without quotes) to it',
+    },
+}
+
+
+# Paths
+
+
+def relation_path(relation: Relation) -> Json:
+    name = relation.name
+    filters = [f"rowFilter.{name}.{column}" for column in relation.attributes]
+    ranges = ["order", "range", "rangeUnit", "offset", "limit"]
+    rows = {"type": "array", "items": {"$ref": f"#/definitions/{name}"}}
+    found = {"200": {"description": "OK", "schema": rows}, "206": {"description": "Partial Content"}}
+
+    def operation(parameters: list[str], responses: Json) -> Json:
+        return {"tags": [name], "parameters": refs(parameters), "responses": responses}
+
+    return {
+        "get": operation([*filters, "select", *ranges, "preferCount"], found),
+        "post": operation(
+            [f"body.{name}", "select", "columns", "on_conflict", "preferPost"],
+            {"201": {"description": "Created"}},
+        ),
+        "delete": operation([*filters, "preferReturn"], {"204": {"description": "No Content"}}),
+        "patch": operation(
+            [*filters, f"body.{name}", "preferReturn"], {"204": {"description": "No Content"}}
+        ),
+    }
+
+
+def call_path(call: Call) -> Json:
+    name = call.signature.name
+    parameters = call.signature.parameters
+    told = {
+        "tags": [f"(rpc) {name}"],
+        "summary": schemas.answer(name)[0],
+        "produces": FORMATS,
+        "responses": {"200": {"description": "OK"}},
+    }
+    arguments = {
+        "type": "object",
+        "required": [each for each, parameter in parameters.items() if parameter.required],
+        "properties": {each: argument(parameter) for each, parameter in parameters.items()},
+    }
+    if not arguments["required"]:
+        del arguments["required"]  # Swagger 2.0 wants at least one name in such a list
+    sent = {"name": "args", "in": "body", "required": True, "schema": arguments}
+    post = {**told, "parameters": [sent, *refs(["preferParams"])]}
+    if "GET" not in call.methods:
+        return {"post": post}
+    given = [
+        {"name": each, "in": "query", "required": parameter.required, **argument(parameter)}
+        for each, parameter in parameters.items()
+    ]
+    return {"get": {**told, "parameters": given}, "post": post}
+
+
+def argument(parameter: Parameter) -> Json:
+    """A parameter with its type by PostgreSQL's name, as PostgREST puts it into `format`."""
+    found: Json = {"type": parameter.document["type"], "format": parameter.type_name}
+    items = parameter.document.get("items")
+    if isinstance(items, dict):
+        found["items"] = {"type": items["type"]}
+    return found
+
+
+def refs(names: Iterable[str]) -> list[Json]:
+    return [{"$ref": f"#/parameters/{name}"} for name in names]
+
+
+# Definitions and parameters
+
+
+def definition(relation: Relation) -> Json:
+    return {
+        "type": "object",
+        "description": relation.model.__doc__ or "",
+        "required": [each.name for each in relation.attributes.values() if each.required],
+        "properties": {
+            attribute.name: described(relation, attribute)
+            for attribute in relation.attributes.values()
+        },
+    }
+
+
+def described(relation: Relation, attribute: Attribute) -> Json:
+    """A column; the marks in angle brackets are what generators of types look for."""
+    found: Json = {"type": dict(attribute.type.schema)["type"], "format": attribute.type.name}
+    if attribute.filled in DEFAULTS:
+        found["default"] = DEFAULTS[attribute.filled]
+    notes = []
+    if attribute.name in relation.key:
+        notes.append("This is a Primary Key.<pk/>")
+    fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
+    if fk is not None:
+        there, column = fk.referred, fk.referred_column
+        notes.append(
+            f"This is a Foreign Key to `{there}.{column}`.<fk table='{there}' column='{column}'/>"
+        )
+    return {**found, "description": "\n".join(["Note:", *notes])} if notes else found
+
+
+def relation_parameters(relations: Iterable[Relation]) -> Json:
+    found: Json = {}
+    for relation in relations:
+        name = relation.name
+        schema = {"$ref": f"#/definitions/{name}"}
+        told = {"name": name, "description": name, "in": "body", "required": False}
+        found[f"body.{name}"] = {**told, "schema": schema}
+        for column in relation.attributes:
+            found[f"rowFilter.{name}.{column}"] = parameter(column, "query")
+    return found
+
+
+def parameter(name: str, place: str, told: str | None = None, **more: object) -> Json:
+    described = {"description": told} if told is not None else {}
+    return {"name": name, **described, "required": False, "in": place, "type": "string", **more}
+
+
+def prefer(*preferences: str) -> Json:
+    return parameter("Prefer", "header", "Preference", enum=list(preferences))
+
+
+RETURNS: Final = ("return=representation", "return=minimal", "return=headers-only")
+
+PARAMETERS: Final[Json] = {
+    "preferParams": parameter("Prefer", "header", "Preference"),
+    "preferReturn": prefer(*RETURNS),
+    "preferCount": prefer("count=exact", "count=planned", "count=estimated"),
+    "preferPost": prefer(
+        *RETURNS, "resolution=ignore-duplicates", "resolution=merge-duplicates"
+    ),
+    "select": parameter("select", "query", "Filtering Columns"),
+    "columns": parameter("columns", "query", "Columns of the body that count"),
+    "on_conflict": parameter("on_conflict", "query", "On Conflict"),
+    "order": parameter("order", "query", "Ordering"),
+    "range": parameter("Range", "header", "Limiting and Pagination"),
+    "rangeUnit": parameter("Range-Unit", "header", "Limiting and Pagination", default="items"),
+    "offset": parameter("offset", "query", "Limiting and Pagination"),
+    "limit": parameter("limit", "query", "Limiting and Pagination"),
+}

@@ -1,0 +1,53 @@
+"""What is written down of a request: who, what, how it ended. Never a query's values, a header, a token or
+a body. How a line looks, and where it goes, is the server's to say (`serving/logs.py`)."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+
+from flask import Response
+from flask import g
+from flask import request
+
+from access.caller import Caller
+from routes.postgrest.limits import excerpt
+
+LOG = logging.getLogger("walkthrough")
+
+TAKEN_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A proxy's request ids: no key or token of ours looks like one (docs/decisions/0122)."""
+
+
+def request_id(sent: str | None) -> str:
+    """The id that a proxy gave a request, if it is one; else a new one."""
+    return sent if sent is not None and TAKEN_IDS.fullmatch(sent) else uuid.uuid4().hex
+
+
+def log(response: Response) -> None:
+    """Write a request's line."""
+    if not LOG.isEnabledFor(logging.INFO):
+        return
+    caller: Caller | None = g.get("caller")
+    LOG.info(
+        {
+            "event": "request",
+            "request_id": g.request_id,
+            "method": request.method,
+            "path": excerpt(request.path),
+            "status": response.status_code,
+            "milliseconds": round((time.monotonic() - g.began) * 1_000, 1),
+            "user_id": caller.id if caller is not None else None,
+            "role": caller.role.value if caller is not None else None,
+            "refusal": g.get("refusal"),
+        }
+    )
+
+
+def log_incident(error: Exception) -> str:
+    """Write down what broke, under the number that its caller is told."""
+    incident: str = g.get("request_id") or uuid.uuid4().hex
+    LOG.error({"event": "incident", "request_id": incident}, exc_info=error)
+    return incident

@@ -1,0 +1,298 @@
+"""GET HEAD POST PATCH PUT DELETE OPTIONS over one relation: once, for all of them.
+
+A view reads as its pipeline: parse, plan and run, represent. Whether the caller has the privilege
+stands above its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from flask import Blueprint
+from flask import Response
+from flask import current_app
+from flask import g
+from flask import request
+
+from access import policy
+from access.caller import Caller
+from access.decorators import admit
+from access.decorators import public
+from access.decorators import requires
+from access.policy import AccessRule
+from access.throttle import count_taken_email
+from models import User
+from models.base import Model
+from models.db import reading
+from models.db import writing
+from models.sql import execute
+from models.sql.catalog import Relation
+from models.sql.catalog import catalog
+from models.sql.constraints import UniqueViolation
+from models.sql.execute import Conflict
+from models.sql.execute import Insertion
+from models.sql.execute import Written
+from models.sql.query import Query
+from models.sql.query import Shape
+from models.sql.rule import Action
+from models.sql.statement import Binding
+from routes.edge import read_body
+from routes.edge import respond
+from routes.postgrest import representation
+from routes.postgrest import requests
+from routes.postgrest.media import MediaType
+from routes.postgrest.payload import Payload
+from routes.postgrest.payload import parse_payload
+from routes.postgrest.preferences import Handling
+from routes.postgrest.preferences import Missing
+from routes.postgrest.preferences import Operation
+from routes.postgrest.preferences import Preferences
+from routes.postgrest.preferences import Resolution
+from routes.postgrest.preferences import Return
+from routes.postgrest.preferences import Transaction as TransactionEnd
+from routes.postgrest.preferences import intersect
+from routes.postgrest.preferences import parse_accept
+from routes.postgrest.preferences import parse_prefer
+from routes.postgrest.preferences import parse_range
+from routes.postgrest.querystring import parse
+
+EMAIL_KEY = "users_email_key"
+"""The one constraint that tells of a row which may be hidden: one e-mail is one person."""
+
+METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+
+class Asked:
+    """A request over a relation, parsed: query, preferences, media type, range."""
+
+    def __init__(self, relation: Relation) -> None:
+        requests.require_profile(
+            request.headers.get(name) for name in ("Accept-Profile", "Content-Profile")
+        )
+        self.relation = relation
+        self.preferences: Preferences = parse_prefer(tuple(request.headers.getlist("Prefer")))
+        self.media: MediaType = parse_accept(request.headers.get("Accept"))
+        query = parse(request.query_string)
+        if self.preferences.timezone is not None:
+            query = replace(query, shape=replace(query.shape, timezone=True))
+        self.query: Query = query
+
+    @property
+    def shape(self) -> Shape:
+        return self.query.shape
+
+    def place(self, place: int | None) -> int | None:
+        value = self.query.values[place] if place is not None else None
+        return int(value) if isinstance(value, int | str) else None
+
+    def range(self) -> tuple[int, int | None]:
+        """Offset and limit, of the query and the Range header together."""
+        root = self.shape.root
+        asked = (self.place(root.offset) or 0, self.place(root.limit))
+        return intersect(parse_range(request.headers.get("Range"), request.method), asked)
+
+    def binding(self, caller: Caller) -> Binding:
+        offset, limit = self.range()
+        rows_max: int = current_app.config["MAX_ROWS"]
+        zone = self.preferences.timezone
+        return Binding(
+            self.query.values,
+            caller.id,
+            caller.client_id,
+            rows_max if limit is None else min(limit, rows_max),
+            offset,
+            rows_max,
+            ZoneInfo(zone) if zone is not None else None,
+        )
+
+    def binding_to_write(self, caller: Caller) -> Binding:
+        """The same, where a limit bounds what is written and not what is shown."""
+        offset, limit = self.range()
+        bound = self.binding(caller)
+        return replace(bound, limit=limit if limit is not None else 2**62, offset=offset)
+
+    def header(self) -> list[str]:
+        if self.media is not MediaType.CSV:
+            return []
+        relations = catalog().relations
+        return representation.row_keys(self.shape.root, self.relation, relations)
+
+    def represented_shape(self) -> Shape | None:
+        """The shape in which written rows are wanted, if they are."""
+        if self.preferences.representation is not Return.REPRESENTATION:
+            return None
+        root = replace(self.shape.root, conditions=(), limit=None, offset=None)
+        return replace(self.shape, root=root, columns=None, on_conflict=None)
+
+    def veto(self, count: int) -> None:
+        """Stop a write that touches another number of rows than was said."""
+        preferences = self.preferences
+        singular = self.media in representation.SINGULAR
+        if singular and preferences.representation is Return.REPRESENTATION and count != 1:
+            raise requests.NotSingular(count)
+        bound = preferences.max_affected
+        if preferences.handling is Handling.STRICT and bound is not None and count > bound:
+            raise requests.TooManyAffected(count)
+
+    def nothing_written(self) -> Written:
+        """A write of no rows, which is judged like any other."""
+        self.veto(0)
+        return Written([], 0, [] if self.represented_shape() is not None else None)
+
+    def payload(self) -> Payload:
+        return parse_payload(read_body(), request.headers.get("Content-Type"))
+
+    def answer(self, written: Written, operation: Operation) -> Response:
+        return respond(
+            representation.represent_write(
+                written, operation, self.media, self.preferences, self.header(), self.relation
+            )
+        )
+
+
+def blueprint(model: type[Model]) -> Blueprint:
+    """The views of a relation, under its name."""
+    name = model.__tablename__
+    bp = Blueprint(name, __name__)
+    relation = catalog().relations[name]
+    path = f"/{name}"
+
+    @bp.get(path)
+    @requires(Action.READ, model)
+    def read(caller: Caller) -> Response:
+        asked = Asked(relation)
+        with reading() as transaction:
+            binding = asked.binding(caller)
+            selected = execute.select(
+                transaction,
+                AccessRule(caller.standing),
+                binding,
+                relation=relation,
+                query=asked.query,
+                count=asked.preferences.count is not None,
+            )
+        return respond(
+            representation.represent_read(
+                selected, binding.offset, asked.media, asked.preferences, asked.header()
+            )
+        )
+
+    @bp.post(path)
+    @requires(Action.INSERT, model)
+    def create(caller: Caller) -> Response:
+        asked = Asked(relation)
+        insertion = read_insertion(asked, asked.payload())
+        if insertion is None:
+            return asked.answer(asked.nothing_written(), Operation.INSERT)
+        insert = partial(execute.insert, insertion=insertion)
+        return asked.answer(write(asked, Action.INSERT, insert), Operation.INSERT)
+
+    @bp.put(path)
+    @requires(Action.INSERT, model)
+    def put(caller: Caller) -> Response:
+        asked = Asked(relation)
+        payload = asked.payload()
+        if len(payload.rows) != 1:
+            raise requests.KeyMismatch
+        requests.require_key(asked.query, relation, payload.rows[0])
+        columns = written_columns(asked, payload)
+        insert = partial(
+            execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE)
+        )
+        return asked.answer(write(asked, Action.INSERT, insert), Operation.UPSERT)
+
+    @bp.patch(path)
+    @requires(Action.UPDATE, model)
+    def change(caller: Caller) -> Response:
+        asked = Asked(relation)
+        requests.require_where(asked.query, "UPDATE")
+        changes = read_changes(asked, asked.payload())
+        if not changes:
+            return asked.answer(asked.nothing_written(), Operation.UPDATE)
+        update = partial(execute.update, query=asked.query, changes=changes)
+        return asked.answer(write(asked, Action.UPDATE, update), Operation.UPDATE)
+
+    @bp.delete(path)
+    @requires(Action.DELETE, model)
+    def remove(caller: Caller) -> Response:
+        asked = Asked(relation)
+        requests.require_where(asked.query, "DELETE")
+        read_body()
+        delete = partial(execute.delete, query=asked.query)
+        return asked.answer(write(asked, Action.DELETE, delete), Operation.DELETE)
+
+    @bp.route(path, methods=["OPTIONS"])
+    @public("says which methods there are, which everybody may know")
+    def options() -> Response:
+        return respond(representation.Representation(200, {"Allow": ",".join(METHODS)}))
+
+    return bp
+
+
+def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
+    """Run a write in its turn, and count how often somebody is told that an e-mail is taken."""
+    try:
+        return write_in_turn(asked, action, run)
+    except UniqueViolation as violation:
+        caller: Caller = g.caller
+        if violation.constraint == EMAIL_KEY and not policy.sees_all(caller.role, User):
+            count_taken_email(caller)
+        raise
+
+
+def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
+    """Run a write under the rule as it is when its turn has come: rights may go during the wait."""
+    with writing() as transaction:
+        caller = admit(transaction)
+        policy.require(caller.role, action, asked.relation.model)
+        if asked.preferences.transaction is TransactionEnd.ROLLBACK:
+            transaction.roll_back_at_end()
+        return run(
+            transaction,
+            AccessRule(caller.standing),
+            asked.binding_to_write(caller),
+            relation=asked.relation,
+            shape=asked.represented_shape(),
+            veto=asked.veto,
+        )
+
+
+def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
+    """Which columns a write gives values: those of `columns`, or the payload's own."""
+    columns = asked.shape.columns
+    if columns is None:
+        columns = payload.require_uniform().keys
+    for name in columns:
+        asked.relation.payload_attribute(name)
+    return tuple(dict.fromkeys(columns))
+
+
+def read_insertion(asked: Asked, payload: Payload) -> Insertion | None:
+    """What is to be inserted; None for an empty array, which writes nothing."""
+    if not payload.rows:
+        return None
+    resolution = asked.preferences.resolution
+    conflict = Conflict.FAIL
+    if resolution is Resolution.MERGE_DUPLICATES:
+        conflict = Conflict.MERGE
+    elif resolution is Resolution.IGNORE_DUPLICATES:
+        conflict = Conflict.IGNORE
+    return Insertion(
+        payload.rows,
+        written_columns(asked, payload),
+        conflict,
+        asked.shape.on_conflict if conflict is not Conflict.FAIL else None,
+        asked.preferences.missing is Missing.DEFAULT,
+    )
+
+
+def read_changes(asked: Asked, payload: Payload) -> dict[str, object]:
+    """What an update sets: the first object's values, as PostgREST has it."""
+    if not payload.rows:
+        return {}
+    columns = written_columns(asked, payload)
+    first = payload.rows[0]
+    return {name: first.get(name) for name in columns}

@@ -1,0 +1,303 @@
+"""/rpc/…: which functions there are, what each takes, how it may be called, and what it runs.
+
+A function that writes is volatile: it is called by POST only, and asks again who calls once it has its
+turn. Whatever else is asked of /rpc, a function nobody knows or a method that calls none, is answered
+by `otherwise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+
+from flask import Blueprint
+from flask import Response
+from flask import request
+
+from access import assignments
+from access import explain
+from access.assignments import IDS_MAX
+from access.assignments import Assigned
+from access.caller import Caller
+from access.caller import Kind
+from access.decorators import admit
+from access.decorators import public
+from access.decorators import requires_call
+from access.decorators import requires_caller
+from access.policy import AccessRule
+from models import Building
+from models import Inspection
+from models import statistics
+from models.db import Transaction
+from models.db import reading
+from models.db import writing
+from models.statistics import Visible
+from models.types import BIGINT
+from models.types import DATE
+from models.types import UUID
+from routes.edge import read_body
+from routes.edge import respond
+from routes.postgrest import calls
+from routes.postgrest import requests
+from routes.postgrest.calls import Arguments
+from routes.postgrest.calls import Parameter
+from routes.postgrest.calls import Signature
+from routes.postgrest.calls import a
+from routes.postgrest.calls import an_optional
+from routes.postgrest.calls import ids
+from routes.postgrest.calls import signature
+from routes.postgrest.preferences import Transaction as TransactionEnd
+from routes.postgrest.preferences import parse_accept
+from routes.postgrest.preferences import parse_prefer
+from routes.postgrest.representation import Representation
+
+Run = Callable[[Transaction, Caller, Arguments], object]
+
+
+class Volatility(Enum):
+    """Whether a function may write, and so by which methods it is called."""
+
+    STABLE = ("OPTIONS", "GET", "HEAD", "POST")
+    VOLATILE = ("OPTIONS", "POST")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A row of the table."""
+
+    signature: Signature
+    volatility: Volatility
+    run: Run
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+
+# What the functions run
+
+
+def visible_to(caller: Caller) -> Visible:
+    return Visible(AccessRule(caller.standing), caller.id, caller.client_id)
+
+
+def dashboard(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    return statistics.dashboard(transaction, visible_to(caller))
+
+
+def chart(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    dates = given.get("start_date"), given.get("end_date")
+    return statistics.chart(transaction, visible_to(caller), *dates)
+
+
+def building_stats(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    return statistics.building_stats(transaction, visible_to(caller), given["building_id"])
+
+
+def assign_to_admin(kind: Kind, parameter: str) -> Run:
+    def run(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+        assigned: Assigned = assignments.assign_to_client_admin(
+            transaction, caller, given["admin_id"], kind, given[parameter]
+        )
+        return {"success": True, "assigned": assigned.made, "already_assigned": assigned.already}
+
+    return run
+
+
+def assign_to_manager(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    buildings, inspections = assignments.assign_to_client_manager(
+        transaction, caller, given["manager_id"], given["building_ids"], given["inspection_ids"]
+    )
+    return {
+        "success": True,
+        "assigned_buildings": buildings.made,
+        "assigned_inspections": inspections.made,
+        "already_assigned": buildings.already + inspections.already,
+    }
+
+
+def check_building(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    return explain.check(transaction, caller, Building, given["building_id"], given["user_id"])
+
+
+def check_inspection(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    return explain.check(transaction, caller, Inspection, given["inspection_id"], given["user_id"])
+
+
+def explain_building(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    return explain.explain(transaction, caller, Building, given["building_id"], given["user_id"])
+
+
+def explain_inspection(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    return explain.explain(
+        transaction, caller, Inspection, given["inspection_id"], given["user_id"]
+    )
+
+
+# The table
+
+
+def stable(name: str, parameters: dict[str, Parameter], run: Run) -> Function:
+    return Function(signature(name, parameters), Volatility.STABLE, run)
+
+
+def volatile(name: str, parameters: dict[str, Parameter], run: Run) -> Function:
+    return Function(signature(name, parameters), Volatility.VOLATILE, run)
+
+
+TABLE = (
+    stable("get_inspections_dashboard_summary_fast", {}, dashboard),
+    stable(
+        "get_building_stats_chart_fast",
+        {"start_date": an_optional(DATE), "end_date": an_optional(DATE)},
+        chart,
+    ),
+    stable("get_building_stats", {"building_id": a(BIGINT)}, building_stats),
+    volatile(
+        "assign_buildings_to_client_admin",
+        {"admin_id": a(UUID), "building_ids": ids(IDS_MAX)},
+        assign_to_admin(Kind.BUILDING, "building_ids"),
+    ),
+    volatile(
+        "assign_inspections_to_client_admin",
+        {"admin_id": a(UUID), "inspection_ids": ids(IDS_MAX)},
+        assign_to_admin(Kind.INSPECTION, "inspection_ids"),
+    ),
+    volatile(
+        "assign_to_client_manager",
+        {"manager_id": a(UUID), "building_ids": ids(IDS_MAX), "inspection_ids": ids(IDS_MAX)},
+        assign_to_manager,
+    ),
+    stable(
+        "check_building_access_v2",
+        {"p_building_id": a(BIGINT), "p_user_id": a(UUID)},
+        check_building,
+    ),
+    stable(
+        "check_inspection_access",
+        {"p_inspection_id": a(BIGINT), "p_user_id": a(UUID)},
+        check_inspection,
+    ),
+    stable(
+        "explain_building_access",
+        {"p_building_id": a(BIGINT), "p_user_id": a(UUID)},
+        explain_building,
+    ),
+    stable(
+        "explain_inspection_access",
+        {"p_inspection_id": a(BIGINT), "p_user_id": a(UUID)},
+        explain_inspection,
+    ),
+)
+
+FUNCTIONS = {function.name: function for function in TABLE}
+
+
+# The wire
+
+
+class Asked:
+    """A call, parsed: arguments, preferences, media type."""
+
+    def __init__(self, signed: Signature) -> None:
+        requests.require_profile(
+            request.headers.get(name) for name in ("Accept-Profile", "Content-Profile")
+        )
+        self.preferences = parse_prefer(tuple(request.headers.getlist("Prefer")))
+        calls.require_no_bound(self.preferences)
+        self.media = parse_accept(request.headers.get("Accept"))
+        self.arguments = calls.read_arguments(signed, read_sent(signed.name))
+
+    @property
+    def rolls_back(self) -> bool:
+        return self.preferences.transaction is TransactionEnd.ROLLBACK
+
+    def answer(self, answered: object) -> Response:
+        value = calls.as_json(answered)
+        return respond(calls.represent(value, self.media, self.preferences))
+
+
+def read_sent(name: str) -> calls.Sent:
+    """What was sent to a function: in the body of a POST, else in the query."""
+    if request.method != "POST":
+        return calls.read_query(request.query_string)
+    content_type = request.headers.get("Content-Type")
+    return calls.read_body(name, read_body(), content_type, request.query_string)
+
+
+def reading_view(function: Function) -> Callable[..., Response]:
+    @requires_call(function.name, writes=False)
+    def call(caller: Caller) -> Response:
+        asked = Asked(function.signature)
+        with reading() as transaction:
+            answered = function.run(transaction, caller, asked.arguments)
+        return asked.answer(answered)
+
+    return call
+
+
+def writing_view(function: Function) -> Callable[..., Response]:
+    @requires_call(function.name, writes=True)
+    def call(caller: Caller) -> Response:
+        asked = Asked(function.signature)
+        with writing() as transaction:
+            # Whoever has lost a right while waiting for the turn has lost it.
+            caller = admit(transaction)
+            if asked.rolls_back:
+                transaction.roll_back_at_end()
+            answered = function.run(transaction, caller, asked.arguments)
+        return asked.answer(answered)
+
+    return call
+
+
+@requires_caller
+def otherwise(caller: Caller, name: str) -> Response:
+    """A function that is not there, or a method that does not call it."""
+    function = FUNCTIONS.get(name)
+    if function is not None or request.method not in Volatility.STABLE.value:
+        volatility = function.volatility if function is not None else Volatility.STABLE
+        raise calls.MethodCannotCall(request.method, volatility.value)
+    raise unknown(name, read_sent(name))
+
+
+def unknown(name: str, sent: calls.Sent) -> calls.UnknownFunction:
+    close = get_close_matches(name[: calls.NAME_CHARACTERS_MAX], FUNCTIONS, n=1, cutoff=0.75)
+    hint = f"Perhaps you meant to call the function public.{close[0]}" if close else None
+    return calls.UnknownFunction(name, sent, hint)
+
+
+@public("says by which methods a function is called, which everybody may know")
+def options(name: str) -> Response:
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise unknown(name, calls.Sent({}))
+    return respond(Representation(200, {"Allow": ",".join(function.volatility.value)}))
+
+
+def make_blueprint() -> Blueprint:
+    """One rule a function and method it is called by; all else under /rpc goes to `otherwise`."""
+    bp = Blueprint("rpc", __name__)
+    for function in TABLE:
+        is_stable = function.volatility is Volatility.STABLE
+        bp.add_url_rule(
+            f"/rpc/{function.name}",
+            function.name,
+            reading_view(function) if is_stable else writing_view(function),
+            methods=[each for each in function.volatility.value if each != "OPTIONS"],
+            provide_automatic_options=False,
+        )
+    bp.add_url_rule("/rpc/<name>", "options", options, methods=["OPTIONS"])
+    bp.add_url_rule(
+        "/rpc/<name>",
+        "otherwise",
+        otherwise,
+        methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+        provide_automatic_options=False,
+    )
+    return bp
+
+
+bp = make_blueprint()

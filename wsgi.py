@@ -1,0 +1,7 @@
+"""What gunicorn serves."""
+
+from __future__ import annotations
+
+from app import create_app
+
+app = create_app()
