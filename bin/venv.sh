@@ -1,0 +1,28 @@
+# Sourced by bin/serve and bin/test, in the project's directory: makes .venv hold what a requirements file asks for.
+# What is installed is remembered as a copy of the file, so that the second time nothing is done and no network needed.
+
+find_python() {
+    for candidate in python3 python3.13 python3.12 python3.11 python3.14 python; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "walkthrough: Python 3.11 or later is needed, and none was found" >&2
+    return 1
+}
+
+make_venv() { # REQUIREMENTS
+    if cmp -s "$1" ".venv/installed-$1" && .venv/bin/python -c '' 2>/dev/null; then
+        return
+    fi
+    python=$(find_python)
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        echo "walkthrough: $python has no venv module (on Debian and Ubuntu: apt install python3-venv)" >&2
+        return 1
+    fi
+    echo "walkthrough: installing what $1 asks for into .venv (once)" >&2
+    .venv/bin/python -c '' 2>/dev/null || "$python" -m venv --clear .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1"
+    cp "$1" ".venv/installed-$1"
+}

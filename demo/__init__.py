@@ -1,0 +1,1 @@
+"""A made-up portfolio to look around in: what the service keeps, believable and about nobody."""

@@ -1,0 +1,29 @@
+"""`python -m demo --today 2026-11-20 --seed 1 > portfolio.json`: a portfolio with new passwords."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import UTC
+from datetime import date
+from datetime import datetime
+
+from demo.passwords import with_passwords
+from demo.portfolio import SEED
+from demo.portfolio import compose
+
+
+def main(words: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    today = datetime.now(UTC).date()
+    parser.add_argument("--today", type=date.fromisoformat, default=today, metavar="YYYY-MM-DD")
+    parser.add_argument("--seed", type=int, default=SEED)
+    chosen = parser.parse_args(words)
+    portfolio, _ = with_passwords(compose(chosen.today, chosen.seed))
+    json.dump(portfolio, sys.stdout, ensure_ascii=False, indent=1)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,224 @@
+"""The words that the made-up portfolio is composed of: places, people, and what inspectors write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a city, with streets that are really there and a point in its middle."""
+
+    city: str
+    state: str
+    zip: str
+    latitude: float
+    longitude: float
+    streets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    name: str
+    domain: str
+    admin: str
+    managers: tuple[str, ...]
+    buildings: tuple[str, ...]
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A building type: how many storeys it may have, and units on each."""
+
+    name: str
+    weight: int
+    floors: tuple[int, int]
+    units_a_floor: tuple[int, int]
+
+
+SUPER_ADMIN = ("Rosalind Okafor", "root@walkthrough.example")
+
+COMPANIES = (
+    Company(
+        "Harborline Property Group",
+        "harborline.example",
+        "Adele Moreau",
+        ("Marcus Bell", "Yuki Tanabe", "Siobhan Reilly"),
+        (
+            "Wharfside Lofts",
+            "The Chandlery",
+            "Beacon Row",
+            "Copley Terrace",
+            "Fort Point Works",
+            "Rowes Court",
+            "Gallivan House",
+            "Savin Hill Apartments",
+            "The Ropewalk",
+            "Neponset Landing",
+            "Ashmont Flats",
+            "Charter Street Homes",
+            "Hanover Place",
+            "Ellsworth Arms",
+            "Mystic View",
+            "Telegraph Hill Residences",
+        ),
+        (
+            Place("Boston", "MA", "02110", 42.3567, -71.0512, ("Atlantic Ave", "Broad St")),
+            Place("Boston", "MA", "02127", 42.3349, -71.0386, ("Dorchester St", "E Broadway")),
+            Place("Boston", "MA", "02124", 42.2867, -71.0706, ("Ashmont St", "Dorchester Ave")),
+            Place("Cambridge", "MA", "02139", 42.3647, -71.1042, ("Prospect St", "Pearl St")),
+        ),
+    ),
+    Company(
+        "Prairie & Main Residential",
+        "prairiemain.example",
+        "Benedikt Lang",
+        ("Tomasz Wilk", "Denise Freeman"),
+        (
+            "Logan Square Greystones",
+            "The Halsted",
+            "Kedzie Gardens",
+            "Wicker Commons",
+            "Pulaski Manor",
+            "The Lakeview Arms",
+            "Sheffield Walk-Ups",
+            "Bridgeport Brickworks",
+            "Damen Court",
+            "Third Ward Warehouse",
+            "Brewers Hill Apartments",
+            "Juneau Tower",
+            "The Prospect",
+        ),
+        (
+            Place("Chicago", "IL", "60647", 41.9219, -87.7010, ("N Kedzie Ave", "W Palmer St")),
+            Place(
+                "Chicago", "IL", "60657", 41.9403, -87.6541, ("N Sheffield Ave", "W Belmont Ave")
+            ),
+            Place("Chicago", "IL", "60608", 41.8517, -87.6694, ("S Damen Ave", "W 18th St")),
+            Place("Milwaukee", "WI", "53202", 43.0462, -87.8998, ("N Prospect Ave", "E Brady St")),
+        ),
+    ),
+    Company(
+        "Cascade Commons Housing Trust",
+        "cascadecommons.example",
+        "Ingrid Solheim",
+        ("Paolo Reyes", "Hannah Whitefeather"),
+        (
+            "Alder Commons",
+            "The Sellwood",
+            "Hawthorne Bungalow Court",
+            "Burnside Lofts",
+            "Powell Garden Homes",
+            "Mississippi Mews",
+            "Cully Green",
+            "Rainier Vista Terrace",
+            "The Ballard Cannery",
+            "Beacon Hill Cooperative",
+            "Fremont Canal House",
+        ),
+        (
+            Place(
+                "Portland", "OR", "97214", 45.5142, -122.6430, ("SE Hawthorne Blvd", "SE Ash St")
+            ),
+            Place(
+                "Portland", "OR", "97227", 45.5452, -122.6767, ("N Mississippi Ave", "N Shaver St")
+            ),
+            Place("Seattle", "WA", "98107", 47.6690, -122.3766, ("Ballard Ave NW", "NW Market St")),
+            Place("Seattle", "WA", "98144", 47.5846, -122.2991, ("Beacon Ave S", "S McClellan St")),
+        ),
+    ),
+)
+
+INSPECTORS = (
+    "Ines Vega",
+    "Theodore Marsh",
+    "Uma Özdemir",
+    "Calvin Brooks",
+    "Anneke de Wit",
+    "Rafael Quintero",
+    "Priya Raman",
+    "Joan Kowalczyk",
+)
+
+KINDS = (
+    Kind("residential", 22, (3, 9), (4, 8)),
+    Kind("mixed-use", 9, (4, 14), (5, 9)),
+    Kind("senior housing", 5, (3, 8), (8, 14)),
+    Kind("commercial", 4, (2, 6), (1, 4)),
+)
+
+NOTES = {
+    ("annual", "completed"): (
+        "Walked all {floors} floors with the super. Common areas clean, no open items.",
+        "Unit {unit}: smoke detector chirping, battery replaced on the spot. Otherwise fine.",
+        "Hallway lighting out on floor {floor}; maintenance has the ticket. Everything else in order.",
+        "Boiler serviced last month, tag in date. Roof drains clear.",
+        "Handrail on the rear stair is loose again; tightened, watch it next year.",
+    ),
+    ("annual", "failed"): (
+        "Water stains on the ceiling of {unit}, active drip from the riser. Re-inspect after repair.",
+        "No heat in {unit} and two neighbors; below 60 °F at 10 a.m. Notice left with management.",
+        "Rear egress on floor {floor} blocked by storage. Must be cleared before sign-off.",
+        "Evidence of mice in the trash room and in {unit}. Exterminator report required.",
+    ),
+    ("fire", "completed"): (
+        "Alarm panel normal, all {floors} floors tested with the monitoring company on the line.",
+        "Extinguishers tagged through next year. Replaced one gauge on floor {floor}.",
+        "Sprinkler main drain test 62 psi static, 54 residual. Passed.",
+        "Emergency lights held the full 90 minutes except one on floor {floor}, swapped.",
+    ),
+    ("fire", "failed"): (
+        "Self-closer missing on the stair door, floor {floor}. Door found propped with a brick.",
+        "Fire pump did not start on pressure drop; starts by hand only. Fire watch advised.",
+        "Smoke detectors removed in {unit}; tenant says they 'go off when I cook'. Re-inspect.",
+    ),
+    ("lead", "completed"): (
+        "XRF of {unit} and common stair, gun calibrated before and after. No action level exceeded.",
+        "Window troughs in {unit} re-tested after abatement: below 1.0 mg/cm². Certificate to follow.",
+        "Lead-safe: intact paint throughout, one porch column to watch.",
+    ),
+    ("lead", "failed"): (
+        'Unit {unit}: "peeling" paint on two window sashes, positive. Child under six in residence.',
+        "Positive on the stair stringers between floors {floor} and up. Interim controls ordered.",
+        "Friction surfaces of the windows in {unit} over 1.0 mg/cm². Abatement plan due in 30 days.",
+    ),
+    ("structural", "completed"): (
+        "Crack gauges on the east wall unchanged since last visit (0.3 mm).",
+        "Fire escape load-tested, all anchors sound. Repaint recommended within two years.",
+        "Parapet re-pointed to spec. Photos filed.",
+    ),
+    ("structural", "failed"): (
+        "Spalled lintel over the entrance, loose pieces removed. Shed to stay until repaired.",
+        "Floor {floor} joists notched by a plumber, deflection visible. Shored, engineer called.",
+        "Balcony rail of {unit} moves under hand pressure. Balcony closed off.",
+    ),
+    ("emergency", "completed"): (
+        "Called for gas smell on floor {floor}; pilot light out in {unit}. Relit by the utility, clear.",
+        "Burst pipe above {unit}, shut off on arrival. Drying under way, no structural damage.",
+        "Elevator entrapment, everybody out before we came. Door operator replaced the same day.",
+    ),
+    ("emergency", "failed"): (
+        "Carbon monoxide 70 ppm in the boiler room. Building vented, boiler red-tagged.",
+        "Kitchen fire in {unit}; smoke damage on floor {floor}. Unit not to be re-occupied.",
+    ),
+}
+"""What stands in a finished inspection's notes, by type and status."""
+
+NOTES_OPEN = (
+    "Meet the super at the side entrance.",
+    "Keys at the front desk; tenant in {unit} asks for a call the day before.",
+    "Dog in {unit}.",
+    "Rescheduled once already.",
+)
+NOTES_UNDER_WAY = (
+    "Floors 1 to {floor} done, rest tomorrow.",
+    "Waiting for the lab on two samples from {unit}.",
+    "No access to {unit}; second attempt this week.",
+)
+NOTES_CANCELLED = (
+    "Nobody on site to let us in; to be rebooked.",
+    "Cancelled by management, renovation under way on floor {floor}.",
+    "Storm. Moved to a later date.",
+    "Double booking.",
+)

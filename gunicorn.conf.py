@@ -1,0 +1,115 @@
+"""How is the service run? gunicorn's settings, each with its reason, and the questions at its start.
+
+Figures are from a 2-core machine; measure again before undoing one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent
+if str(PROJECT) not in sys.path:
+    sys.path.insert(0, str(PROJECT))  # so that gunicorn may be started in any directory
+
+import gunicorn.http.message  # noqa: E402
+from gunicorn.arbiter import Arbiter  # noqa: E402
+from gunicorn.workers.base import Worker  # noqa: E402
+
+import config as configuration  # noqa: E402  (`config` is a setting's name)
+from serving import logs  # noqa: E402
+from serving import meters  # noqa: E402
+from serving import start  # noqa: E402
+from serving import worker  # noqa: E402
+from serving.lock import ServingLock  # noqa: E402
+
+wsgi_app = "wsgi:app"
+chdir = str(PROJECT)
+proc_name = "walkthrough"
+
+# This machine only, unless told: beyond the local network a buffering proxy belongs in front.
+_host, _port = configuration.bind_address()
+bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
+
+# SQLite has one writer; two processes are enough to keep two cores busy with reading.
+workers = 2
+# Slow clients hold threads, not cores: 64 of them wait cheaply.
+threads = 32
+worker_class = "serving.worker.DeadlineWorker"
+# One accept queue per worker. With a shared one connections pile up on one worker, and throughput
+# swings by a factor of four. A bind then never fails, hence the probe in on_starting.
+reuse_port = True
+# An SQLite connection must not live across a fork: each worker makes the application itself.
+preload_app = False
+# No leak to hide; a restart would reset whoever waits in the worker's accept queue.
+max_requests = 0
+# An idle connection costs no thread, but a slot; clients reconnect in a millisecond.
+keepalive = 5
+# The main loop only dispatches. One that stands still for 30 s is broken.
+timeout = 30
+# Longer than any request may take the database (reads 2 s, writes 5 s of waiting and 4 s of work).
+graceful_timeout = 15
+
+# The contract takes 64 KiB: 1,000 UUIDs in an `in` list need 41 KB. gunicorn lowers any larger value
+# to its own constant without a word, and reads 0 as "no limit"; so both are set.
+gunicorn.http.message.MAX_REQUEST_LINE = worker.REQUEST_LINE_BYTES_MAX + 1
+limit_request_line = worker.REQUEST_LINE_BYTES_MAX
+limit_request_fields = worker.HEADER_FIELDS_MAX
+limit_request_field_size = worker.HEADER_BYTES_MAX
+# The C parser (`gunicorn[fast]`) is left out: 27.0.1 asks for gunicorn_h1c 0.6.14, and the newest that
+# could be had was 0.6.9. "python" keeps a stray copy of it from being picked up.
+http_parser = "python"
+
+# `X_Forwarded_For` must not pass for `X-Forwarded-For`: names with an underscore are dropped.
+header_map = "drop"
+# No header moves the application to another path, scheme or server, whoever sends it.
+forwarder_headers = ""
+forwarded_allow_ips = ""
+secure_scheme_headers: dict[str, str] = {}
+
+# gunicorn's default, 0, would make the database readable by everybody.
+umask = 0o077
+# On by default: a door into the arbiter that nobody here needs.
+control_socket_disable = True
+# The application writes one JSON line a request; gunicorn's own line would show query values.
+accesslog = None
+# One JSON object a line on standard error, gunicorn's own messages too (LOG_LEVEL; info has a line a request).
+logger_class = "serving.logs.JsonLogger"
+loglevel = configuration.log_level()
+
+
+def on_starting(server: Arbiter) -> None:
+    try:
+        configuration.refuse_debugging()
+        settings = configuration.prepare()
+        start.refuse_taken_addresses(server.address)
+        server.serving_lock = _claim(configuration.database_path(settings["DATABASE_URL"]))
+    except (configuration.ConfigurationError, start.StartRefused) as error:
+        sys.exit(f"walkthrough: {error}")
+    # Workers count for /metrics in files, so that each of them can add up all. Only now: the check
+    # that _claim may run is no worker.
+    server.metrics_directory = meters.make_directory()
+    configuration.count_in(server.metrics_directory)
+
+
+def post_fork(server: Arbiter, worker: Worker) -> None:
+    logs.watch_threads()
+
+
+def child_exit(server: Arbiter, worker: Worker) -> None:
+    """What a dead worker counted stays; what it had at the moment goes."""
+    meters.forget(server.metrics_directory, worker.pid)
+
+
+def on_exit(server: Arbiter) -> None:
+    """The workers are gone; only here is a stop a clean one."""
+    meters.remove_directory(server.metrics_directory)
+    if server.serving_lock is not None:
+        server.serving_lock.release()
+
+
+def _claim(database: Path | None) -> ServingLock | None:
+    if database is None:
+        return None
+    check = [sys.executable, "-m", "flask", "--app", "app", "check"]
+    return start.claim(database, check, PROJECT)

@@ -1,0 +1,88 @@
+"""`bin/serve`, once there is an environment: what is to be made before the start, and said at it.
+
+Everything it asks of the service goes through `flask --app app …`; what it starts at the end is
+gunicorn, in its own place, so that signals reach it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import config
+from serving import demonstration
+from serving import start
+from serving.commands import CommandFailed
+from serving.commands import flask
+
+DESCRIPTION = "Serve Walkthrough, making keys and database on the first start."
+
+
+def main(words: list[str]) -> None:
+    try:
+        environ = _environ(words)
+        _serve(environ, is_demo="--demo" in words)
+    except (config.ConfigurationError, start.StartRefused, CommandFailed) as error:
+        sys.exit(f"walkthrough: {error}")
+
+
+def _environ(words: list[str]) -> dict[str, str]:
+    """Say in the environment what the words said: gunicorn and flask are started with it."""
+    host, port = config.bind_address()
+    parser = argparse.ArgumentParser(prog="bin/serve", description=DESCRIPTION)
+    parser.add_argument("--host", default=host, help="address to listen at (HOST; %(default)s)")
+    parser.add_argument("--port", default=str(port), help="port to listen at (PORT; %(default)s)")
+    parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="serve a made-up portfolio from a database of its own, to this machine only",
+    )
+    chosen = parser.parse_args(words)
+    environ = config.environment(HOST=chosen.host, PORT=chosen.port)
+    if chosen.demo:
+        if not config.is_loopback(chosen.host):
+            raise start.StartRefused("--demo serves this machine only: its passwords are printed")
+        environ["DATABASE_URL"] = f"sqlite:///{config.PROJECT / 'instance' / 'demo.db'}"
+    return environ
+
+
+def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
+    config.refuse_debugging(environ)
+    host, port = config.bind_address(environ)
+    start.refuse_taken_addresses([(host, port)])
+    settings = config.prepare(None, environ)
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    path = config.database_path(settings["DATABASE_URL"])
+    is_first = path is not None and not path.exists()
+    if is_first:
+        flask(environ, "check")
+    _say_where(url, settings, path)
+    if is_demo:
+        print(demonstration.introduce(environ, url, settings["ANON_KEY"] or ""))
+    else:
+        _say_how_to_sign_in(url, settings["ANON_KEY"] or "", is_first=is_first)
+    sys.stdout.flush()
+    gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
+    os.chdir(config.PROJECT)
+    os.execve(sys.executable, gunicorn, environ)  # noqa: S606
+
+
+def _say_where(url: str, settings: config.Settings, path: Path | None) -> None:
+    print(f"Walkthrough  {url}")
+    print(f"apikey       {settings['ANON_KEY'] or 'none set'}")
+    if path is not None:
+        print(f"database     {path}")
+
+
+def _say_how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> None:
+    print("\nMake the first user, there is none yet:\n" if is_first else "\nMake a user:\n")
+    print("  .venv/bin/flask --app app create-user you@example.org --role super_admin")
+    print("\nSign in:\n")
+    print(demonstration.sign_in_line(url, apikey, "you@example.org", "…"))
+    print()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

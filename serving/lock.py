@@ -1,0 +1,67 @@
+"""Is this database being served? One server per file, held by a lock that ends with its processes.
+
+The lock is on a file of its own, `<database>.serving`: whoever closes any descriptor of the database
+itself drops the locks that SQLite holds on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Self
+
+
+class AlreadyServed(Exception):
+    """Another process serves this database."""
+
+    def __init__(self, database: Path) -> None:
+        super().__init__(f"{database} is being served by another process")
+        self.database = database
+
+
+class ServingLock:
+    """The right to serve a database; `found_unclean` when the last one to have it did not end well.
+
+    It is inherited over a fork and not over an exec, so it lasts until the last worker is gone, even
+    if the arbiter was killed; a `kill -USR2` (a second arbiter beside the first) is refused.
+    """
+
+    def __init__(self, path: Path, descriptor: int, found_unclean: bool) -> None:
+        self.path = path
+        self.found_unclean = found_unclean
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def take(cls, database: Path) -> Self:
+        path = database.with_name(f"{database.name}.serving")
+        while True:
+            found_unclean = path.exists()
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(descriptor)
+                raise AlreadyServed(database) from error
+            if _is_at(path, descriptor):
+                return cls(path, descriptor, found_unclean)
+            os.close(descriptor)  # removed by its last holder between our open and our lock
+
+    def release(self) -> None:
+        """Say that this server ended well."""
+        if self._descriptor is not None:
+            self.path.unlink(missing_ok=True)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go and leave the mark of an unclean end, so that the next start looks closely."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
