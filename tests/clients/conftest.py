@@ -1,0 +1,59 @@
+"""A running service for each module, over a fresh copy of the data set, and people who are signed in to it.
+
+A module that needs other settings makes its own with `serve`.
+"""
+
+import pathlib
+import shutil
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.clients.server import Server
+from tests.clients.server import load
+from tests.clients.server import serving
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The data set as a database file, with passwords; nobody writes to it."""
+    return load(tmp_path_factory.mktemp("clients"))
+
+
+@pytest.fixture(scope="module")
+def serve(
+    base: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Server]]:
+    """`serve(CORS_ORIGINS="*")` starts a service over a fresh copy; it stops with the module."""
+    with ExitStack() as running:
+
+        def make(**settings: str) -> Server:
+            directory = tmp_path_factory.mktemp("server")
+            for file in base.parent.glob("base.db*"):
+                shutil.copy(file, directory / file.name.replace("base.db", "walkthrough.db"))
+            return running.enter_context(serving(directory, **settings))
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[..., Server]) -> Server:
+    return serve()
+
+
+@pytest.fixture(scope="module")
+def consumers(server: Server) -> Iterator:
+    """The module's supabase-py clients: `consumers.signed_in("moe")`."""
+    from tests.clients.consumers import Consumers  # here: only its users skip where it is missing
+
+    made = Consumers(server)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in(consumers) -> Callable:
+    """`signed_in("moe")` is moe's client, signed in once for the module."""
+    return consumers.signed_in

@@ -1,0 +1,141 @@
+"""The service as it is deployed: its own gunicorn and settings file, a port and a database of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+from tests import tokens
+from tests.conftest import DATASET
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+START_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 20  # gunicorn.conf.py gives the last requests 15 s
+POLL_SECONDS = 0.02
+
+KEYS = {
+    "SECRET_KEY": tokens.SECRET_KEY,
+    "ANON_KEY": tokens.ANON_KEY,
+    "SERVICE_KEY": tokens.SERVICE_KEY,
+}
+# Nothing else of the developer's environment reaches the service: it might be a setting of theirs.
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running service."""
+
+    url: str
+    directory: Path
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "gunicorn.log").read_text(errors="replace")
+
+
+def password_of(name: str) -> str:
+    """Return the password that `load` gives to one of the cast.
+
+    >>> password_of("Moe")
+    'moe walks every floor'
+    """
+    return f"{name.lower()} walks every floor"
+
+
+def load(directory: Path) -> Path:
+    """Make a database of the data set, the cast with passwords, by the service's own command."""
+    rows = json.loads(DATASET.read_text())
+    for user in rows["users"]:
+        user["password"] = password_of(user["name"])
+    source, file = directory / "dataset.json", directory / "base.db"
+    source.write_text(json.dumps(rows))
+    ran = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "import", str(source)],
+        cwd=PROJECT,
+        env=environment(DATABASE_URL=f"sqlite:///{file}"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, f"import failed: {ran.stdout}{ran.stderr}"
+    return file
+
+
+@contextmanager
+def serving(directory: Path, **settings: str) -> Iterator[Server]:
+    """Run gunicorn over `directory`/walkthrough.db, from its first answer to its last."""
+    port = free_port()
+    server = Server(f"http://127.0.0.1:{port}", directory)
+    env = environment(
+        DATABASE_URL=f"sqlite:///{directory / 'walkthrough.db'}",
+        HOST="127.0.0.1",
+        PORT=str(port),
+        **settings,
+    )
+    with (directory / "gunicorn.log").open("wb") as log:
+        process = start(env, log)
+        try:
+            wait_until_live(process, server)
+            yield server
+        finally:
+            stop(process, server)
+
+
+def start(env: dict[str, str], log: IO[bytes]) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "-c", str(PROJECT / "gunicorn.conf.py")],
+        cwd=PROJECT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def wait_until_live(process: subprocess.Popen, server: Server) -> None:
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline:
+        assert process.poll() is None, f"gunicorn ended: {server.log}"
+        try:
+            if httpx.get(f"{server.url}/live").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(POLL_SECONDS)
+    raise AssertionError(f"no answer at {server.url}/live: {server.log}")
+
+
+def stop(process: subprocess.Popen, server: Server) -> None:
+    """Ask by TERM, as service managers do; one that has to be killed has failed."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        code = process.wait(STOP_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+    assert code == 0, f"gunicorn ended with {code}: {server.log}"
+
+
+def environment(**changes: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**kept, **KEYS, **changes}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

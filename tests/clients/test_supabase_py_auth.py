@@ -1,0 +1,428 @@
+"""Sign-in, sessions and the admin API, as supabase-py says them."""
+
+import uuid
+from collections.abc import Callable
+
+import jwt
+import pytest
+
+from tests import tokens
+from tests.clients.consumers import APIError
+from tests.clients.consumers import AuthApiError
+from tests.clients.consumers import AuthWeakPasswordError
+from tests.clients.consumers import Client
+from tests.clients.consumers import Consumers
+from tests.clients.consumers import auth_refused
+from tests.clients.consumers import credentials
+from tests.clients.consumers import refused
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import ROOT
+
+SignedIn = Callable[[str], Client]
+
+
+@pytest.fixture(scope="module")
+def service(consumers: Consumers) -> Client:
+    return consumers.connect(tokens.SERVICE_KEY)
+
+
+@pytest.fixture
+def newcomer(service: Client) -> tuple[str, str, str]:
+    """A manager of client 1 that no other test knows: id, e-mail, password."""
+    email, password = f"{uuid.uuid4()}@acme.example", "first words to remember"
+    made = service.auth.admin.create_user(
+        {
+            "email": email,
+            "password": password,
+            "email_confirm": True,
+            "app_metadata": {"role": "client_manager", "client_id": 1},
+            "user_metadata": {"name": "Nell", "theme": "dark"},
+        }
+    )
+    return made.user.id, email, password
+
+
+def test_sign_in_returns_a_session(consumers: Consumers) -> None:
+    moe = consumers.connect()
+
+    session = moe.auth.sign_in_with_password(credentials("moe")).session
+
+    assert session.token_type == "bearer"
+    assert session.expires_in == 3600
+    assert (session.user.id, session.user.email) == (MOE, "moe@acme.example")
+    assert session.user.aud == "authenticated"
+    assert session.user.app_metadata["role"] == "client_manager"
+    assert session.user.app_metadata["client_id"] == 1
+    assert session.user.user_metadata["name"] == "Moe"
+
+
+def test_access_token_is_a_plain_jwt(signed_in: SignedIn) -> None:
+    session = signed_in("bob").auth.get_session()
+
+    claims = jwt.decode(
+        session.access_token, tokens.SECRET_KEY, algorithms=["HS256"], audience="authenticated"
+    )
+
+    assert (claims["sub"], claims["role"], claims["client_id"]) == (BOB, "client_admin", 2)
+    assert claims["email"] == "bob@borough.example"
+    assert claims["exp"] - claims["iat"] == 3600
+    assert uuid.UUID(claims["session_id"])
+
+
+def test_sign_in_takes_the_email_in_any_case(consumers: Consumers) -> None:
+    moe = consumers.connect()
+    given = {**credentials("moe"), "email": "Moe@ACME.example"}
+
+    assert moe.auth.sign_in_with_password(given).user.id == MOE
+
+
+@pytest.mark.parametrize("email", ["mia@acme.example", "nobody@acme.example"])
+def test_wrong_password_and_unknown_user_read_alike(consumers: Consumers, email: str) -> None:
+    nobody = consumers.connect()
+    given = {"email": email, "password": "not this one"}
+
+    with pytest.raises(AuthApiError) as caught:
+        nobody.auth.sign_in_with_password(given)
+
+    assert (caught.value.status, caught.value.code, caught.value.message) == (
+        400,
+        "invalid_credentials",
+        "Invalid login credentials",
+    )
+
+
+def test_get_user_answers_the_user(signed_in: SignedIn) -> None:
+    user = signed_in("max").auth.get_user().user
+
+    assert (user.id, user.email) == (MAX, "max@borough.example")
+
+
+def test_get_user_of_a_bad_token(consumers: Consumers) -> None:
+    nobody = consumers.connect()
+
+    assert auth_refused(lambda: nobody.auth.get_user("a.b.c")) == (403, "bad_jwt")
+
+
+def test_get_user_of_an_expired_token(consumers: Consumers) -> None:
+    expired = tokens.token_for(MAX, "client_manager", 2, exp=1_700_000_000)
+    nobody = consumers.connect()
+
+    assert auth_refused(lambda: nobody.auth.get_user(expired)) == (403, "bad_jwt")
+
+
+def test_get_user_of_nobody(consumers: Consumers) -> None:
+    token = tokens.token_for(NO_ONE, "client_manager", 2)
+    nobody = consumers.connect()
+
+    assert auth_refused(lambda: nobody.auth.get_user(token)) == (403, "user_not_found")
+
+
+def test_get_claims_verifies_at_the_server(signed_in: SignedIn) -> None:
+    answer = signed_in("moe").auth.get_claims()
+
+    assert answer["headers"]["alg"] == "HS256"
+    assert answer["claims"]["sub"] == MOE
+    assert answer["claims"]["role"] == "client_manager"
+
+
+def test_set_session_in_a_second_client(consumers: Consumers, signed_in: SignedIn) -> None:
+    session = signed_in("max").auth.get_session()
+    second = consumers.connect()
+
+    second.auth.set_session(session.access_token, session.refresh_token)
+
+    assert second.auth.get_user().user.id == MAX
+    assert len(second.table("inspections").select("id").execute().data) == 2
+
+
+def test_refresh_rotates_the_token(consumers: Consumers) -> None:
+    consumer = consumers.sign_in("mia")
+    before = consumer.auth.get_session()
+
+    after = consumer.auth.refresh_session().session
+
+    assert after.refresh_token != before.refresh_token
+    assert after.user.id == MIA
+    assert consumer.table("clients").select("id").execute().data == [{"id": 1}]
+
+
+def test_used_refresh_token_is_answered_with_the_newest(consumers: Consumers) -> None:
+    consumer = consumers.sign_in("mia")
+    parent = consumer.auth.get_session().refresh_token
+
+    first = consumer.auth.refresh_session(parent).session
+    second = consumer.auth.refresh_session(parent).session
+
+    assert second.refresh_token == first.refresh_token
+
+
+def test_refresh_with_an_unknown_token(consumers: Consumers) -> None:
+    consumer = consumers.connect()
+
+    refusal = auth_refused(lambda: consumer.auth.refresh_session("never-given-out"))
+
+    assert refusal == (400, "refresh_token_not_found")
+
+
+def test_refresh_ignores_a_stale_authorization_header(consumers: Consumers) -> None:
+    """supabase-py sends its last user token there, expired or not."""
+    session = consumers.sign_in("mia").auth.get_session()
+    expired = tokens.token_for(MIA, "client_manager", 1, exp=1_700_000_000)
+    stale = consumers.connect(authorization=expired)
+
+    assert stale.auth.refresh_session(session.refresh_token).user.id == MIA
+
+
+def test_update_user_merges_metadata(consumers: Consumers, newcomer: tuple) -> None:
+    user_id, email, password = newcomer
+    nell = consumers.sign_in(email, password)
+
+    user = nell.auth.update_user({"data": {"name": "Nelly", "lang": "de"}}).user
+
+    assert user.user_metadata["name"] == "Nelly"
+    assert (user.user_metadata["theme"], user.user_metadata["lang"]) == ("dark", "de")
+    row = nell.table("users").select("id,name").single().execute().data
+    assert row == {"id": user_id, "name": "Nelly"}
+
+
+def test_user_metadata_confers_no_right(consumers: Consumers, newcomer: tuple) -> None:
+    _, email, password = newcomer
+    nell = consumers.sign_in(email, password)
+
+    nell.auth.update_user({"data": {"role": "super_admin", "client_id": 2}})
+    nell.auth.refresh_session()
+
+    assert nell.auth.get_claims()["claims"]["role"] == "client_manager"
+    assert nell.table("buildings").select("id").execute().data == []
+
+
+def test_new_password_ends_the_other_sessions(consumers: Consumers, newcomer: tuple) -> None:
+    _, email, password = newcomer
+    here, there = (consumers.sign_in(email, password) for _ in range(2))
+
+    here.auth.update_user({"password": "second words to remember"})
+
+    assert here.auth.get_user().user.email == email
+    assert refused(there.table("clients").select("id").execute)[0] == "PGRST303"
+    assert auth_refused(there.auth.refresh_session)[0] == 400
+    given = {"email": email, "password": password}
+    old = auth_refused(lambda: consumers.connect().auth.sign_in_with_password(given))
+    assert old == (400, "invalid_credentials")
+    again = consumers.sign_in(email, "second words to remember")
+    assert again.auth.get_user().user.email == email
+
+
+def test_same_password_is_no_new_one(consumers: Consumers, newcomer: tuple) -> None:
+    _, email, password = newcomer
+    nell = consumers.sign_in(email, password)
+
+    refusal = auth_refused(lambda: nell.auth.update_user({"password": password}))
+
+    assert refusal == (422, "same_password")
+
+
+def test_weak_password_says_why(consumers: Consumers, newcomer: tuple) -> None:
+    _, email, password = newcomer
+    nell = consumers.sign_in(email, password)
+
+    with pytest.raises(AuthWeakPasswordError) as caught:
+        nell.auth.update_user({"password": "abc"})
+
+    assert (caught.value.status, caught.value.code) == (422, "weak_password")
+    assert caught.value.reasons
+
+
+def sessions(consumers: Consumers, newcomer: tuple, count: int) -> list[Client]:
+    _, email, password = newcomer
+    return [consumers.sign_in(email, password) for _ in range(count)]
+
+
+def alive(consumer: Client) -> bool:
+    """Say whether the session's access token is still taken."""
+    try:
+        return consumer.table("clients").select("id").execute().data == [{"id": 1}]
+    except APIError as error:
+        if error.code != "PGRST303":
+            raise
+        return False
+
+
+def test_sign_out_of_others_keeps_this_one(consumers: Consumers, newcomer: tuple) -> None:
+    here, there, elsewhere = sessions(consumers, newcomer, 3)
+
+    here.auth.sign_out({"scope": "others"})
+
+    assert [alive(consumer) for consumer in (here, there, elsewhere)] == [True, False, False]
+    assert auth_refused(there.auth.refresh_session)[0] == 400
+
+
+def test_local_sign_out_keeps_the_others(consumers: Consumers, newcomer: tuple) -> None:
+    here, there = sessions(consumers, newcomer, 2)
+    token = here.auth.get_session().access_token
+
+    here.auth.sign_out({"scope": "local"})
+
+    assert here.auth.get_session() is None
+    assert auth_refused(lambda: here.auth.get_user(token)) == (403, "session_not_found")
+    assert alive(there)
+
+
+def test_global_sign_out_ends_all(consumers: Consumers, newcomer: tuple) -> None:
+    here, there = sessions(consumers, newcomer, 2)
+
+    here.auth.sign_out()
+
+    assert here.auth.get_session() is None
+    assert not alive(there)
+    assert refused(here.table("clients").select("id").execute)[0] == "42501"
+
+
+def test_events_of_a_visit(consumers: Consumers, newcomer: tuple) -> None:
+    _, email, password = newcomer
+    events: list[str] = []
+    nell = consumers.connect()
+    nell.auth.on_auth_state_change(lambda event, session: events.append(event))
+
+    nell.auth.sign_in_with_password({"email": email, "password": password})
+    nell.auth.update_user({"data": {"theme": "light"}})
+    nell.auth.refresh_session()
+    nell.auth.sign_out()
+
+    assert events == ["SIGNED_IN", "USER_UPDATED", "TOKEN_REFRESHED", "SIGNED_OUT"]
+
+
+def test_nobody_signs_themself_up(consumers: Consumers) -> None:
+    given = {"email": "eve@x.org", "password": "let me in, please"}
+
+    refusal = auth_refused(lambda: consumers.connect().auth.sign_up(given))
+
+    assert refusal == (422, "signup_disabled")
+
+
+# -- The admin API
+
+
+def test_admin_creates_lists_gets_updates_and_deletes(service: Client, newcomer: tuple) -> None:
+    user_id, email, _ = newcomer
+    admin = service.auth.admin
+
+    assert user_id in [user.id for user in admin.list_users(per_page=1000)]
+    found = admin.get_user_by_id(user_id).user
+    assert (found.email, found.app_metadata["role"]) == (email, "client_manager")
+    changed = admin.update_user_by_id(user_id, {"app_metadata": {"plan": "gold"}}).user
+    assert (changed.app_metadata["plan"], changed.app_metadata["client_id"]) == ("gold", 1)
+    admin.delete_user(user_id)
+    assert auth_refused(lambda: admin.get_user_by_id(user_id)) == (404, "user_not_found")
+
+
+def test_admin_pages_through_users(service: Client) -> None:
+    first = service.auth.admin.list_users(page=1, per_page=2)
+    second = service.auth.admin.list_users(page=2, per_page=2)
+
+    assert (len(first), len(second)) == (2, 2)
+    assert not {user.id for user in first} & {user.id for user in second}
+
+
+def test_admin_cannot_take_an_email_twice(service: Client) -> None:
+    taken = {
+        "email": "MOE@acme.example",
+        "password": "long enough words",
+        "app_metadata": {"role": "client_manager", "client_id": 1},
+    }
+
+    refusal = auth_refused(lambda: service.auth.admin.create_user(taken))
+
+    assert refusal == (422, "email_exists")
+
+
+CREATES_REFUSED = {
+    "no role": {"email": "a@x.org"},
+    "an unknown role": {"email": "a@x.org", "app_metadata": {"role": "boss"}},
+    "a manager without a client": {"email": "a@x.org", "app_metadata": {"role": "client_manager"}},
+    "two roles": {
+        "email": "a@x.org",
+        "role": "super_admin",
+        "app_metadata": {"role": "client_manager", "client_id": 1},
+    },
+}
+
+
+@pytest.mark.parametrize("name", CREATES_REFUSED)
+def test_admin_create_is_refused(service: Client, name: str) -> None:
+    given = {"password": "long enough words", **CREATES_REFUSED[name]}
+
+    refusal = auth_refused(lambda: service.auth.admin.create_user(given))
+
+    assert refusal == (422, "validation_failed")
+
+
+def test_admin_create_without_an_email(service: Client) -> None:
+    given = {"password": "long enough words", "app_metadata": {"role": "super_admin"}}
+
+    refusal = auth_refused(lambda: service.auth.admin.create_user(given))
+
+    assert refusal[1] == "validation_failed"
+
+
+def test_admin_changes_a_password(consumers: Consumers, service: Client, newcomer: tuple) -> None:
+    user_id, email, _ = newcomer
+
+    service.auth.admin.update_user_by_id(user_id, {"password": "third words to remember"})
+
+    again = consumers.sign_in(email, "third words to remember")
+    assert again.auth.get_user().user.id == user_id
+
+
+def test_banned_user_is_out_at_once(consumers: Consumers, service: Client, newcomer: tuple) -> None:
+    user_id, email, password = newcomer
+    nell = consumers.sign_in(email, password)
+    token = nell.auth.get_session().access_token
+
+    service.auth.admin.update_user_by_id(user_id, {"ban_duration": "24h"})
+
+    assert not alive(nell)
+    assert auth_refused(lambda: nell.auth.get_user(token)) == (403, "user_banned")
+    given = {"email": email, "password": password}
+    refusal = auth_refused(lambda: consumers.connect().auth.sign_in_with_password(given))
+    assert refusal == (400, "user_banned")
+
+
+@pytest.mark.parametrize("who", ["max", "nobody"])
+def test_admin_api_is_not_for_everybody(consumers: Consumers, who: str) -> None:
+    token = tokens.token_for(MAX, "client_manager", 2) if who == "max" else None
+    guest = consumers.connect(authorization=token)
+
+    status, code = auth_refused(guest.auth.admin.list_users)
+
+    assert status in (401, 403), code
+
+
+def test_client_admin_may_leave_role_and_client_out(consumers: Consumers) -> None:
+    token = tokens.token_for(BOB, "client_admin", 2)
+    bob = consumers.connect(authorization=token)
+
+    made = bob.auth.admin.create_user({"email": "ned@borough.example"}).user
+
+    assert made.app_metadata["role"] == "client_manager"
+    assert made.app_metadata["client_id"] == 2
+    assert made.user_metadata["name"] == "ned"
+
+
+def test_client_admin_makes_no_admins_and_sees_no_strangers(consumers: Consumers) -> None:
+    token = tokens.token_for(BOB, "client_admin", 2)
+    bob = consumers.connect(authorization=token)
+    given = {"email": "eve@borough.example", "app_metadata": {"role": "super_admin"}}
+
+    status, code = auth_refused(lambda: bob.auth.admin.create_user(given))
+
+    assert (status, code) != (200, None)
+    assert status in (403, 422), code
+    listed = {user.id for user in bob.auth.admin.list_users(per_page=1000)}
+    assert {BOB, MAX} <= listed
+    assert not listed & {ROOT, ADA, MOE, MIA}
+    assert auth_refused(lambda: bob.auth.admin.get_user_by_id(MOE)) == (404, "user_not_found")

@@ -1,0 +1,370 @@
+"""The cast, their small world, and a database for every test.
+
+        client 1, Acme Housing                            client 2, Borough Estates
+        ada  client_admin                                 bob  client_admin
+        moe  client_manager                               max  client_manager
+        mia  client_manager
+                                    root  super_admin
+
+    building 1  Harbor House                          building 4  Ash, "The" Lofts (North)
+      inspection 1  annual      completed  Ines         inspection 6  lead       completed  Uma
+      inspection 2  lead        failed     Ivo            readings 3, 4
+        readings 1, 2                                   inspection 7  emergency  cancelled
+      inspection 9  fire        scheduled             building 5  Größe Straße
+    building 2  Mill Court                              inspection 8  annual     (null)     Ivo
+      inspection 3  fire        scheduled  Ines
+      inspection 4  annual      scheduled             inspectors  1 Ines Vega  2 Ivo Kral  3 Uma Öz
+    building 3  Depot 100%
+      inspection 5  structural  in_progress  Uma
+    building 6  Vacant Lot
+
+    grants   root -> ada  buildings 1 and 5             ada -> moe  building 1 and inspection 3
+             root -> bob  inspection 3                  bob -> max  building 4
+
+So: moe sees inspection 3 without its building 2; mia sees nothing; ada reads, and never writes, building 5
+of the other client and its inspection 8; bob reads inspection 3 of the other client. 999 exists nowhere.
+"""
+
+import json
+import pathlib
+import shutil
+import sqlite3
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field
+from urllib.parse import quote
+
+import pytest
+
+from tests import tokens
+
+DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
+
+RESOURCES = (
+    "clients",
+    "users",
+    "inspectors",
+    "buildings",
+    "inspections",
+    "reports_lead",
+    "client_admin_building_access",
+    "client_manager_building_access",
+    "client_admin_inspection_access",
+    "client_manager_inspection_access",
+)
+
+READS = ("GET", "HEAD", "OPTIONS")
+
+CALLS_THAT_READ = (
+    "get_inspections_dashboard_summary_fast",
+    "get_building_stats_chart_fast",
+    "get_building_stats",
+    "check_building_access_v2",
+    "check_inspection_access",
+    "explain_building_access",
+    "explain_inspection_access",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who can send requests: what stands in their Authorization header."""
+
+    id: str
+    role: str
+    client_id: int | None = None
+
+    def authorization(self) -> str | None:
+        return f"Bearer {tokens.token_for(self.id, self.role, self.client_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Somebody known by their whole Authorization header, or by having none."""
+
+    header: str | None
+
+    def authorization(self) -> str | None:
+        return self.header
+
+
+def uuid(tail: str) -> str:
+    return f"00000000-0000-4000-8000-0000000000{tail}"
+
+
+CAST: dict[str, Person | Bearer] = {
+    "root": Person(uuid("01"), "super_admin"),
+    "ada": Person(uuid("11"), "client_admin", 1),
+    "bob": Person(uuid("21"), "client_admin", 2),
+    "moe": Person(uuid("12"), "client_manager", 1),
+    "mia": Person(uuid("13"), "client_manager", 1),
+    "max": Person(uuid("22"), "client_manager", 2),
+    "nobody": Bearer(None),
+    "service": Bearer(f"Bearer {tokens.SERVICE_KEY}"),
+}
+
+ROOT, ADA, BOB, MOE, MIA, MAX = (
+    CAST[name].id for name in ("root", "ada", "bob", "moe", "mia", "max")
+)
+NO_ONE = uuid("99")  # a well-formed id that belongs to no user
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer as a consumer sees it."""
+
+    status: int
+    headers: object
+    text: str
+
+    @property
+    def json(self) -> object:
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str | None:
+        body = self.json
+        return body.get("code") if isinstance(body, dict) else None
+
+    @property
+    def message(self) -> str | None:
+        return self.json.get("message")
+
+    @property
+    def refusal(self) -> tuple[int, str | None, str | None]:
+        """Status, code and message of an error, to be compared in one go."""
+        return (self.status, self.code, self.message)
+
+    @property
+    def whole(self) -> tuple:
+        """Everything a consumer can see of the answer: two that are *the same* are equal here.
+
+        But for the date, and for the location of the content, which only repeats the request.
+        """
+        headers = sorted(
+            (name.lower(), value)
+            for name, value in self.headers.items()
+            if name.lower() not in ("date", "content-location")
+        )
+        return (self.status, headers, self.text)
+
+    @property
+    def total(self) -> str:
+        """What follows the slash of Content-Range."""
+        return self.headers["Content-Range"].split("/")[1]
+
+
+@dataclass(slots=True)
+class Database:
+    """One file with its app. `pristine` is the shared copy that only ever answers reads."""
+
+    open_own: Callable[[], object]
+    pristine: object | None = None
+    own: object | None = field(default=None)
+
+    def app_for(self, method: str, path: str) -> object:
+        """Return the shared app until the test's first write, and the test's own from then on."""
+        if self.own is None and (self.pristine is None or not reads_only(method, path)):
+            self.own = self.open_own()
+        return self.own or self.pristine
+
+
+def reads_only(method: str, path: str) -> bool:
+    called = path.partition("?")[0].rpartition("/rpc/")[2]
+    return method in READS or (method == "POST" and called in CALLS_THAT_READ)
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One person's way to one database."""
+
+    database: Database
+    person: Person | Bearer
+
+    def get(self, path: str, **options: object) -> Response:
+        return self.send("GET", path, **options)
+
+    def head(self, path: str, **options: object) -> Response:
+        return self.send("HEAD", path, **options)
+
+    def post(self, path: str, body: object = None, **options: object) -> Response:
+        return self.send("POST", path, body, **options)
+
+    def patch(self, path: str, body: object = None, **options: object) -> Response:
+        return self.send("PATCH", path, body, **options)
+
+    def put(self, path: str, body: object = None, **options: object) -> Response:
+        return self.send("PUT", path, body, **options)
+
+    def delete(self, path: str, body: object = None, **options: object) -> Response:
+        return self.send("DELETE", path, body, **options)
+
+    def rpc(
+        self, name: str, arguments: dict | None = None, method: str = "POST", **options: object
+    ) -> Response:
+        """Call a function; with `method="GET"` the arguments travel in the query string."""
+        if method != "GET":
+            return self.send(method, f"/rpc/{name}", arguments or {}, **options)
+        query = "&".join(f"{key}={quote(str(value))}" for key, value in (arguments or {}).items())
+        return self.send("GET", f"/rpc/{name}?{query}", **options)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        prefer: str | None = None,
+        accept: str | None = None,
+        content_type: str | None = "application/json",
+        headers: dict[str, str | None] | None = None,
+        environ: dict[str, str] | None = None,
+    ) -> Response:
+        """Send one request. Text and bytes travel as they are, anything else as JSON.
+
+        A header of None is left out. `environ` replaces WSGI variables, for what no client would send.
+        """
+        sent: dict[str, str | None] = {"apikey": tokens.ANON_KEY, "Accept": accept or "*/*"}
+        if authorization := self.person.authorization():
+            sent["Authorization"] = authorization
+        if prefer:
+            sent["Prefer"] = prefer
+        if body is not None and content_type:
+            sent["Content-Type"] = content_type
+        sent = {k: v for k, v in {**sent, **(headers or {})}.items() if v is not None}
+        raw = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+        app = self.database.app_for(method, path)
+        answer = app.test_client().open(
+            path,
+            method=method,
+            headers=sent,
+            data=raw,
+            environ_overrides=environ or {},
+        )
+        return Response(answer.status_code, answer.headers, answer.get_data(as_text=True))
+
+
+def open_app(file: pathlib.Path, **config: object) -> object:
+    """Build the service over one SQLite file.
+
+    It is imported here and not above, so that the tests of the pure rooms need no service.
+    """
+    from app import create_app
+
+    return create_app(
+        {
+            "TESTING": True,
+            "DATABASE_URL": f"sqlite:///{file}",
+            "SECRET_KEY": tokens.SECRET_KEY,
+            "ANON_KEY": tokens.ANON_KEY,
+            "SERVICE_KEY": tokens.SERVICE_KEY,
+            **config,
+        }
+    )
+
+
+def import_rows(app: object, file: pathlib.Path) -> None:
+    """Load a JSON of table -> rows with the service's own command."""
+    run = app.test_cli_runner().invoke(args=["import", str(file)])
+    assert run.exit_code == 0, f"import failed: {run.output} {run.exception!r}"
+
+
+@pytest.fixture(scope="session")
+def base_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The data set, imported once and folded into one file that can be copied."""
+    file = tmp_path_factory.mktemp("base") / "base.db"
+    import_rows(open_app(file), DATASET)
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return file
+
+
+@pytest.fixture(scope="session")
+def pristine(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> object:
+    """An app over a copy that no test ever writes to."""
+    file = tmp_path_factory.mktemp("pristine") / "walkthrough.db"
+    shutil.copy(base_file, file)
+    return open_app(file)
+
+
+@pytest.fixture
+def database(base_file: pathlib.Path, pristine: object, tmp_path: pathlib.Path) -> Database:
+    """The data set: shared for reading, a copy of one's own from the first write on."""
+
+    def open_own() -> object:
+        file = tmp_path / "walkthrough.db"
+        shutil.copy(base_file, file)
+        return open_app(file)
+
+    return Database(open_own, pristine)
+
+
+def api_over(database: Database) -> Callable[[str | Person | Bearer], Api]:
+    def api(who: str | Person | Bearer) -> Api:
+        return Api(database, CAST[who] if isinstance(who, str) else who)
+
+    return api
+
+
+@pytest.fixture
+def api(database: Database) -> Callable[[str | Person | Bearer], Api]:
+    """`api("moe")` sends requests as moe; `api(Person(…))` as anybody."""
+    return api_over(database)
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
+    """`world(rows)` makes a database of any tables and rows and returns its `api`.
+
+    A table left out is empty; `config` goes to the service.
+    """
+    made = 0
+
+    def make(rows: dict[str, list[dict]], **config: object) -> Callable:
+        nonlocal made
+        made += 1
+        source = tmp_path / f"world{made}.json"
+        source.write_text(json.dumps({table: rows.get(table, []) for table in RESOURCES}))
+        app = open_app(tmp_path / f"world{made}.db", **config)
+        import_rows(app, source)
+        return api_over(Database(lambda: app, None, app))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def steady(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable:
+    """An `api` over one database for all tests of a module that may change nothing.
+
+    Its users compare `dump` before and after, so the first one to change something is the one named.
+    """
+    file = tmp_path_factory.mktemp("steady") / "walkthrough.db"
+    shutil.copy(base_file, file)
+    app = open_app(file)
+    return api_over(Database(lambda: app, None, app))
+
+
+def dump(api: Callable) -> dict[str, list[str]]:
+    """Every row of every resource, as root reads it."""
+    rows = {table: api("root").get(f"/{table}").json for table in RESOURCES}
+    return {table: sorted(json.dumps(row, sort_keys=True) for row in rows[table]) for table in rows}
+
+
+def ids(response: Response) -> set:
+    """The ids of a list of rows; a list that repeats one is no set of rows."""
+    assert response.status in (200, 206), response.text
+    found = [row["id"] for row in response.json]
+    assert len(found) == len(set(found)), f"a row twice: {found}"
+    return set(found)
+
+
+def privilege(table: str) -> tuple[int, str, str]:
+    """The refusal of a verb that the role does not have on the table."""
+    return (403, "42501", f"permission denied for table {table}")
+
+
+def rule(table: str) -> tuple[int, str, str]:
+    """The refusal of a row that would end up out of the writer's reach."""
+    return (403, "42501", f'new row violates row-level security policy for table "{table}"')

@@ -1,0 +1,190 @@
+"""The access rule a second time, over plain dicts, written from the contract's table by somebody who has not
+read the service. It imports nothing of it: when the two disagree, one of them has misread the contract.
+
+A world is `{table: [row, …]}`, a user a row of `users`.
+"""
+
+ADMIN, MANAGER, SUPER = "client_admin", "client_manager", "super_admin"
+
+# Which grant table opens which rows to which role, and the column that names the grantee.
+BUILDING_GRANTS = {
+    ADMIN: ("client_admin_building_access", "admin_id"),
+    MANAGER: ("client_manager_building_access", "manager_id"),
+}
+INSPECTION_GRANTS = {
+    ADMIN: ("client_admin_inspection_access", "admin_id"),
+    MANAGER: ("client_manager_inspection_access", "manager_id"),
+}
+
+KEYS = {
+    "client_admin_building_access": ("admin_id", "building_id"),
+    "client_admin_inspection_access": ("admin_id", "inspection_id"),
+    "client_manager_building_access": ("manager_id", "building_id"),
+    "client_manager_inspection_access": ("manager_id", "inspection_id"),
+}
+
+# The tables a client admin may write at all; a manager may write none, a super admin every one.
+WRITTEN_BY_ADMINS = {
+    "buildings",
+    "inspections",
+    "reports_lead",
+    "users",
+    "client_manager_building_access",
+    "client_manager_inspection_access",
+}
+
+
+def key_of(table, row):
+    return tuple(row[column] for column in KEYS.get(table, ("id",)))
+
+
+def find(world, table, id_):
+    """Return the row of that id, or None."""
+    return next((row for row in world[table] if row["id"] == id_), None)
+
+
+def holds(world, user, grants, column, id_):
+    """Has the user been granted this row?"""
+    if user["role"] not in grants:
+        return False
+    table, grantee = grants[user["role"]]
+    return any(row[grantee] == user["id"] and row[column] == id_ for row in world[table])
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def visible(world, user, table, row):
+    """May the user read this row?"""
+    if user["role"] == SUPER:
+        return True
+    if table in KEYS:
+        return sees_grant(world, user, table, row)
+    return SEES[table](world, user, row)
+
+
+def sees_building(world, user, building):
+    if user["role"] == ADMIN and building["client_id"] == user["client_id"]:
+        return True
+    return holds(world, user, BUILDING_GRANTS, "building_id", building["id"])
+
+
+def sees_inspection(world, user, inspection):
+    building = find(world, "buildings", inspection["building_id"])
+    if building and visible(world, user, "buildings", building):
+        return True
+    return holds(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
+
+
+def sees_reading(world, user, reading):
+    inspection = find(world, "inspections", reading["inspection_id"])
+    return bool(inspection) and visible(world, user, "inspections", inspection)
+
+
+def sees_inspector(world, user, inspector):
+    if user["role"] == ADMIN:
+        return True
+    return any(
+        inspection["inspector_id"] == inspector["id"]
+        and visible(world, user, "inspections", inspection)
+        for inspection in world["inspections"]
+    )
+
+
+def sees_client(world, user, client):
+    return client["id"] == user["client_id"]
+
+
+def sees_user(world, user, other):
+    if user["role"] == ADMIN:
+        return other["client_id"] == user["client_id"]
+    return other["id"] == user["id"]
+
+
+SEES = {
+    "buildings": sees_building,
+    "inspections": sees_inspection,
+    "reports_lead": sees_reading,
+    "inspectors": sees_inspector,
+    "clients": sees_client,
+    "users": sees_user,
+}
+
+
+def sees_grant(world, user, table, grant):
+    grantee = find(world, "users", grant[KEYS[table][0]])
+    if user["role"] == MANAGER:
+        return table.startswith("client_manager") and grantee["id"] == user["id"]
+    if table.startswith("client_manager") and grantee["role"] != MANAGER:
+        return False
+    return grantee["client_id"] == user["client_id"]
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def may(world, user, verb, table, old, new):
+    """What becomes of one write: "ok", "privilege", "rule" or "unmatched".
+
+    `verb` is insert, update or delete; `old` the row as it is, `new` as it would be. Constraints (keys,
+    references, a grantee's role) are not the rule's business and speak only after "ok".
+    """
+    if not has_privilege(user, table):
+        return "privilege"
+    if verb != "insert" and not within_reach(world, user, table, old):
+        return "unmatched"
+    if verb != "delete" and not may_exist(world, user, table, new):
+        return "rule"
+    return "ok"
+
+
+def has_privilege(user, table):
+    if user["role"] == SUPER:
+        return True
+    return user["role"] == ADMIN and table in WRITTEN_BY_ADMINS
+
+
+def may_exist(world, user, table, row):
+    """May the would-be row be written? As `within_reach`, and nobody signs a grant for another."""
+    if not within_reach(world, user, table, row):
+        return False
+    if user["role"] != SUPER and table in KEYS:
+        return row.get("assigned_by") in (None, user["id"])
+    return True
+
+
+def within_reach(world, user, table, row):
+    if user["role"] == SUPER:
+        return True
+    if table == "buildings":
+        return row["client_id"] == user["client_id"]
+    if table == "inspections":
+        return owns_building(world, user, row["building_id"])
+    if table == "reports_lead":
+        return owns_inspection(world, user, row["inspection_id"])
+    if table == "users":
+        return row["role"] == MANAGER and row["client_id"] == user["client_id"]
+    return owns_manager(world, user, row["manager_id"]) and owns_target(world, user, table, row)
+
+
+def owns_building(world, user, id_):
+    building = find(world, "buildings", id_)
+    return bool(building) and building["client_id"] == user["client_id"]
+
+
+def owns_inspection(world, user, id_):
+    inspection = find(world, "inspections", id_)
+    return bool(inspection) and owns_building(world, user, inspection["building_id"])
+
+
+def owns_manager(world, user, id_):
+    manager = find(world, "users", id_)
+    return (
+        bool(manager) and manager["role"] == MANAGER and manager["client_id"] == user["client_id"]
+    )
+
+
+def owns_target(world, user, table, grant):
+    if table == "client_manager_building_access":
+        return owns_building(world, user, grant["building_id"])
+    return owns_inspection(world, user, grant["inspection_id"])

@@ -1,0 +1,132 @@
+"""The cast with passwords, and their way through /auth/v1 as a client library takes it."""
+
+import atexit
+import functools
+import json
+import pathlib
+import shutil
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+
+from models.sql.sqlite import driver
+from tests import tokens
+from tests.conftest import CAST
+from tests.conftest import DATASET
+from tests.conftest import Api
+from tests.conftest import Bearer
+from tests.conftest import Database
+from tests.conftest import Response
+from tests.conftest import import_rows
+from tests.conftest import open_app
+
+EMAILS = {
+    "root": "root@example.org",
+    "ada": "ada@acme.example",
+    "moe": "moe@acme.example",
+    "mia": "mia@acme.example",
+    "bob": "bob@borough.example",
+    "max": "max@borough.example",
+}
+PASSWORDS = {who: f"{who}'s own password" for who in EMAILS}
+
+HERE = "192.0.2.1"
+THERE = "198.51.100.7"
+
+
+@functools.cache
+def signed_up_file() -> pathlib.Path:
+    """The data set with a password for everybody but max, in one file to be copied."""
+    directory = pathlib.Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, directory)
+    rows = json.loads(DATASET.read_text())
+    names = {email: who for who, email in EMAILS.items()}
+    for user in rows["users"]:
+        if names[user["email"]] != "max":
+            user["password"] = PASSWORDS[names[user["email"]]]
+    source, file = directory / "signed_up.json", directory / "signed_up.db"
+    source.write_text(json.dumps(rows))
+    import_rows(open_app(file), source)
+    with closing(driver.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return file
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A database of one's own with its app."""
+
+    app: object
+    file: pathlib.Path
+
+    def api(self, who: str | None = None, token: str | None = None) -> Api:
+        """Somebody of the cast with a token without a session, or whoever holds `token`."""
+        person = CAST[who or "nobody"] if token is None else Bearer(f"Bearer {token}")
+        return Api(Database(lambda: self.app, None, self.app), person)
+
+    def token(self, grant: str, body: object, origin: str = HERE, **headers: str) -> Response:
+        return self.api().post(
+            f"/auth/v1/token?grant_type={grant}",
+            body,
+            headers=headers,
+            environ={"REMOTE_ADDR": origin},
+        )
+
+    def try_password(self, email: str, password: str, origin: str = HERE) -> Response:
+        return self.token("password", {"email": email, "password": password}, origin)
+
+    def sign_in(self, who: str, origin: str = HERE) -> dict:
+        response = self.try_password(EMAILS[who], PASSWORDS[who], origin)
+        assert response.status == 200, response.text
+        return response.json
+
+    def refresh(self, refresh_token: object) -> Response:
+        return self.token("refresh_token", {"refresh_token": refresh_token})
+
+    def sql(self, statement: str, *values: object) -> list:
+        """Look into, or reach into, the file past the service.
+
+        By the service's own driver: a second SQLite in one process would not see the first one's locks.
+        """
+        with closing(driver.connect(self.file)) as connection, connection:
+            return connection.execute(statement, values).fetchall()
+
+    def age(self, seconds: int) -> None:
+        """Let time pass for what sign-in has written down, by making all of it older."""
+        self.sql("UPDATE attempts SET at = at - ?", seconds)
+        self.sql("UPDATE origins SET at = at - ?", seconds)
+        self.sql(
+            "UPDATE sessions SET created_at = created_at - ?1, last_used_at = last_used_at - ?1,"
+            " rotations = (SELECT json_group_array(json_array(json_extract(value, '$[0]') - ?1,"
+            " json_extract(value, '$[1]'))) FROM json_each(rotations))",
+            seconds,
+        )
+
+
+def open_service(directory: pathlib.Path, **config: object) -> Service:
+    file = directory / "service.db"
+    shutil.copy(signed_up_file(), file)
+    return Service(open_app(file, **config), file)
+
+
+def error(response: Response) -> tuple[int, str]:
+    """Status and code of a refusal, which has GoTrue's six keys and says everything twice."""
+    body = response.json
+    assert set(body) - {"weak_password"} == {
+        "code",
+        "error_code",
+        "message",
+        "msg",
+        "details",
+        "hint",
+    }
+    assert body["code"] == body["error_code"]
+    assert body["message"] == body["msg"]
+    assert response.headers["X-Supabase-Api-Version"] == "2024-01-01"
+    return response.status, body["code"]
+
+
+def claims(access_token: str) -> dict:
+    """What a token says, read without the service's help."""
+    part = access_token.split(".")[1]
+    return json.loads(tokens.base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

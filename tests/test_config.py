@@ -1,0 +1,219 @@
+"""The configuration: who wins, what is refused, and what a first start makes."""
+
+from __future__ import annotations
+
+import doctest
+import ipaddress
+import json
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import config
+from config import ConfigurationError
+
+SECRET = "s" * 32
+GIVEN = {"DATABASE_URL": "sqlite://", "SECRET_KEY": SECRET, "ANON_KEY": "anon"}
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def database(directory: Path) -> dict[str, object]:
+    return {"DATABASE_URL": f"sqlite:///{directory / 'walkthrough.db'}"}
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(config).failed == 0
+
+
+def test_defaults_are_the_contracts():
+    settings = config.load(GIVEN, {})
+
+    assert settings == {
+        "DATABASE_URL": "sqlite://",
+        "DATABASE_READ_URL": None,
+        "SECRET_KEY": [SECRET],
+        "ANON_KEY": "anon",
+        "SERVICE_KEY": None,
+        "REQUIRE_APIKEY": True,
+        "MAX_ROWS": 1000,
+        "ACCESS_TOKEN_SECONDS": 3600,
+        "CORS_ORIGINS": None,
+        "TRUSTED_PROXIES": (),
+    }
+
+
+def test_the_database_lies_in_instance_unless_told():
+    settings = config.load({"SECRET_KEY": SECRET}, {})
+
+    assert settings["DATABASE_URL"] == f"sqlite:///{config.PROJECT}/instance/walkthrough.db"
+
+
+def test_a_relative_database_starts_at_the_project(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    settings = config.load({"SECRET_KEY": SECRET, "DATABASE_URL": "sqlite:///other/a.db"}, {})
+
+    assert settings["DATABASE_URL"] == f"sqlite:///{config.PROJECT}/other/a.db"
+
+
+def test_what_is_given_wins_over_the_environment_and_that_over_the_file(tmp_path):
+    config.prepare(database(tmp_path), {})
+    kept = json.loads((tmp_path / "keys.json").read_text())
+    environ = {"ANON_KEY": "from the environment", "MAX_ROWS": "5", "ACCESS_TOKEN_SECONDS": "120"}
+
+    settings = config.load({**database(tmp_path), "MAX_ROWS": 7}, environ)
+
+    assert settings["SECRET_KEY"] == [kept["SECRET_KEY"]]
+    assert settings["SERVICE_KEY"] == kept["SERVICE_KEY"]
+    assert settings["ANON_KEY"] == "from the environment"
+    assert settings["MAX_ROWS"] == 7
+    assert settings["ACCESS_TOKEN_SECONDS"] == 120
+
+
+def test_a_given_secret_means_no_file_is_written_or_read(tmp_path):
+    (tmp_path / "keys.json").write_text("no JSON, and readable by all")
+
+    settings = config.prepare({**database(tmp_path), "SECRET_KEY": SECRET, "ANON_KEY": "a"}, {})
+
+    assert settings["SERVICE_KEY"] is None
+    assert (tmp_path / "keys.json").read_text() == "no JSON, and readable by all"
+
+
+def test_loading_alone_makes_nothing(tmp_path):
+    with pytest.raises(ConfigurationError, match="SECRET_KEY is not set"):
+        config.load(database(tmp_path / "instance"), {})
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_first_start_makes_a_private_directory_and_private_keys(tmp_path):
+    settings = config.prepare(database(tmp_path / "instance"), {})
+
+    assert mode(tmp_path / "instance") == 0o700
+    assert mode(tmp_path / "instance" / "keys.json") == 0o600
+    assert [path.name for path in (tmp_path / "instance").iterdir()] == ["keys.json"]
+    keys = [*settings["SECRET_KEY"], settings["ANON_KEY"], settings["SERVICE_KEY"]]
+    assert len({key for key in keys if key}) == 3
+    assert min(len(key or "") for key in keys) >= 32
+
+
+def test_a_second_start_and_many_at_once_keep_the_first_keys(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: config.prepare(database(tmp_path), {}), range(16)))
+
+    assert all(settings == found[0] for settings in found)
+
+
+def test_a_new_key_signs_and_the_old_one_verifies():
+    old, new = "o" * 32, "n" * 32
+
+    assert config.load({**GIVEN, "SECRET_KEY": [old, new]}, {})["SECRET_KEY"] == [old, new]
+    for spelled in (f"{old}, {new}", json.dumps([old, new])):
+        environ = {"DATABASE_URL": "sqlite://", "SECRET_KEY": spelled}
+        assert config.load(None, environ)["SECRET_KEY"] == [old, new]
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "parsed"),
+    [
+        pytest.param("REQUIRE_APIKEY", "0", False, id="apikey-off"),
+        pytest.param("REQUIRE_APIKEY", "yes", True, id="apikey-on"),
+        pytest.param("REQUIRE_APIKEY", "", True, id="apikey-empty-is-unsaid"),
+        pytest.param("SERVICE_KEY", "", None, id="service-key-empty-is-unsaid"),
+        pytest.param("CORS_ORIGINS", "*", ("*",), id="cors-any"),
+        pytest.param(
+            "CORS_ORIGINS",
+            "https://A.example, http://b.example:81",
+            ("https://a.example", "http://b.example:81"),
+            id="cors-list",
+        ),
+        pytest.param(
+            "TRUSTED_PROXIES",
+            "10.0.0.0/8,::1",
+            (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1")),
+            id="proxies",
+        ),
+    ],
+)
+def test_the_environments_texts_are_parsed(name, stated, parsed):
+    assert config.load(GIVEN, {name: stated})[name] == parsed
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param({"SECRET_KEY": "s" * 31}, "SECRET_KEY is shorter", id="short-secret"),
+        pytest.param({"SECRET_KEY": [SECRET, "s"]}, "SECRET_KEY is shorter", id="short-old-secret"),
+        pytest.param({"SECRET_KEY": []}, "SECRET_KEY is a text or", id="no-secret-in-list"),
+        pytest.param({"SECRET_KEY": 5}, "SECRET_KEY is a text or", id="secret-of-another-type"),
+        pytest.param({"SERVICE_KEY": "k" * 31}, "SERVICE_KEY is shorter", id="short-service-key"),
+        pytest.param({"SERVICE_KEY": SECRET}, "have to differ", id="service-is-secret"),
+        pytest.param({"ANON_KEY": SECRET}, "have to differ", id="anon-is-secret"),
+        pytest.param(
+            {"ANON_KEY": "k" * 32, "SERVICE_KEY": "k" * 32},
+            "have to differ",
+            id="anon-is-service",
+        ),
+        pytest.param({"MAX_ROWS": 0}, "MAX_ROWS lies between", id="no-rows"),
+        pytest.param({"MAX_ROWS": "1e3"}, "MAX_ROWS is a whole number", id="rows-as-float"),
+        pytest.param({"ACCESS_TOKEN_SECONDS": 119}, "between 120", id="short-token"),
+        pytest.param({"REQUIRE_APIKEY": "maybe"}, "REQUIRE_APIKEY is 1 or 0", id="maybe"),
+        pytest.param({"CORS_ORIGINS": "a.example"}, "is no origin", id="origin-without-scheme"),
+        pytest.param({"CORS_ORIGINS": "https://a.example/x"}, "more than", id="origin-with-path"),
+        pytest.param({"TRUSTED_PROXIES": "proxy"}, "no address or network", id="proxy-by-name"),
+        pytest.param({"DATABASE_URL": "walkthrough.db"}, "no.* database URL", id="no-url"),
+        pytest.param({"DATABASE_URL": "sqlite:///file:a.db?uri=true"}, "file: URI", id="uri"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(changes, message):
+    with pytest.raises(ConfigurationError, match=message) as refusal:
+        config.load({**GIVEN, **changes}, {})
+
+    assert "\n" not in str(refusal.value)
+    assert SECRET not in str(refusal.value)
+
+
+def test_keys_that_others_can_read_are_refused(tmp_path):
+    config.prepare(database(tmp_path), {})
+
+    for loose in (0o640, 0o604):
+        (tmp_path / "keys.json").chmod(loose)
+        with pytest.raises(ConfigurationError, match="can be read by others"):
+            config.load(database(tmp_path), {})
+
+
+def test_a_linked_an_empty_or_a_foreign_keys_file_is_refused(tmp_path):
+    config.make_secrets(tmp_path / "elsewhere.json")
+    keys = tmp_path / "keys.json"
+
+    keys.symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        config.prepare(database(tmp_path), {})
+
+    keys.unlink()
+    for content, message in (("", "is not JSON"), ("{}", "holds no SECRET_KEY")):
+        keys.write_text(content)
+        keys.chmod(0o600)
+        with pytest.raises(ConfigurationError, match=message):
+            config.prepare(database(tmp_path), {})
+
+
+@pytest.mark.parametrize("name", ["FLASK_DEBUG", "FLASK_TESTING", "DEBUG", "TESTING"])
+def test_a_debugging_server_is_refused(name):
+    config.refuse_debugging({name: "0"})
+
+    with pytest.raises(ConfigurationError, match=name):
+        config.refuse_debugging({name: "1"})
+
+
+def test_the_address_is_this_machine_unless_told():
+    assert config.bind_address({}) == ("127.0.0.1", 8000)
+    assert config.bind_address({"HOST": "::1", "PORT": "81"}) == ("::1", 81)
+    for port in ("0", "65536", "http"):
+        with pytest.raises(ConfigurationError, match="PORT"):
+            config.bind_address({"PORT": port})

@@ -1,0 +1,517 @@
+"""Grants follow what they stand on: buildings and inspections that move, users who change or go, and the last
+super admin who may not (contract §2 and §3).
+"""
+
+from collections.abc import Callable
+from datetime import UTC
+from datetime import datetime
+from datetime import timedelta
+
+import pytest
+
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import CAST
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import ROOT
+from tests.conftest import Bearer
+from tests.conftest import Person
+from tests.conftest import dump
+from tests.conftest import ids
+from tests.conftest import uuid
+from tests.tokens import token_after_change
+
+ALL_GRANTS = {
+    ("admin", ADA, "building", 1),
+    ("admin", ADA, "building", 5),
+    ("manager", MOE, "building", 1),
+    ("manager", MAX, "building", 4),
+    ("admin", BOB, "inspection", 3),
+    ("manager", MOE, "inspection", 3),
+}
+
+
+def all_grants(api: Callable) -> set:
+    """Every grant as (kind of grantee, grantee, kind of row, row)."""
+    return {
+        (kind, row[f"{kind}_id"], target, row[f"{target}_id"])
+        for kind in ("admin", "manager")
+        for target in ("building", "inspection")
+        for row in api("root").get(f"/client_{kind}_{target}_access").json
+    }
+
+
+def once_changed(user_id: str, role: str, client_id: int | None) -> Bearer:
+    """The user with a token of after the change."""
+    return Bearer("Bearer " + token_after_change(user_id, role, client_id))
+
+
+def grant(api: Callable, kind: str, grantee: str, target: str, id_: int) -> None:
+    body = {f"{kind}_id": grantee, f"{target}_id": id_}
+    assert api("root").post(f"/client_{kind}_{target}_access", body).status == 201
+
+
+# ── a building or an inspection moves ────────────────────────────────────────────────────────────────────
+
+
+# id, method, path, body, prefer; the grants that fall
+MOVES = [
+    ("building-1", "PATCH", "/buildings?id=eq.1", {"client_id": 2}, None,
+     {("admin", ADA, "building", 1), ("manager", MOE, "building", 1)}),
+    ("building-1-by-put", "PUT", "/buildings?id=eq.1", {"id": 1, "name": "B", "client_id": 2}, None,
+     {("admin", ADA, "building", 1), ("manager", MOE, "building", 1)}),
+    ("building-1-by-upsert", "POST", "/buildings", {"id": 1, "name": "B", "client_id": 2},
+     "resolution=merge-duplicates",
+     {("admin", ADA, "building", 1), ("manager", MOE, "building", 1)}),
+    ("building-2-with-inspection-3", "PATCH", "/buildings?id=eq.2", {"client_id": 2}, None,
+     {("manager", MOE, "inspection", 3)}),
+    ("building-4", "PATCH", "/buildings?id=eq.4", {"client_id": 1}, None,
+     {("manager", MAX, "building", 4)}),
+    ("building-5-to-the-grantees-client", "PATCH", "/buildings?id=eq.5", {"client_id": 1}, None, set()),
+    ("all-of-client-1", "PATCH", "/buildings?client_id=eq.1", {"client_id": 2}, None,
+     {("admin", ADA, "building", 1), ("manager", MOE, "building", 1), ("manager", MOE, "inspection", 3)}),
+    ("building-to-its-own-client", "PATCH", "/buildings?id=eq.1", {"client_id": 1}, None, set()),
+    ("building-renamed", "PATCH", "/buildings?id=eq.1", {"name": "B"}, None, set()),
+    ("inspection-3", "PATCH", "/inspections?id=eq.3", {"building_id": 4}, None,
+     {("manager", MOE, "inspection", 3)}),
+    ("inspection-3-by-put", "PUT", "/inspections?id=eq.3", {"id": 3, "building_id": 4, "inspection_type": "x"}, None,
+     {("manager", MOE, "inspection", 3)}),
+    ("inspection-3-within-its-client", "PATCH", "/inspections?id=eq.3", {"building_id": 6}, None, set()),
+    ("inspection-1-that-nobody-holds", "PATCH", "/inspections?id=eq.1", {"building_id": 4}, None, set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "prefer", "fallen"),
+    [line[1:] for line in MOVES],
+    ids=[line[0] for line in MOVES],
+)
+def test_moving_takes_the_grants_of_the_old_clients_users(
+    api: Callable, method: str, path: str, body: dict, prefer: str | None, fallen: set
+) -> None:
+    response = api("root").send(method, path, body, prefer=prefer)
+
+    assert response.status in (200, 201, 204)
+    assert all_grants(api) == ALL_GRANTS - fallen
+
+
+def test_moved_building_is_out_of_sight_at_once(api: Callable) -> None:
+    assert ids(api("moe").get("/buildings?select=id")) == {1}
+
+    api("root").patch("/buildings?id=eq.1", {"client_id": 2})
+
+    assert ids(api("moe").get("/buildings?select=id")) == set()
+    assert ids(api("moe").get("/inspections?select=id")) == {3}
+    assert ids(api("ada").get("/buildings?select=id")) == {2, 3, 5, 6}
+    assert ids(api("bob").get("/buildings?select=id")) == {1, 4, 5}
+    assert ids(api("bob").get("/inspections?select=id")) == {1, 2, 3, 6, 7, 8, 9}
+
+
+def test_moved_building_does_not_come_back_to_its_old_grantees(api: Callable) -> None:
+    api("root").patch("/buildings?id=eq.1", {"client_id": 2})
+
+    api("root").patch("/buildings?id=eq.1", {"client_id": 1})
+
+    assert ids(api("moe").get("/buildings?select=id")) == set()
+
+
+def test_move_that_is_rolled_back_takes_no_grant(api: Callable) -> None:
+    api("root").patch("/buildings?id=eq.1", {"client_id": 2}, prefer="tx=rollback")
+
+    assert all_grants(api) == ALL_GRANTS
+
+
+def test_move_that_is_refused_takes_no_grant(api: Callable) -> None:
+    response = api("root").patch("/buildings?id=eq.1", {"client_id": 999})
+
+    assert (response.status, response.code) == (409, "23503")
+    assert all_grants(api) == ALL_GRANTS
+
+
+# ── a user changes or goes ───────────────────────────────────────────────────────────────────────────────
+
+
+MOES = {("manager", MOE, "building", 1), ("manager", MOE, "inspection", 3)}
+ADAS = {("admin", ADA, "building", 1), ("admin", ADA, "building", 5)}
+
+# id, whom, change, the grants that fall
+CHANGES = [
+    ("manager-becomes-admin", "moe", {"role": "client_admin"}, MOES),
+    ("manager-becomes-super-admin", "moe", {"role": "super_admin", "client_id": None}, MOES),
+    ("manager-changes-client", "moe", {"client_id": 2}, MOES),
+    ("admin-becomes-manager", "ada", {"role": "client_manager"}, ADAS),
+    ("admin-changes-client", "ada", {"client_id": 2}, ADAS),
+]
+
+
+@pytest.mark.parametrize(
+    ("who", "change", "fallen"),
+    [line[1:] for line in CHANGES],
+    ids=[line[0] for line in CHANGES],
+)
+def test_role_or_client_change_takes_grants_and_tokens(
+    api: Callable, who: str, change: dict, fallen: set
+) -> None:
+    assert api(who).get("/buildings").status == 200
+
+    api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
+
+    assert all_grants(api) == ALL_GRANTS - fallen
+    refused = api(who).get("/buildings")
+    assert (refused.status, refused.code) == (401, "PGRST303")
+    now = {"role": CAST[who].role, "client_id": CAST[who].client_id, **change}
+    changed = once_changed(CAST[who].id, now["role"], now["client_id"])
+    assert api(changed).get("/buildings").status == 200
+
+
+# id, whom, change: nothing that a right hangs on
+HARMLESS = [
+    ("name", "moe", {"name": "Moses"}),
+    ("email", "moe", {"email": "moses@acme.example"}),
+    ("same-role", "moe", {"role": "client_manager"}),
+    ("same-client", "moe", {"client_id": 1}),
+    ("same-both", "ada", {"role": "client_admin", "client_id": 1}),
+]
+
+
+@pytest.mark.parametrize(
+    ("who", "change"), [line[1:] for line in HARMLESS], ids=[line[0] for line in HARMLESS]
+)
+def test_other_changes_take_neither_grants_nor_tokens(
+    api: Callable, who: str, change: dict
+) -> None:
+    response = api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
+
+    assert response.status == 204
+    assert all_grants(api) == ALL_GRANTS
+    assert api(who).get("/buildings").status == 200
+
+
+def test_user_who_changes_back_has_no_grants_left(api: Callable) -> None:
+    api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 2})
+
+    api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 1})
+
+    moe = once_changed(MOE, "client_manager", 1)
+    assert ids(api(moe).get("/buildings?select=id")) == set()
+    assert ids(api(moe).get("/inspections?select=id")) == set()
+
+
+def test_deleted_users_grants_and_tokens_go(api: Callable) -> None:
+    response = api("root").delete(f"/users?id=eq.{MOE}")
+
+    assert response.status == 204
+    assert all_grants(api) == ALL_GRANTS - MOES
+    refused = api("moe").get("/buildings")
+    assert (refused.status, refused.code) == (401, "PGRST303")
+
+
+def test_gone_and_changed_users_are_refused_in_one_text(api: Callable) -> None:
+    api("root").delete(f"/users?id=eq.{MOE}")
+    api("root").patch(f"/users?id=eq.{MIA}", {"client_id": 2})
+
+    answers = [
+        api(who).get("/buildings").whole
+        for who in (
+            "moe",
+            "mia",
+            Person(NO_ONE, "client_manager", 1),
+            Person(MAX, "client_admin", 2),
+        )
+    ]
+
+    assert answers[0][0] == 401
+    assert answers == [answers[0]] * 4
+
+
+def test_deleted_grantor_leaves_the_grants_unsigned(api: Callable) -> None:
+    api("root").delete(f"/users?id=eq.{ADA}")
+
+    assert all_grants(api) == ALL_GRANTS - ADAS
+    for table in ("client_manager_building_access", "client_manager_inspection_access"):
+        [row] = api("root").get(f"/{table}?manager_id=eq.{MOE}").json
+        assert row["assigned_by"] is None
+    assert ids(api("moe").get("/buildings?select=id")) == {1}
+
+
+def test_deleted_inspection_takes_its_readings_and_grants(api: Callable) -> None:
+    api("root").delete("/inspections?id=in.(3,6)")
+
+    assert ids(api("root").get("/reports_lead?select=id")) == {1, 2}
+    assert all_grants(api) == {grant for grant in ALL_GRANTS if grant[2] == "building"}
+
+
+def test_deleted_building_takes_its_grants(api: Callable) -> None:
+    grant(api, "manager", MIA, "building", 6)
+    grant(api, "admin", BOB, "building", 6)
+
+    api("root").delete("/buildings?id=eq.6")
+
+    assert all_grants(api) == ALL_GRANTS
+
+
+def test_deleted_inspector_leaves_the_inspections(api: Callable) -> None:
+    api("root").delete("/inspectors?id=eq.3")
+
+    rows = api("root").get("/inspections?id=in.(5,6)&select=id,inspector_id&order=id").json
+    assert rows == [{"id": 5, "inspector_id": None}, {"id": 6, "inspector_id": None}]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/buildings?id=eq.1", "/buildings?id=gt.0", "/clients?id=eq.1", "/clients?id=gt.0"],
+)
+def test_refused_deletion_leaves_everything(api: Callable, path: str) -> None:
+    before = dump(api)
+
+    response = api("root").delete(path)
+
+    assert (response.status, response.code) == (409, "23503")
+    assert dump(api) == before
+
+
+def test_client_with_users_but_no_buildings_stays(api: Callable) -> None:
+    api("root").post("/clients", {"id": 30, "name": "Thirty"})
+    user = {"email": "a@thirty.example", "name": "A", "role": "client_admin", "client_id": 30}
+    api("root").post("/users", user)
+
+    response = api("root").delete("/clients?id=eq.30")
+
+    assert (response.status, response.code) == (409, "23503")
+
+
+# ── the last super admin ─────────────────────────────────────────────────────────────────────────────────
+
+
+# id, method, path, body
+LOCK_OUTS = [
+    ("deleted", "DELETE", f"/users?id=eq.{ROOT}", None),
+    ("deleted-with-all", "DELETE", "/users?id=not.is.null", None),
+    ("demoted", "PATCH", f"/users?id=eq.{ROOT}", {"role": "client_admin", "client_id": 1}),
+    ("demoted-with-all", "PATCH", "/users?id=not.is.null", {"role": "client_manager", "client_id": 1}),
+    ("demoted-by-put", "PUT", f"/users?id=eq.{ROOT}",
+     {"id": ROOT, "email": "root@example.org", "name": "R", "role": "client_admin", "client_id": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("who", ["root", "service"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [line[1:] for line in LOCK_OUTS],
+    ids=[line[0] for line in LOCK_OUTS],
+)
+def test_last_super_admin_stays(
+    api: Callable, who: str, method: str, path: str, body: dict | None
+) -> None:
+    before = dump(api)
+
+    response = api(who).send(method, path, body)
+
+    assert (response.status, response.code) == (400, "23514")
+    assert dump(api) == before
+
+
+def second_super_admin(api: Callable) -> Person:
+    person = Person(uuid("02"), "super_admin")
+    row = {"id": person.id, "email": "two@example.org", "name": "Two", "role": "super_admin"}
+    assert api("root").post("/users", row).status == 201
+    return person
+
+
+def test_super_admin_goes_while_another_stays(api: Callable) -> None:
+    second = second_super_admin(api)
+
+    assert api("root").delete(f"/users?id=eq.{ROOT}").status == 204
+
+    assert api("root").get("/users").status == 401
+    assert api(second).get("/users").status == 200
+    assert api(second).delete(f"/users?id=eq.{second.id}").code == "23514"
+
+
+def test_both_super_admins_do_not_go_in_one_request(api: Callable) -> None:
+    second_super_admin(api)
+
+    response = api("root").delete("/users?role=eq.super_admin")
+
+    assert (response.status, response.code) == (400, "23514")
+    assert len(api("root").get("/users?role=eq.super_admin").json) == 2
+
+
+# id, row: a super admin has no client, everybody else one
+HALF_USERS = [
+    ("super-admin-with-client", {"role": "super_admin", "client_id": 1}),
+    ("client-admin-without", {"role": "client_admin", "client_id": None}),
+    ("manager-without", {"role": "client_manager"}),
+    ("unknown-role", {"role": "janitor", "client_id": 1}),
+]
+
+
+@pytest.mark.parametrize("row", [row for _, row in HALF_USERS], ids=[id_ for id_, _ in HALF_USERS])
+def test_role_and_client_must_fit(api: Callable, row: dict) -> None:
+    response = api("root").post("/users", {"email": "n@example.org", "name": "N", **row})
+
+    assert (response.status, response.code) == (400, "23514")
+
+
+# ── a grant's grantee, grantor and time ──────────────────────────────────────────────────────────────────
+
+
+# id, table, body
+WRONG_GRANTEES = [
+    ("admin-building-to-manager", "client_admin_building_access", {"admin_id": MOE, "building_id": 2}),
+    ("admin-building-to-super-admin", "client_admin_building_access", {"admin_id": ROOT, "building_id": 2}),
+    ("admin-building-to-nobody", "client_admin_building_access", {"admin_id": NO_ONE, "building_id": 2}),
+    ("admin-inspection-to-manager", "client_admin_inspection_access", {"admin_id": MAX, "inspection_id": 2}),
+    ("manager-building-to-admin", "client_manager_building_access", {"manager_id": ADA, "building_id": 2}),
+    ("manager-building-to-super-admin", "client_manager_building_access", {"manager_id": ROOT, "building_id": 2}),
+    ("manager-inspection-to-admin", "client_manager_inspection_access", {"manager_id": BOB, "inspection_id": 6}),
+    ("manager-inspection-to-nobody", "client_manager_inspection_access", {"manager_id": NO_ONE, "inspection_id": 6}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("prefer", [None, "resolution=merge-duplicates"], ids=["insert", "upsert"])
+@pytest.mark.parametrize("who", ["root", "service"])
+@pytest.mark.parametrize(
+    ("table", "body"),
+    [line[1:] for line in WRONG_GRANTEES],
+    ids=[line[0] for line in WRONG_GRANTEES],
+)
+def test_grantee_must_have_the_tables_role(
+    steady: Callable, who: str, table: str, body: dict, prefer: str | None
+) -> None:
+    response = steady(who).post(f"/{table}", body, prefer=prefer)
+
+    assert (response.status, response.code) == (400, "23514")
+    assert all_grants(steady) == ALL_GRANTS
+
+
+def test_grant_is_not_passed_on_to_a_wrong_grantee(api: Callable) -> None:
+    response = api("root").patch(
+        f"/client_manager_building_access?manager_id=eq.{MOE}", {"manager_id": ADA}
+    )
+
+    assert (response.status, response.code) == (400, "23514")
+    assert all_grants(api) == ALL_GRANTS
+
+
+@pytest.mark.parametrize(("who", "grantor"), [("root", ROOT), ("ada", ADA), ("service", None)])
+def test_grant_is_signed_by_its_maker_now(api: Callable, who: str, grantor: str | None) -> None:
+    start = datetime.now(UTC)
+
+    response = api(who).post(
+        "/client_manager_building_access",
+        {"manager_id": MIA, "building_id": 2},
+        prefer="return=representation",
+    )
+
+    [row] = response.json
+    assert (response.status, row["assigned_by"]) == (201, grantor)
+    assert abs(datetime.fromisoformat(row["assigned_at"]) - start) < timedelta(seconds=60)
+
+
+def test_super_admin_signs_for_anybody(api: Callable) -> None:
+    response = api("root").post(
+        "/client_manager_building_access",
+        {"manager_id": MIA, "building_id": 2, "assigned_by": BOB},
+        prefer="return=representation",
+    )
+
+    assert (response.status, response.json[0]["assigned_by"]) == (201, BOB)
+
+
+# ── revocation holds at once ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_revoked_building_is_gone_from_every_door(api: Callable) -> None:
+    asked = {"p_building_id": 1, "p_user_id": MOE}
+    assert api("moe").rpc("check_building_access_v2", asked).json is True
+
+    api("ada").delete(f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1")
+
+    moe = api("moe")
+    assert moe.get("/buildings").json == []
+    assert ids(moe.get("/inspections?select=id")) == {3}
+    assert moe.get("/inspections?select=buildings(id)").json == [{"buildings": None}]
+    assert moe.head("/buildings", prefer="count=exact").total == "0"
+    assert moe.rpc("check_building_access_v2", asked).json is False
+    assert moe.rpc("explain_building_access", asked).json == {"allowed": False, "reasons": []}
+    assert moe.rpc("get_building_stats", {"building_id": 1}).code == "PT404"
+    dashboard = moe.rpc("get_inspections_dashboard_summary_fast").json
+    assert (dashboard["total_buildings"], dashboard["total_inspections"]) == (0, 1)
+
+
+def test_revoked_inspection_is_gone_from_every_door(api: Callable) -> None:
+    asked = {"p_inspection_id": 3, "p_user_id": BOB}
+    assert api("bob").rpc("check_inspection_access", asked).json is True
+
+    api("root").delete(f"/client_admin_inspection_access?admin_id=eq.{BOB}")
+
+    assert ids(api("bob").get("/inspections?select=id")) == {6, 7, 8}
+    assert api("bob").rpc("check_inspection_access", asked).json is False
+    assert api("bob").rpc("get_inspections_dashboard_summary_fast").json["total_inspections"] == 3
+
+
+def test_grant_holds_at_once(api: Callable) -> None:
+    assert api("mia").get("/buildings").json == []
+
+    api("ada").post("/client_manager_building_access", {"manager_id": MIA, "building_id": 2})
+
+    assert ids(api("mia").get("/buildings?select=id")) == {2}
+    assert ids(api("mia").get("/inspections?select=id")) == {3, 4}
+
+
+def test_grant_then_revocation_then_grant_is_followed_each_time(api: Callable) -> None:
+    path = "/client_manager_building_access"
+    for _ in range(3):
+        api("ada").post(path, {"manager_id": MIA, "building_id": 2})
+        assert ids(api("mia").get("/buildings?select=id")) == {2}
+        api("ada").delete(f"{path}?manager_id=eq.{MIA}")
+        assert api("mia").get("/buildings").json == []
+
+
+# ── ids are never handed out twice ───────────────────────────────────────────────────────────────────────
+
+
+NEW_ROWS = {
+    "buildings": {"name": "New", "client_id": 1},
+    "inspections": {"building_id": 1, "inspection_type": "x"},
+    "inspectors": {"name": "New"},
+    "reports_lead": {"inspection_id": 1},
+    "clients": {"name": "New"},
+}
+
+
+def created_id(api: Callable, table: str, **more: object) -> int:
+    body = {**NEW_ROWS[table], **more}
+    response = api("root").post(f"/{table}", body, prefer="return=representation")
+    assert response.status == 201
+    return response.json[0]["id"]
+
+
+@pytest.mark.parametrize("table", NEW_ROWS)
+def test_id_of_a_deleted_row_is_not_used_again(api: Callable, table: str) -> None:
+    first = created_id(api, table)
+    api("root").delete(f"/{table}?id=eq.{first}")
+
+    assert created_id(api, table) > first
+
+
+@pytest.mark.parametrize("table", NEW_ROWS)
+def test_chosen_id_of_a_deleted_row_is_not_used_again(api: Callable, table: str) -> None:
+    assert created_id(api, table, id=700) == 700
+    api("root").delete(f"/{table}?id=eq.700")
+
+    assert created_id(api, table) > 700
+
+
+def test_new_building_inherits_no_grant_of_a_deleted_one(api: Callable) -> None:
+    deleted = created_id(api, "buildings")
+    grant(api, "manager", MIA, "building", deleted)
+    api("root").delete(f"/buildings?id=eq.{deleted}")
+
+    created_id(api, "buildings")
+
+    assert api("mia").get("/buildings").json == []

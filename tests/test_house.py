@@ -1,0 +1,122 @@
+"""The house itself: which room may import which, who may know Flask, that every door is marked."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+
+from access.caller import STANDINGS
+from access.caller import Role
+from access.decorators import Unmarked
+from access.decorators import check_marks
+from access.policy import CALLS
+from access.policy import POLICIES
+from access.policy import AccessRule
+from models import RESOURCES
+from models.sql.catalog import catalog
+from models.sql.dialect import SPELLINGS
+from models.sql.planner import Planner
+from models.sql.planner import UnguardedRelation
+from models.sql.rule import Action
+
+PROJECT = Path(__file__).resolve().parent.parent
+ROOMS = ("models", "access", "routes")
+FLASK = {"app.py", "models/base.py", "models/db.py", "access/decorators.py"}
+FLASK_FREE = ("routes/postgrest/", "routes/gotrue/", "models/sql/")
+
+
+def modules() -> list[Path]:
+    return [path for room in ROOMS for path in sorted((PROJECT / room).rglob("*.py"))]
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return found
+
+
+def name(path: Path) -> str:
+    return path.relative_to(PROJECT).as_posix()
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_imports_point_one_way(path: Path) -> None:
+    room = name(path).split("/")[0]
+    later = set(ROOMS[ROOMS.index(room) + 1 :]) | {"app", "wsgi", "config"}
+
+    rooms = {imported.split(".")[0] for imported in imports(path)}
+
+    assert not rooms & later
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_flask_stays_at_the_edge(path: Path) -> None:
+    knows = any(imported.split(".")[0] == "flask" for imported in imports(path))
+
+    at_the_edge = name(path).startswith("routes/") and not name(path).startswith(FLASK_FREE)
+
+    assert not knows or name(path) in FLASK or at_the_edge
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_nothing_is_imported_inside_a_function(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    inside = [
+        node.lineno
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+    assert not inside
+
+
+def test_a_view_without_a_mark_does_not_start() -> None:
+    app = Flask("house")
+    app.add_url_rule("/open", view_func=lambda: "open")
+
+    with pytest.raises(Unmarked):
+        check_marks(app)
+
+
+def test_every_resource_has_a_policy_for_every_role() -> None:
+    assert set(POLICIES) == set(RESOURCES.values())
+    assert all(set(policies) == set(Role) for policies in POLICIES.values())
+
+
+def test_every_function_names_its_roles() -> None:
+    assert len(CALLS) == 10
+    assert all(roles for roles in CALLS.values())
+
+
+@pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
+def test_a_plan_that_forgets_the_rule_is_not_made(standing: object) -> None:
+    planner = Planner(SPELLINGS["sqlite"], AccessRule(standing))
+    forgotten = catalog().relations["inspections"].table
+
+    for statement in (
+        sa.select(forgotten.c.id),
+        sa.select(forgotten.alias("t").c.id),
+        sa.select(sa.exists().where(forgotten.alias("t").c.id == 1)),
+    ):
+        with pytest.raises(UnguardedRelation):
+            planner.finish(statement)
+
+
+def test_a_plan_under_the_rule_is_made() -> None:
+    planner = Planner(SPELLINGS["sqlite"], AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True]))
+    alias, scope = planner.scoped(catalog().relations["inspections"], Action.READ)
+
+    statement = planner.finish(sa.select(alias.c.id).where(scope))
+
+    assert "client_id" in statement.sql

@@ -1,0 +1,347 @@
+"""The numbers of models/statistics.py: what counts as what, on which day, and how a series is cut."""
+
+import datetime
+import doctest
+from collections.abc import Callable
+from collections.abc import Iterator
+
+import pytest
+
+from access.caller import STANDINGS
+from access.caller import Role
+from access.policy import AccessRule
+from models import statistics
+from models.db import reading
+from models.sql import counts
+from models.statistics import Interval
+from models.statistics import InvalidPeriod
+from models.statistics import NoSuchBuilding
+from models.statistics import Visible
+from tests.conftest import ADA
+from tests.conftest import MOE
+from tests.conftest import ROOT
+
+EVERYTHING = Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), None, None)
+ADAS = Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, False]), ADA, 1)
+MOES = Visible(AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, True]), MOE, 1)
+
+
+@pytest.fixture
+def snapshot(pristine: object) -> Iterator[object]:
+    """One read transaction over the data set."""
+    with pristine.app_context(), reading() as transaction:
+        yield transaction
+
+
+@pytest.fixture
+def inspected(world: Callable) -> Callable:
+    """`inspected((status, type, date), …)` is a world of one building with these inspections."""
+
+    def make(*inspections: tuple[str | None, str, str | None]) -> object:
+        rows = {
+            "clients": [{"id": 1, "name": "C"}],
+            "users": [
+                {
+                    "id": ROOT,
+                    "email": "r@example.org",
+                    "name": "R",
+                    "role": "super_admin",
+                    "client_id": None,
+                }
+            ],
+            "buildings": [{"id": 1, "name": "B", "client_id": 1}],
+            "inspections": [
+                {
+                    "id": n,
+                    "building_id": 1,
+                    "status": status,
+                    "inspection_type": kind,
+                    "date_visited": day,
+                }
+                for n, (status, kind, day) in enumerate(inspections, 1)
+            ],
+        }
+        return world(rows)("root").database.app_for("GET", "/")
+
+    return make
+
+
+def today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def day(offset: int) -> str:
+    return (today() + datetime.timedelta(days=offset)).isoformat()
+
+
+def dashboard_of(app: object) -> statistics.Dashboard:
+    with app.app_context(), reading() as transaction:
+        return statistics.dashboard(transaction, EVERYTHING)
+
+
+def building_of(app: object) -> statistics.BuildingStats:
+    with app.app_context(), reading() as transaction:
+        return statistics.building_stats(transaction, EVERYTHING, 1)
+
+
+@pytest.mark.parametrize("module", [statistics, counts], ids=lambda module: module.__name__)
+def test_examples_hold(module: object) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+# ── labels ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_common_labels_come_first_then_the_others_by_name(inspected: Callable) -> None:
+    app = inspected(("passed", "roof", None), ("booked", "annual", None), (None, "boiler", None))
+
+    found = dashboard_of(app)
+
+    assert list(found.by_status) == [
+        "scheduled", "in_progress", "completed", "failed", "cancelled", "booked", "none", "passed",
+    ]  # fmt: skip
+    assert list(found.by_type) == [
+        "annual", "fire", "lead", "structural", "emergency", "boiler", "roof",
+    ]  # fmt: skip
+
+
+def test_what_has_no_status_counts_as_none(inspected: Callable) -> None:
+    found = dashboard_of(inspected((None, "annual", None), ("none", "annual", None)))
+
+    assert found.by_status["none"] == found.total_inspections == 2
+
+
+def test_long_labels_share_their_first_characters(inspected: Callable) -> None:
+    long = "x" * counts.LABEL_CHARACTERS_MAX
+
+    found = dashboard_of(inspected((long + "a", "annual", None), (long + "b", "annual", None)))
+
+    assert found.by_status[long] == 2
+
+
+def test_what_is_not_told_apart_is_counted_all_the_same(
+    inspected: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "LABELS_MAX", 2)
+    app = inspected(
+        ("a", "annual", None),
+        ("a", "annual", None),
+        ("b", "annual", None),
+        ("scheduled", "roof", day(-1)),
+        ("scheduled", "roof", day(1)),
+        ("scheduled", "well", day(-1)),
+    )
+    counts.plan_tally.cache_clear()
+
+    try:
+        found = dashboard_of(app)
+    finally:
+        counts.plan_tally.cache_clear()
+
+    assert (
+        found.total_inspections == sum(found.by_status.values()) == sum(found.by_type.values()) == 6
+    )
+    assert found.by_status["other"] == found.by_type["other"] == 2
+    assert (found.overdue, found.upcoming) == (2, 1)
+
+
+# ── days ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+# status, days from today: whether it is the last, the next inspection
+LAST_AND_NEXT = [
+    ("completed", -1, True, False),
+    ("completed", 0, True, False),
+    ("completed", 1, False, False),
+    ("failed", -1, True, False),
+    ("in_progress", -1, False, False),
+    ("cancelled", -1, False, False),
+    ("passed", -1, False, False),
+    (None, -1, False, False),
+    ("scheduled", -1, False, False),
+    ("scheduled", 0, False, True),
+    ("scheduled", 400, False, True),
+    ("in_progress", 1, False, False),
+    ("cancelled", 1, False, False),
+]
+
+
+@pytest.mark.parametrize(("status", "offset", "is_last", "is_next"), LAST_AND_NEXT)
+def test_last_was_visited_and_next_is_scheduled(
+    inspected: Callable, status: str | None, offset: int, is_last: bool, is_next: bool
+) -> None:
+    found = dashboard_of(inspected((status, "annual", day(offset))))
+
+    assert found.last_inspection == (day(offset) if is_last else None)
+    assert found.next_inspection == (day(offset) if is_next else None)
+
+
+def test_month_is_the_calendars() -> None:
+    days = statistics.calendar_days(datetime.date(2025, 12, 31))
+
+    assert (days["month_start"], days["month_end"]) == ("2025-12-01", "2025-12-31")
+    assert days["soon"] == "2026-01-30"
+
+
+def test_no_inspections_are_zeros_and_no_dates(inspected: Callable) -> None:
+    found = dashboard_of(inspected())
+
+    assert (found.total_inspections, found.total_buildings) == (0, 1)
+    assert set(found.by_status.values()) == set(found.by_type.values()) == {0}
+    assert (found.overdue, found.upcoming, found.completed_this_month) == (0, 0, 0)
+    assert (found.last_inspection, found.next_inspection) == (None, None)
+
+
+# ── one building ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rates_are_shares_of_all_inspections(inspected: Callable) -> None:
+    found = building_of(
+        inspected(
+            ("completed", "annual", None), ("failed", "annual", None), ("cancelled", "annual", None)
+        )
+    )
+
+    assert (found.completion_rate, found.failure_rate) == (0.3333, 0.3333)
+
+
+def test_rates_of_nothing_are_zero(inspected: Callable) -> None:
+    found = building_of(inspected())
+
+    assert (found.completion_rate, found.failure_rate) == (0, 0)
+
+
+@pytest.mark.parametrize("building_id", [2, 4, 999, -1])
+def test_building_that_is_not_visible_is_none(snapshot: object, building_id: int) -> None:
+    with pytest.raises(NoSuchBuilding) as refusal:
+        statistics.building_stats(snapshot, MOES, building_id)
+
+    assert str(building_id) not in refusal.value.message
+
+
+def test_readings_without_a_result_are_counted(snapshot: object) -> None:
+    found = statistics.building_stats(snapshot, EVERYTHING, 4)
+
+    assert found.lead == statistics.Lead(2, {"negative": 1, "none": 1})
+
+
+# ── the chart ────────────────────────────────────────────────────────────────────────────────────────────
+
+SPANS = [
+    ("2025-01-01", "2025-01-01", Interval.DAY, 1),
+    ("2025-01-01", "2025-01-31", Interval.DAY, 31),
+    ("2025-01-01", "2025-02-01", Interval.WEEK, 5),
+    ("2025-01-06", "2025-07-06", Interval.WEEK, 26),
+    ("2025-01-06", "2025-07-07", Interval.MONTH, 7),
+    ("2025-01-31", "2025-12-01", Interval.MONTH, 12),
+    ("0001-01-01", "0001-01-03", Interval.DAY, 3),
+    ("0001-01-02", "0001-03-03", Interval.WEEK, 9),
+    ("9999-11-20", "9999-12-31", Interval.WEEK, 7),
+    ("9900-01-01", "9999-12-31", Interval.MONTH, 1200),
+]
+
+
+@pytest.mark.parametrize(("start", "end", "interval", "points"), SPANS)
+def test_series_has_a_point_for_every_period(
+    snapshot: object, start: str, end: str, interval: Interval, points: int
+) -> None:
+    found = statistics.chart(snapshot, EVERYTHING, start, end)
+
+    assert (found.interval, len(found.series)) == (interval, points)
+    assert [point.period for point in found.series] == sorted(
+        {point.period for point in found.series}
+    )
+
+
+def test_weeks_start_on_monday_even_before_the_chart(snapshot: object) -> None:
+    found = statistics.chart(snapshot, EVERYTHING, "2025-04-09", "2025-05-20")
+
+    assert found.start_date == "2025-04-09"
+    assert found.series[0].period == "2025-04-07"
+    assert all(datetime.date.fromisoformat(point.period).weekday() == 0 for point in found.series)
+
+
+def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) -> None:
+    found = statistics.chart(snapshot, EVERYTHING, "2025-04-11", "2025-05-20")
+
+    assert (found.series[0].period, found.series[0].total) == ("2025-04-07", 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [("2025-02-02", "2025-02-01"), ("1799-12-31", "1999-12-31"), ("0001-01-01", "9999-12-31")],
+)
+def test_dates_that_bound_no_chart_are_refused(snapshot: object, start: str, end: str) -> None:
+    with pytest.raises(InvalidPeriod):
+        statistics.chart(snapshot, EVERYTHING, start, end)
+
+
+def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
+    found = statistics.chart(snapshot, EVERYTHING, "1800-01-01", "1999-12-31")
+
+    assert len(found.series) == statistics.POINTS_MAX == 2400
+
+
+@pytest.mark.parametrize(
+    ("end", "start"),
+    [("2025-12-31", "2025-01-01"), ("2025-01-01", "2024-02-01"), ("0001-03-05", "0001-01-01")],
+)
+def test_chart_without_a_start_begins_with_the_eleventh_month_before(
+    snapshot: object, end: str, start: str
+) -> None:
+    assert statistics.chart(snapshot, EVERYTHING, None, end).start_date == start
+
+
+def test_too_many_statuses_are_refused(
+    inspected: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "POINT_LABELS_MAX", 1)
+    app = inspected(("a", "annual", "2025-01-01"), ("b", "annual", "2025-01-01"))
+
+    with (
+        app.app_context(),
+        reading() as transaction,
+        pytest.raises(statistics.TooManyLabels),
+    ):
+        statistics.chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
+
+
+def test_hidden_building_is_not_named_although_its_inspection_counts(snapshot: object) -> None:
+    found = statistics.chart(snapshot, MOES, "2025-01-01", "2025-12-31")
+
+    assert sum(point.total for point in found.series) == 4
+    assert [row.building_id for row in found.buildings] == [1]
+
+
+# ── cost ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
+def test_rows_that_nobody_sees_are_not_walked_through(snapshot: object, visible: Visible) -> None:
+    plans = [
+        counts.plan_tally("sqlite", visible.rule, of_building=False),
+        counts.plan_tally("sqlite", visible.rule, of_building=True),
+        counts.plan_series("sqlite", visible.rule, 7),
+        counts.plan_busiest("sqlite", visible.rule),
+        counts.plan_outcomes("sqlite", visible.rule),
+        counts.plan_readings("sqlite", visible.rule),
+    ]
+    bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31")
+
+    for plan in plans:
+        steps = [row[3] for row in snapshot.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
+        walked = [step for step in steps if step.startswith("SCAN t")]
+        assert not walked, steps
+        assert not any("inspections_status" in step for step in steps), steps
+
+
+def test_search_for_a_building_starts_from_the_building(snapshot: object) -> None:
+    plan = counts.plan_tally("sqlite", ADAS.rule, of_building=True)
+
+    steps = [
+        row[3]
+        for row in snapshot.all(
+            f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(ADAS.binding(building_id=1))
+        )
+    ]
+
+    assert any("inspections_building_id (building_id=?)" in step for step in steps), steps
