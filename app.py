@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+import click
 from flask import Flask
 
 import config
@@ -13,6 +14,10 @@ from access.token import Signers
 from models import upkeep
 from models.db import attach
 from routes import mount
+
+
+class NotStarted(click.ClickException):
+    """The service does not start. On the command line it is one line; the cause says more."""
 
 
 def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
@@ -28,6 +33,9 @@ def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
         settings["SERVICE_KEY"],
         settings["REQUIRE_APIKEY"],
     )
-    upkeep.ensure_schema(attach(app))
+    try:
+        upkeep.ensure_schema(attach(app))
+    except upkeep.RefusedFile as error:
+        raise NotStarted(str(error)) from error
     mount.register(app)
     return app

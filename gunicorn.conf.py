@@ -20,6 +20,7 @@ import config as configuration  # noqa: E402  (`config` is a setting's name)
 from serving import logs  # noqa: E402
 from serving import meters  # noqa: E402
 from serving import start  # noqa: E402
+from serving import stop  # noqa: E402
 from serving import worker  # noqa: E402
 from serving.lock import ServingLock  # noqa: E402
 
@@ -96,6 +97,11 @@ def post_fork(server: Arbiter, worker: Worker) -> None:
     logs.watch_threads()
 
 
+def worker_exit(server: Arbiter, worker: Worker) -> None:
+    """In the worker, when its requests are answered."""
+    stop.close_database(getattr(worker, "wsgi", None))
+
+
 def child_exit(server: Arbiter, worker: Worker) -> None:
     """What a dead worker counted stays; what it had at the moment goes."""
     meters.forget(server.metrics_directory, worker.pid)
@@ -111,5 +117,8 @@ def on_exit(server: Arbiter) -> None:
 def _claim(database: Path | None) -> ServingLock | None:
     if database is None:
         return None
-    check = [sys.executable, "-m", "flask", "--app", "app", "check"]
-    return start.claim(database, check, PROJECT)
+    check = [sys.executable, "-m", "flask", "--app", "app", "check", "--scan"]
+    lock = start.claim(database, [*check, "quick"], PROJECT)
+    if not lock.found_unclean:
+        start.require_usable(lock, [*check, "none"], PROJECT)
+    return lock

@@ -17,13 +17,16 @@ from access import throttle
 from access.caller import Caller
 from access.caller import Role
 from access.caller import Standing
-from access.people import UNSAID
-from access.people import Changes
-from access.people import InvalidEmail
-from access.people import InvalidPerson
-from access.people import NewPerson
-from access.people import Person
-from access.people import Unsaid
+from access.person import UNSAID
+from access.person import Changes
+from access.person import InvalidEmail
+from access.person import InvalidPerson
+from access.person import Metadata
+from access.person import NewPerson
+from access.person import Person
+from access.person import Unsaid
+from access.person import merged
+from access.person import would_be
 from access.policy import AccessRule
 from access.prepared import Prepared
 from models.db import Transaction
@@ -56,8 +59,8 @@ class Wanted:
     name: str | None
     role: Role | None
     client_id: int | Unsaid | None
-    app_metadata: people.Metadata
-    user_metadata: people.Metadata
+    app_metadata: Metadata
+    user_metadata: Metadata
     ban_seconds: int | None
 
 
@@ -120,8 +123,8 @@ def create(
         client_id,
         wanted.id or str(uuid.uuid4()),
         password_hash,
-        people.merged({}, wanted.app_metadata),
-        people.merged({}, wanted.user_metadata),
+        merged({}, wanted.app_metadata),
+        merged({}, wanted.user_metadata),
         disabled_until(transaction, wanted) or 0,
     )
     row = {"email": new.email, "name": new.called(), "role": role.value, "client_id": client_id}
@@ -153,7 +156,7 @@ def change(
         wanted.user_metadata,
         disabled_until(transaction, wanted),
     )
-    row = people.would_be(person, changes)
+    row = would_be(person, changes)
     require_reach(transaction, caller, {"id": person.id, **row})
     people.change(transaction, person, changes)
     if password_hash is not None:
@@ -189,7 +192,7 @@ def require_choice(caller: Caller, wanted: Wanted) -> None:
 
 def require_reach(transaction: Transaction, caller: Caller, row: dict[str, Bound]) -> None:
     """Refuse a would-be row that the caller may not leave behind."""
-    checked = would_be(caller.standing).one(transaction, **values_of(caller), **row)
+    checked = may_be(caller.standing).one(transaction, **values_of(caller), **row)
     if checked is None or not checked[0]:
         raise OutOfReach(
             "User not allowed", 'new row violates row-level security policy for table "users"'
@@ -244,7 +247,7 @@ def visible(standing: Standing) -> tuple[Prepared, Prepared]:
 
 
 @lru_cache(STANDINGS_KEPT)
-def would_be(standing: Standing) -> Prepared:
+def may_be(standing: Standing) -> Prepared:
     """Whether a row that is about to exist may."""
     columns = ("id", "email", "name", "role", "client_id")
     row = sa.select(

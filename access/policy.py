@@ -95,9 +95,7 @@ def inspection_grant(standing: Standing, inspection: Row) -> Condition:
 
 def of_granted_inspection(standing: Standing, reading: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    return among(
-        reading.inspection_id, inspection.c.id, visible_by_grant(standing, inspection.c)
-    )
+    return among(reading.inspection_id, inspection.c.id, visible_by_grant(standing, inspection.c))
 
 
 def on_visible_inspection(standing: Standing, inspector: Row) -> Condition:
@@ -227,9 +225,7 @@ def among(key: Row, column: Row, where: Condition) -> Condition:
 
 def alias(model: type[Model], name: str) -> sa.FromClause:
     """A table that only a rule looks at: its name says so, and the plan's guard lets it pass."""
-    table = model.__table__
-    assert isinstance(table, sa.Table)
-    return table.alias(name)
+    return model.__table__.alias(name)
 
 
 # The table

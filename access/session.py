@@ -72,7 +72,7 @@ def lookup_statement(database: str, role: Role) -> Statement:
     return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
 
 
-def holds(role: Role, kind: Kind, user: sa.Table) -> sa.ColumnElement[bool]:
+def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]:
     """Whether a user of that role holds a grant that shows more than their client's own rows."""
     grants = GRANTS.get((role, kind))
     if grants is None:

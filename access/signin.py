@@ -1,4 +1,4 @@
-"""Sign in, go on, sign out, and set one's own password: what a session is, from its first token to its end.
+"""Sign in, go on, sign out: what a session is, from its first token to its end.
 
 A session is a row; its refresh tokens are derived from the row (access/refresh_token.py) and follow one
 line: each has one child, whoever asks. What ends something and refuses at once returns its refusal,
@@ -20,19 +20,14 @@ from access import refresh_token
 from access import throttle
 from access.caller import Caller
 from access.deadline import Deadline
-from access.password import Hashing
 from access.password import UnfitPassword
 from access.password import hashing
-from access.password import require_new
 from access.password import require_possible
-from access.people import Changes
-from access.people import Person
+from access.person import Person
 from access.prepared import Prepared
 from access.refresh_token import RefreshToken
 from access.refresh_token import RefreshTokens
 from access.session import SessionGone
-from access.session import UserGone
-from access.token import REFUSED
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.db import Transaction
@@ -42,10 +37,8 @@ from models.sql.statement import parameter
 
 REUSE_SECONDS = 30
 SESSION_SECONDS = 30 * 24 * 3_600  # after its last use
-YOUNG_SECONDS = 24 * 3_600  # a session that may set a password without the old one
 SALT_BYTES = 16
 WRONG = "Invalid login credentials"
-WRONG_CURRENT = "Current password is incorrect."
 SESSIONS_MAX = 1_000  # of one user; the one that was unused for longest makes room
 
 
@@ -67,22 +60,6 @@ class RefreshTokenUsed(Fault):
 
 class SessionExpired(Fault):
     """A session that nobody used for too long."""
-
-
-class SamePassword(Fault):
-    """A new password that is the old one."""
-
-
-class CurrentPasswordRequired(Fault):
-    """A new password from a session that is too old to be believed, or from none."""
-
-
-class WrongCurrentPassword(Fault):
-    """The current password, wrong."""
-
-
-class EmailNotOwn(Fault):
-    """Somebody who would change their own e-mail, which is how others know them."""
 
 
 class Scope(Enum):
@@ -268,93 +245,6 @@ def nothing_to_end() -> SessionGone:
         "Session not found",
         hint="This token belongs to no session: it ends by itself, or by a global sign-out.",
     )
-
-
-# One's own password and metadata
-
-
-@dataclass(frozen=True, slots=True)
-class OwnChanges:
-    """What somebody wants of themselves."""
-
-    email: str | None
-    name: str | None
-    user_metadata: people.Metadata
-    password: str | None
-    current_password: str | None
-
-
-def prepare_password(
-    caller: Caller, own: OwnChanges, origin: str, deadline: Deadline
-) -> str | None:
-    """Check a new password before the turn to write; its hash, or None where there is none."""
-    assert caller.id is not None
-    if own.password is None:
-        return None
-    require_new(own.password)
-    with reading() as transaction:
-        person = people.by_id(transaction, caller.id)
-        session = find_session(transaction, caller.session_id or "")
-        if person is None:
-            raise UserGone(REFUSED)
-        require_standing_to_change(transaction, session, own)
-    with hashing(deadline) as turn:
-        if own.current_password is not None:
-            require_current(turn, person, own.current_password, origin, deadline)
-        if is_same(turn, person, own.password, own.current_password):
-            raise SamePassword("New password should be different from the old password.")
-        return turn.hash(own.password)
-
-
-def require_standing_to_change(
-    transaction: Transaction, session: Session | None, own: OwnChanges
-) -> None:
-    """A stolen token is not enough: the old password, or a sign-in of late."""
-    if own.current_password is not None:
-        return
-    if session is None or session.created_at + YOUNG_SECONDS <= transaction.unix:
-        raise CurrentPasswordRequired(
-            "Current password required when setting new password.",
-            hint="Send current_password, or sign in again.",
-        )
-
-
-def require_current(
-    turn: Hashing, person: Person, password: str, origin: str, deadline: Deadline
-) -> None:
-    """The current password is guessed at like any other, and counted so."""
-    try:
-        require_possible(password)
-    except UnfitPassword as unfit:
-        raise WrongCurrentPassword(WRONG_CURRENT) from unfit
-    attempt, now = count_guess(person.email, origin, deadline)
-    if not turn.verify(now.password_hash if now is not None else None, password):
-        raise WrongCurrentPassword(WRONG_CURRENT)
-    with deadline.writing() as transaction:
-        throttle.take_back(transaction, attempt)
-
-
-def is_same(turn: Hashing, person: Person, password: str, current: str | None) -> bool:
-    if current is not None:
-        return password == current
-    return person.password_hash is not None and turn.verify(person.password_hash, password)
-
-
-def keep_own(
-    transaction: Transaction, caller: Caller, own: OwnChanges, password_hash: str | None
-) -> Person:
-    """Write what somebody may change of themselves: password, metadata, and with them the name."""
-    assert caller.id is not None
-    person = people.by_id(transaction, caller.id)
-    assert person is not None, "just looked up"
-    if own.email is not None and own.email != person.email.lower():
-        raise EmailNotOwn("An e-mail address is changed by an administrator")
-    people.change(transaction, person, Changes(name=own.name, user_metadata=own.user_metadata))
-    if password_hash is not None:
-        people.replace_password(transaction, person.id, password_hash, caller.session_id)
-    changed = people.by_id(transaction, person.id)
-    assert changed is not None
-    return changed
 
 
 # The statements

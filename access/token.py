@@ -26,7 +26,9 @@ from models.types import read_uuid
 AUDIENCE = "authenticated"
 SKEW_SECONDS_MAX = 5  # how far ahead iat and nbf may lie; exp is given no leeway
 TOKEN_BYTES_MAX = 8_192
-TOKENS_REMEMBERED_MAX = 1_024  # what a signature says never changes; whether it still counts is asked anew
+TOKENS_REMEMBERED_MAX = (
+    1_024  # what a signature says never changes; whether it still counts is asked anew
+)
 REMEMBERED_BYTES_MAX = 1_024
 HEADER = {"alg": "HS256", "typ": "JWT"}
 
@@ -79,7 +81,9 @@ class Signers:
         return read_claims(self.payload(token))
 
     def payload(self, token: str) -> Any:
-        parts = token.encode("utf-8", "replace").split(b".") if len(token) <= TOKEN_BYTES_MAX else []
+        parts = (
+            token.encode("utf-8", "replace").split(b".") if len(token) <= TOKEN_BYTES_MAX else []
+        )
         if len(parts) != 3:
             raise InvalidToken(f"Expected 3 parts in JWT; got {len(parts)}")
         header = decode(parts[0])

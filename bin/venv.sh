@@ -23,6 +23,6 @@ make_venv() { # REQUIREMENTS
     fi
     echo "walkthrough: installing what $1 asks for into .venv (once)" >&2
     .venv/bin/python -c '' 2>/dev/null || "$python" -m venv --clear .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1"
-    cp "$1" ".venv/installed-$1"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1" &&
+        cp "$1" ".venv/installed-$1"
 }

@@ -154,9 +154,9 @@ def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
     table = relation.table
     names = list(relation.attributes)
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
-    cursor = transaction.run(str(everything.compile(dialect=transaction.spelling.sa_dialect)))
+    statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
     doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
-    while rows := cursor.fetchmany(ROWS_A_LOOK):
+    for rows in transaction.pages(statement, ROWS_A_LOOK):
         for row in rows:
             values = {
                 name: float(value) if name in doubles and value is not None else value

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 import time
+from collections.abc import Generator
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -24,8 +25,11 @@ from flask import current_app
 from models.base import db
 from models.faults import Fault
 from models.sql import sqlite
+from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
 from models.sql.dialect import Spelling
+from models.sql.log import Log
+from models.sql.turns import NoTurn
 from models.sql.turns import Turns
 from models.types import Bound
 from models.types import write_timestamp
@@ -35,6 +39,12 @@ WRITE_SECONDS_MAX = 4.0
 TURN_SECONDS_MAX = 5.0
 CONNECTIONS_MAX = 32  # one a thread of a worker
 STATEMENTS_KEPT = 512
+PROBE_SECONDS = 60.0  # flash wears: a service that is only asked whether it is ready hardly writes
+PROBE_WAIT_SECONDS_MAX = 0.5
+PROBE = (
+    "INSERT INTO facts (name, value) VALUES ('write_probe', ?)"
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 Parameters = Sequence[Bound]
 OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=None)
@@ -44,16 +54,34 @@ class Busy(Fault):
     """Every connection is taken (53300). Trying again is right."""
 
 
-class Transaction:
-    """One transaction on one connection. `now` is the moment it began, in UTC."""
+class NotKept(RuntimeError):
+    """A transaction that was to be kept and cannot be: an error in it was swallowed. Our bug."""
 
-    def __init__(self, connection: sqlite.Connection, spelling: Spelling, now: float) -> None:
+
+class Transaction:
+    """One transaction on one connection. `now` is the moment it began, in UTC.
+
+    All its statements share one cursor, so that none is left open when it ends: a half-read one would
+    keep its snapshot alive, and with it the log, whatever COMMIT says.
+    """
+
+    def __init__(self, connection: sqlite.Connection, spelling: Spelling) -> None:
         self.connection = connection
+        self.cursor = connection.driver_connection.cursor()
         self.spelling = spelling
-        self.unix = int(now)
-        self.moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
+        self.began = 0.0  # a moment after BEGIN, which may have waited
         self.dead = False
         self.doomed = False
+
+    @property
+    def unix(self) -> int:
+        """The transaction's moment in whole Unix seconds."""
+        return int(self.began)
+
+    @property
+    def moment(self) -> datetime.datetime:
+        """The transaction's moment."""
+        return datetime.datetime.fromtimestamp(self.began, datetime.UTC)
 
     @property
     def now(self) -> str:
@@ -61,20 +89,29 @@ class Transaction:
         return write_timestamp(self.moment)
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run one statement; the driver's cursor."""
+        """Run one statement; the transaction's cursor, good until the next one."""
         assert not self.dead, "a statement after an error"
         try:
-            return self.connection.driver_connection.execute(sql, parameters)
-        except sqlite.driver.Error as error:
-            raise self.failed(error) from error
-        except OverflowError as error:
+            return self.cursor.execute(sql, parameters)
+        except (sqlite.driver.Error, OverflowError) as error:
             raise self.failed(error) from error
 
     def failed(self, error: Exception) -> Exception:
+        """Note what an error leaves of the transaction and its connection; the error as a fact."""
+        # A constraint undoes its statement only; anything else may have undone the transaction, and
+        # then the next statement would commit by itself.
+        whole = isinstance(error, sqlite.driver.IntegrityError) and self.is_open
+        self.dead = self.dead or not whole
         fault = sqlite.translate(error)
-        # A constraint undoes its statement only; anything else may have undone the transaction.
-        self.dead = not isinstance(error, sqlite.driver.IntegrityError)
+        if isinstance(error, sqlite.driver.Error) and not isinstance(fault, sqlite.HARMLESS):
+            self.connection.broken = True
         return fault
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the database still has the transaction: it ends one by itself when the disk fails."""
+        found: bool = self.connection.driver_connection.in_transaction
+        return found
 
     def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         """Every row, read to the end."""
@@ -86,6 +123,15 @@ class Transaction:
         if self.connection.faults:
             raise self.connection.faults[0]
         return rows
+
+    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
+        """Every row, so many at a time; nothing else may run until the last page is read."""
+        cursor = self.run(sql)
+        try:
+            while rows := cursor.fetchmany(rows_a_page):
+                yield rows
+        except sqlite.driver.Error as error:
+            raise self.failed(error) from error
 
     def one(self, sql: str, parameters: Parameters = ()) -> Any:
         """The first row, or None."""
@@ -101,9 +147,39 @@ class Transaction:
         """`tx=rollback`: everything happens, and nothing stays."""
         self.doomed = True
 
+    def end(self) -> bool:
+        """Keep what was done, unless it was doomed, or raise: whoever swallowed an error does not get
+        half a transaction. Whether it was kept."""
+        if self.doomed:
+            self.roll_back()
+            return False
+        if self.dead or not self.is_open:
+            self.roll_back()
+            raise NotKept("the transaction ended before its COMMIT")
+        self.dead = True
+        try:
+            # One that fails is not tried again: what a failed fsync lost, a second does not bring back.
+            self.cursor.execute("COMMIT")
+        except sqlite.driver.Error as error:
+            fault = self.failed(error)
+            self.roll_back()
+            raise fault from error
+        self.cursor.close()
+        return True
+
+    def roll_back(self) -> None:
+        """Undo everything. A connection that cannot even do that is given up, not kept half-way."""
+        self.dead = True
+        try:
+            if self.is_open:
+                self.cursor.execute("ROLLBACK")
+            self.cursor.close()
+        except sqlite.driver.Error:
+            self.connection.broken = True
+
 
 class Database:
-    """One SQLite file: its engines, its turns to write, and its clock."""
+    """One SQLite file: its engines, its turns to write, and what is known of its disk."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path
@@ -112,6 +188,9 @@ class Database:
         self.spelling = SPELLINGS["sqlite"]
         self.turns = Turns(Path(f"{path}.lock")) if path is not None else None
         self.process = os.getpid()
+        self.log = Log(path)
+        self.written_at = float("-inf")
+        self.refused_a_write = False
 
     @contextmanager
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> Iterator[Transaction]:
@@ -130,65 +209,90 @@ class Database:
         """The one transaction that writes."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
         assert self.turns is not None
+        deadline = time.monotonic() + wait_seconds_max
         with self.turns.turn(wait_seconds_max), self.checked_out(self.writer) as connection:
-            yield from self.transact(connection, "BEGIN IMMEDIATE", seconds_max)
+            connection.wait_until(deadline)
+            try:
+                kept = yield from self.transact(connection, "BEGIN IMMEDIATE", seconds_max)
+            except sqlite.DISK_FAULTS:
+                self.refused_a_write = True
+                raise
+            if kept:
+                self.written_at, self.refused_a_write = time.monotonic(), False
+                self.log.bound(connection)
 
     def transact(
         self, connection: sqlite.Connection, begin: str, seconds_max: float
-    ) -> Iterator[Transaction]:
+    ) -> Generator[Transaction, None, bool]:
+        """Begin, hand over, and end; whether it was kept."""
         connection.faults.clear()
+        transaction = Transaction(connection, self.spelling)
+        transaction.run(begin)
+        transaction.began = time.time()
+        # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
         connection.deadline = time.monotonic() + seconds_max
-        driver_connection = connection.driver_connection
-        transaction = Transaction(connection, self.spelling, time.time())
-        try:
-            transaction.run(begin)
-        except Fault:
-            connection.deadline = float("inf")
-            raise
         token = OPEN.set(transaction)
-        kept = False
         try:
             yield transaction
-            kept = not transaction.doomed
+        except BaseException:
+            connection.deadline = float("inf")
+            transaction.roll_back()
+            raise
         finally:
             OPEN.reset(token)
-            transaction.dead = True
             connection.deadline = float("inf")
-            if not kept or not driver_connection.in_transaction:
-                if driver_connection.in_transaction:
-                    driver_connection.execute("ROLLBACK")
-                assert not kept, "the transaction ended before its COMMIT"
-        if kept:
-            self.commit(driver_connection)
-
-    def commit(self, driver_connection: Any) -> None:
-        try:
-            driver_connection.execute("COMMIT")
-        except sqlite.driver.Error as error:
-            if driver_connection.in_transaction:
-                driver_connection.execute("ROLLBACK")
-            raise sqlite.translate(error) from error
+        return transaction.end()
 
     @contextmanager
     def checked_out(self, engine: sa.Engine) -> Iterator[sqlite.Connection]:
+        """A connection that goes back to its pool whole, or not at all."""
         assert self.process == os.getpid(), "SQLite connections do not survive a fork"
         try:
             checked_out = engine.raw_connection()
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
+        except sqlite.driver.Error as error:
+            raise sqlite.translate(error) from error
+        driver_connection: Any = checked_out.driver_connection
+        connection: sqlite.Connection = driver_connection.walkthrough
         try:
-            driver_connection: Any = checked_out.driver_connection
-            yield driver_connection.walkthrough
-        except (sqlite.DiskFailed, sqlite.FileCorrupt, sqlite.DiskFull):
-            checked_out.invalidate()
-            raise
+            yield connection
         finally:
+            if connection.broken or driver_connection.in_transaction:
+                checked_out.invalidate()
             checked_out.close()
+
+    def is_writable(self) -> bool:
+        """Whether a write can be kept: one is tried, and taken to the disk if the last one failed or is
+        a while ago. That others have the turn is no reason to doubt it."""
+        age_seconds = time.monotonic() - self.written_at
+        to_disk = self.refused_a_write or age_seconds > PROBE_SECONDS
+        try:
+            with self.writing(wait_seconds_max=PROBE_WAIT_SECONDS_MAX) as transaction:
+                transaction.run(PROBE, (str(transaction.unix),))
+                if not to_disk:
+                    transaction.roll_back_at_end()
+        except (NoTurn, Locked):
+            return True
+        except (Fault, OSError):
+            return False
+        return True
 
     def close(self) -> None:
         """Give every connection back to the system."""
         self.reader.dispose()
         self.writer.dispose()
+
+    def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
+        """Fold the log into the file and close, in a turn: the last close is a checkpoint too."""
+        assert self.turns is not None
+        try:
+            with self.turns.turn(wait_seconds_max):
+                with self.checked_out(self.writer) as connection:
+                    self.log.fold(connection)
+                self.close()
+        except (Fault, sqlite.driver.Error):
+            self.close()  # what is committed is in the log, and the next start folds it
 
 
 def engine_options(*, writable: bool) -> dict[str, Any]:
@@ -199,6 +303,8 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
         "max_overflow": 0,
         "pool_timeout": TURN_SECONDS_MAX,
         "pool_reset_on_return": None,
+        # The connection used last is the one whose cache is warm, and few are made.
+        "pool_use_lifo": True,
         "connect_args": {
             "cached_statements": STATEMENTS_KEPT,
             "check_same_thread": False,

@@ -4,40 +4,78 @@ from __future__ import annotations
 
 import os
 import stat
+from enum import Enum
 from pathlib import Path
 
+from models import migrations
 from models.db import Database
 from models.db import Transaction
+from models.faults import Fault
+from models.migrations import migrate
 from models.sql import sqlite
 
 SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
-SCHEMA_VERSION = 1
+START_SECONDS_MAX = 60.0
+CHECK_SECONDS_MAX = 3_600.0
+
+GRANT_TABLES = {
+    "client_admin_building_access": "admin_id",
+    "client_admin_inspection_access": "admin_id",
+    "client_manager_building_access": "manager_id",
+    "client_manager_inspection_access": "manager_id",
+}
 
 
 class RefusedFile(Exception):
     """A file that is not ours to open. The message is one line."""
 
 
+class Scan(Enum):
+    """How much of a file a check reads."""
+
+    FULL = "full"
+    QUICK = "quick"
+    NONE = "none"
+
+
 def ensure_schema(database: Database) -> None:
-    """Make the tables in a new file; refuse one that is another program's or a later version's."""
+    """Make the tables in a new file, bring an older one up to date; refuse what is not ours.
+
+    A damaged file is let be: reads of what is whole go on, `check` names the rest, and `restore` needs
+    an application to run in.
+    """
     path = database.path
     assert path is not None
     refuse_links(path)
     make_file(path)
     try:
-        with database.reading(seconds_max=60) as transaction:
+        with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             state = recognise(transaction, path)
-    except sqlite.FileCorrupt as error:
+    except sqlite.NotADatabase as error:
         raise RefusedFile(f"{path} is not a sound SQLite database") from error
-    if state == "ours":
+    except sqlite.ForeignFile as error:
+        raise RefusedFile(f"{path} {error}") from error
+    except sqlite.WrongSetting as error:
+        raise RefusedFile(str(error)) from error
+    except sqlite.FileCorrupt:
         return
-    with database.writing(seconds_max=60) as transaction:
-        if recognise(transaction, path) == "empty":
-            make_tables(transaction)
+    except Fault as error:
+        raise RefusedFile(f"{path} cannot be used: {error.message}") from error
+    if state == "older":
+        assert database.turns is not None
+        database.close()
+        try:
+            migrate.migrate(path, database.turns)
+        except (migrate.MigrationFailed, OSError) as error:
+            raise RefusedFile(str(error)) from error
+    elif state == "empty":
+        with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
+            if recognise(transaction, path) == "empty":
+                make_tables(transaction)
 
 
 def recognise(transaction: Transaction, path: Path) -> str:
-    """`empty` or `ours`; anything else is refused."""
+    """`empty`, `older` or `ours`; anything else is refused."""
     application_id = transaction.value("PRAGMA application_id")
     version = transaction.value("PRAGMA user_version")
     tables = transaction.value("SELECT count(*) FROM sqlite_schema")
@@ -45,9 +83,9 @@ def recognise(transaction: Transaction, path: Path) -> str:
         return "empty"
     if application_id != sqlite.APPLICATION_ID:
         raise RefusedFile(f"{path} is another program's database")
-    if version > SCHEMA_VERSION:
+    if version > migrations.schema_version():
         raise RefusedFile(f"{path} was made by a later version (schema {version})")
-    return "ours"
+    return "ours" if version == migrations.schema_version() else "older"
 
 
 def refuse_links(path: Path) -> None:
@@ -70,7 +108,7 @@ def make_tables(transaction: Transaction) -> None:
     for statement in statements(SCHEMA.read_text(encoding="utf-8")):
         transaction.run(statement)
     transaction.run(f"PRAGMA application_id = {sqlite.APPLICATION_ID}")
-    transaction.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    transaction.run(f"PRAGMA user_version = {migrations.schema_version()}")
 
 
 def statements(script: str) -> list[str]:
@@ -86,16 +124,70 @@ def statements(script: str) -> list[str]:
     return found
 
 
-def check(database: Database) -> list[str]:
+def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
     """What is wrong with a file and its settings; nothing, if it is sound."""
-    with database.reading(seconds_max=600) as transaction:
-        problems = [str(row[0]) for row in transaction.all("PRAGMA integrity_check") if row[0] != "ok"]
-        for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
-            problems.append(f"{table} row {row} points at nothing in {parent}")
+    try:
+        with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
+            problems = [*damage(transaction, scan), *wrong_settings(transaction)]
+            if scan is not Scan.NONE:
+                problems += inert_grants(transaction)
+    except Fault as fault:
+        problems = [fault.message]
     assert database.path is not None
-    if stat.S_IMODE(database.path.stat().st_mode) & 0o077:
-        problems.append(f"{database.path} can be read by others: chmod 600 it")
+    return [*problems, *readable_by_others(database.path)]
+
+
+def damage(transaction: Transaction, scan: Scan) -> list[str]:
+    """What SQLite finds wrong with the file, and rows that point at nothing."""
+    if scan is Scan.NONE:
+        return []
+    question = "PRAGMA integrity_check" if scan is Scan.FULL else "PRAGMA quick_check"
+    problems = [str(row[0]) for row in transaction.all(question) if row[0] != "ok"]
+    for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
+        problems.append(f"{table} row {row} points at nothing in {parent}")
     return problems
+
+
+SETTINGS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "trusted_schema": 0}
+
+
+def wrong_settings(transaction: Transaction) -> list[str]:
+    """Settings that are not what every connection is given."""
+    found = {name: transaction.value(f"PRAGMA {name}") for name in SETTINGS}
+    return [
+        f"PRAGMA {name} is {found[name]}, not {wanted}"
+        for name, wanted in SETTINGS.items()
+        if found[name] != wanted
+    ]
+
+
+def inert_grants(transaction: Transaction) -> list[str]:
+    """Grants to somebody who has not, or no more, the role of the table: they open nothing."""
+    problems = []
+    for table, grantee in GRANT_TABLES.items():
+        role = "_".join(table.split("_")[:2])
+        rows = transaction.all(
+            f"SELECT g.{grantee}, count(*) FROM {table} g JOIN users u ON u.id = g.{grantee}"  # noqa: S608
+            " WHERE u.role <> ? GROUP BY 1 ORDER BY 1",
+            (role,),
+        )
+        problems += [
+            f"{table} holds {count} for user {user_id}, who is no {role}" for user_id, count in rows
+        ]
+    return problems
+
+
+KEPT_PRIVATE = ("", "-wal", "-shm", ".lock", ".serving")
+
+
+def readable_by_others(path: Path) -> list[str]:
+    """Files of the database that are open to others."""
+    found = [path.with_name(path.name + end) for end in KEPT_PRIVATE]
+    return [
+        f"{each} can be read by others: chmod 600 it"
+        for each in found
+        if each.exists() and stat.S_IMODE(each.stat().st_mode) & 0o077
+    ]
 
 
 def versions(database: Database) -> dict[str, str]:

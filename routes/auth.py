@@ -8,6 +8,7 @@ from flask import current_app
 from flask import g
 from flask import request
 
+from access import account
 from access import people
 from access import signin
 from access import throttle
@@ -56,9 +57,9 @@ def read_user(caller: Caller) -> Response:
 def change_user(caller: Caller) -> Response:
     own = bodies.read_own_changes(read_auth_body())
     until = request_deadline()
-    password_hash = signin.prepare_password(caller, own, client_address(), until)
+    password_hash = account.prepare_password(caller, own, client_address(), until)
     with until.writing() as transaction:
-        person = signin.keep_own(transaction, admit(transaction), own, password_hash)
+        person = account.keep_own(transaction, admit(transaction), own, password_hash)
         return answer(bodies.user_body(person, transaction.unix))
 
 

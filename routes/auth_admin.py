@@ -9,13 +9,15 @@ from flask import request
 
 from access import administration
 from access import password
+from access import policy
 from access import throttle
 from access.caller import Caller
 from access.deadline import Deadline
 from access.decorators import admit
 from access.decorators import requires_administrator
-from access.people import EmailTaken
+from access.person import EmailTaken
 from models.db import reading
+from models.user import User
 from routes.auth import PREFIX
 from routes.auth import answer
 from routes.auth import read_auth_body
@@ -62,7 +64,7 @@ def create_user(caller: Caller) -> Response:
             )
             return answer(bodies.user_body(person, transaction.unix))
     except EmailTaken:
-        throttle.count_taken_email(caller, until.left())
+        count_taken(caller, until)
         raise
 
 
@@ -80,7 +82,7 @@ def change_user(caller: Caller, user_id: str) -> Response:
             )
             return answer(bodies.user_body(person, transaction.unix))
     except EmailTaken:
-        throttle.count_taken_email(caller, until.left())
+        count_taken(caller, until)
         raise
 
 
@@ -92,6 +94,12 @@ def delete_user(caller: Caller, user_id: str) -> Response:
     with request_deadline().writing() as transaction:
         administration.remove(transaction, admit(transaction), deleted_id)
     return answer({})
+
+
+def count_taken(caller: Caller, until: Deadline) -> None:
+    """Count that somebody is told of a taken e-mail, unless nobody is hidden from them anyway."""
+    if not policy.sees_all(caller.role, User):
+        throttle.count_taken_email(caller, until.left())
 
 
 def hashed(new_password: str | None, until: Deadline) -> str | None:

@@ -13,9 +13,13 @@ from flask import current_app
 
 from access import people
 from models import archive
+from models import backup
 from models import upkeep
+from models.db import Database
 from models.db import database
 from models.faults import Fault
+from serving.lock import AlreadyServed
+from serving.lock import ServingLock
 
 NO_PASSWORD = "-"  # noqa: S105 - the word for none
 
@@ -91,14 +95,55 @@ def keys() -> None:
 
 
 @bp.cli.command("check")
-def check() -> None:
-    """Look the database over: integrity, foreign keys, versions, settings."""
-    for name, value in upkeep.versions(database()).items():
-        click.echo(f"{name}: {value}")
-    problems = upkeep.check(database())
+@click.option(
+    "--scan",
+    type=click.Choice([each.value for each in upkeep.Scan]),
+    default=upkeep.Scan.FULL.value,
+    help="How much of the file to read: all, what a start after an unclean stop reads, or nothing.",
+)
+def check(scan: str) -> None:
+    """Look the database over: integrity, foreign keys, grants, versions, settings, file modes."""
+    problems = upkeep.check(database(), upkeep.Scan(scan))
     if problems:
         refuse("; ".join(problems[:10]))
+    for name, value in upkeep.versions(database()).items():
+        click.echo(f"{name}: {value}")
     click.echo("sound")
+
+
+@bp.cli.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+def back_up(file: Path) -> None:
+    """Copy the database to FILE, whole and checked, while it is in use."""
+    try:
+        backup.back_up(file_of(database()), file)
+    except upkeep.RefusedFile as error:
+        refuse(str(error))
+    click.echo(f"{file}: {file.stat().st_size} bytes")
+
+
+@bp.cli.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+def restore(file: Path) -> None:
+    """Put the backup FILE in the database's place. Refused while a server runs; ends every session."""
+    path = file_of(database())
+    try:
+        lock = ServingLock.take(path)
+    except (AlreadyServed, OSError) as error:
+        refuse(str(error))
+    database().close()
+    try:
+        backup.restore(file, path)
+    except (upkeep.RefusedFile, Fault) as error:
+        lock.give_back()
+        refuse(str(error))
+    lock.release()
+    click.echo("restored; everybody has to sign in again")
+
+
+def file_of(found: Database) -> Path:
+    assert found.path is not None
+    return found.path
 
 
 def refuse(reason: str) -> NoReturn:

@@ -168,5 +168,7 @@ def unknown_path(path: str) -> Fault:
 def answer_unexpected(error: Exception) -> Response:
     """A server error is our bug: all that is told of it is a number to find it in the log by."""
     incident = request_log.log_incident(error)
+    if is_sign_in(request.path):
+        return answer_fault(Fault("Internal server error", f"incident {incident}"))
     body = errors.body("XX000", "Internal server error", f"incident {incident}", None)
     return Response(body, 500, {"Content-Type": "application/json; charset=utf-8"})

@@ -32,7 +32,10 @@ def ready() -> Response:
             transaction.one("SELECT 1 FROM facts LIMIT 1")
     except Fault:
         return answer(503, "the database does not answer")
-    path = database().path
+    found = database()
+    if not found.is_writable():
+        return answer(503, "the database cannot be written")
+    path = found.path
     if path is not None and shutil.disk_usage(path.parent).free < DISK_BYTES_FREE_MIN:
         return answer(503, "the disk is almost full")
     return answer(200, "ready")

@@ -24,6 +24,7 @@ from access.decorators import public
 from access.decorators import requires
 from access.policy import AccessRule
 from access.throttle import count_taken_email
+from access.throttle import require_taken_answers_left
 from models import User
 from models.base import Model
 from models.db import reading
@@ -79,6 +80,7 @@ class Asked:
         if self.preferences.timezone is not None:
             query = replace(query, shape=replace(query.shape, timezone=True))
         self.query: Query = query
+        self.names_email = False
 
     @property
     def shape(self) -> Shape:
@@ -247,6 +249,9 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
     """Run a write under the rule as it is when its turn has come: rights may go during the wait."""
     with writing() as transaction:
         caller = admit(transaction)
+        if asked.names_email and not policy.sees_all(caller.role, User):
+            # Beyond the answers one may have of taken e-mails, free ones are not told apart either.
+            require_taken_answers_left(transaction, caller)
         policy.require(caller.role, action, asked.relation.model)
         if asked.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()
@@ -267,6 +272,7 @@ def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
         columns = payload.require_uniform().keys
     for name in columns:
         asked.relation.payload_attribute(name)
+    asked.names_email = asked.relation.model is User and "email" in columns
     return tuple(dict.fromkeys(columns))
 
 

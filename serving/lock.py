@@ -53,6 +53,13 @@ class ServingLock:
             self.path.unlink(missing_ok=True)
             self.abandon()
 
+    def give_back(self) -> None:
+        """Leave everything as it was found: whoever did not serve says nothing of how it ended."""
+        if self.found_unclean:
+            self.abandon()
+        else:
+            self.release()
+
     def abandon(self) -> None:
         """Let go and leave the mark of an unclean end, so that the next start looks closely."""
         if self._descriptor is not None:

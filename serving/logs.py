@@ -58,6 +58,11 @@ class JsonLogger(Logger):  # type: ignore[misc]
         for handler in self.error_log.handlers:
             handler.setFormatter(JsonLines())
 
+    def info(self, msg: object, *args: object, **kwargs: Any) -> None:
+        """Leave out that gunicorn starts: a start that is refused is told in one line, ours."""
+        if not str(msg).startswith("Starting gunicorn"):
+            super().info(msg, *args, **kwargs)
+
 
 def configure(level: str) -> None:
     """Have everything logged in this process go to standard error: ours from `level`, others' warnings."""

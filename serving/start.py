@@ -47,7 +47,20 @@ def refuse_taken_addresses(addresses: Iterable[object]) -> None:
                 continue
 
 
+def require_usable(lock: ServingLock, check: Sequence[str], directory: Path) -> None:
+    """Have `check` open the database, once and in a process of its own, before any worker does.
+
+    It makes a new file, brings an older one up to date however long that takes, and refuses one that is
+    not ours in one line; a worker would do all that again and again, and be killed while it does.
+    """
+    _ask(lock, check, directory, "the check at the start")
+
+
 def _look_closely(lock: ServingLock, check: Sequence[str], directory: Path) -> None:
+    _ask(lock, check, directory, "the check after an unclean stop")
+
+
+def _ask(lock: ServingLock, check: Sequence[str], directory: Path, what: str) -> None:
     try:
         found = subprocess.run(
             check,
@@ -61,11 +74,12 @@ def _look_closely(lock: ServingLock, check: Sequence[str], directory: Path) -> N
         )
     except subprocess.TimeoutExpired as error:
         lock.abandon()
-        raise StartRefused("the check after an unclean stop did not end") from error
+        raise StartRefused(f"{what} did not end") from error
     if found.returncode != 0:
-        lock.abandon()
+        lock.give_back()
         lines = found.stdout.strip().splitlines() or ["nothing said"]
-        raise StartRefused(f"the check after an unclean stop failed: {lines[-1]}")
+        said = lines[-1].removeprefix("walkthrough: ").removeprefix("Error: ")
+        raise StartRefused(f"{what} failed: {said}")
 
 
 def _refuse_if_answering(host: str, port: int) -> None:

@@ -28,7 +28,6 @@ of the other client and its inspection 8; bob reads inspection 3 of the other cl
 import json
 import pathlib
 import shutil
-import sqlite3
 from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from urllib.parse import quote
 
 import pytest
 
+from models.sql.sqlite import driver
 from tests import tokens
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
@@ -275,7 +275,8 @@ def base_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The data set, imported once and folded into one file that can be copied."""
     file = tmp_path_factory.mktemp("base") / "base.db"
     import_rows(open_app(file), DATASET)
-    connection = sqlite3.connect(file)
+    # The service's own driver: two SQLites in one process undo each other's locks.
+    connection = driver.connect(file)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     return file

@@ -460,7 +460,7 @@ def test_R18_users_have_no_hidden_column(api: Callable, query: str, column: str)
 
 @pytest.mark.parametrize("path", ["/", "/rest/v1/"])
 def test_R19_openapi_shows_the_contract_and_no_more(api: Callable, path: str) -> None:
-    document = api("root").get(path).json
+    document = api("root").get(path, accept="application/openapi+json").json
 
     resources = {f"/{table}" for table in RESOURCES}
     functions = {f"/rpc/{name}" for name in FUNCTIONS}

@@ -30,7 +30,10 @@ from tests.conftest import MOE
 from tests.signin import Service
 from tests.signin import open_service
 
-OLD_KEY, NEW_KEY = b"an old key of more than 32 bytes 0001", b"a new key of more than 32 bytes 00002"
+OLD_KEY, NEW_KEY = (
+    b"an old key of more than 32 bytes 0001",
+    b"a new key of more than 32 bytes 00002",
+)
 TOKENS = RefreshTokens([OLD_KEY])
 DAY = 24 * 3_600
 
@@ -105,7 +108,17 @@ def test_token_is_derived_from_session_counter_salt_and_key() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "~", "x", "x~y", "a.b.c", "é" * 27 + "~" + "a" * 43, "A" * 5_000, "A" * 27 + "=~a", "A" * 26],
+    [
+        "",
+        "~",
+        "x",
+        "x~y",
+        "a.b.c",
+        "é" * 27 + "~" + "a" * 43,
+        "A" * 5_000,
+        "A" * 27 + "=~a",
+        "A" * 26,
+    ],
 )
 def test_text_that_is_no_token_is_read_as_none(text: str) -> None:
     assert refresh_token.read(text) is None
@@ -355,8 +368,11 @@ def test_token_of_the_very_second_ends_with_the_others_and_the_next_is_dated_aft
 
 
 def test_what_ended_tokens_is_never_forgotten_by_a_clock_set_back(service: Service) -> None:
-    service.sql("INSERT INTO credentials (user_id, tokens_since) VALUES (?, 9999999999)"
-                " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since", MOE)
+    service.sql(
+        "INSERT INTO credentials (user_id, tokens_since) VALUES (?, 9999999999)"
+        " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since",
+        MOE,
+    )
 
     with database().writing() as transaction:
         people.end_tokens(transaction, MOE)

@@ -85,7 +85,13 @@ def test_client_address(peer: str, forwarded: str | None, found: str) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["moe@acme.example", "MOE@ACME.EXAMPLE", " moe@acme.example\t", "ｍｏｅ@acme.example", "moe＠acme.example"],
+    [
+        "moe@acme.example",
+        "MOE@ACME.EXAMPLE",
+        " moe@acme.example\t",
+        "ｍｏｅ@acme.example",
+        "moe＠acme.example",
+    ],
 )
 def test_account_is_the_same_however_it_is_written(written: str) -> None:
     assert digest(written) == digest("Moe@Acme.Example")

@@ -132,9 +132,15 @@ class Printer:
         named = [key.label(f"c{place}") for place, key in enumerate(groups)]
         keys = [key for key, output in zip(groups, outputs, strict=True) if not output.aggregate]
         grouped = sa.select(*named).select_from(origin.joined).where(*where)
+        chosen = {output.column for output in outputs if not output.aggregate}
+        if set(relation.key) <= chosen:
+            # Grouped by its key a row is alone, and what else it holds goes without saying.
+            order = self.planner.order(node, relation, source, by_key=False)
+            keys += [source.c[term.column] for term in node.order if term.embed is None]
+        else:
+            order = [self.grouped_order(term, outputs, groups, relation) for term in node.order]
         if keys:
             grouped = grouped.group_by(*keys)
-        order = [self.grouped_order(term, outputs, groups, relation) for term in node.order]
         grouped = grouped.order_by(*order).limit(limits[0])
         if limits[1] is not None:
             grouped = grouped.offset(limits[1])
@@ -398,7 +404,8 @@ def unordered(order: list[Expression]) -> list[Expression]:
 def bare(term: Any) -> Expression:
     while isinstance(term, sa.UnaryExpression):
         term = term.element
-    return term
+    column: Expression = term
+    return column
 
 
 def again(term: Any, column: Expression) -> Expression:

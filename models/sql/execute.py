@@ -178,8 +178,9 @@ def upsert(
             statements.existing.sql, statements.existing.bind(rows.binding)
         )
     }
-    require_reached(relation, insertion, target, existing, rule, len(rows.values))
+    require_own_keys(relation, insertion, target, existing, rule, len(rows.values))
     deny(transaction, relation, statements.denied, rows.binding)
+    require_reached(relation, target, existing)
     deny(transaction, relation, statements.merged_denied, rows.binding)
     if merge:
         require_distinct(relation, rows, target)
@@ -249,7 +250,7 @@ def not_chosen(column: str) -> NotChosen:
     )
 
 
-def require_reached(
+def require_own_keys(
     relation: Relation,
     insertion: Insertion,
     target: tuple[str, ...],
@@ -257,7 +258,7 @@ def require_reached(
     rule: Rule,
     count: int,
 ) -> None:
-    """What exists must be within reach of a write; a key one may not choose must exist besides."""
+    """A key that one may not choose must be that of a row that one may write."""
     chosen = next(
         (name for name in relation.key if name in insertion.columns and not rule.may_choose(name)),
         None,
@@ -266,6 +267,12 @@ def require_reached(
         named = {position for position, (reached, _) in existing.items() if reached}
         if chosen not in target or len(named) < count:
             raise not_chosen(chosen)
+
+
+def require_reached(
+    relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]]
+) -> None:
+    """What exists must be within reach of a write."""
     if all(reached for reached, _ in existing.values()):
         return
     if target == relation.key:

@@ -137,10 +137,21 @@ class Writer:
         conditions = self.planner.conditions(shape.root, self.relation, source, scope)
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
-        keys = keys.where(scope, visible, *conditions).order_by(*order)
-        if shape.root.limit is not None or shape.root.offset is not None:
-            keys = keys.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
-        return self.planner.finish(keys)
+        if shape.root.limit is None and shape.root.offset is None:
+            return self.planner.finish(keys.where(scope, visible, *conditions).order_by(*order))
+        return self.planner.finish(keys.where(scope, self.within_range(shape, source)).order_by(*order))
+
+    def within_range(self, shape: Shape, source: Any) -> Expression:
+        """Whether a row is among those that a GET with this range would show: then it may be written.
+
+        As in PostgREST: the range is taken of what is visible, not of what may be written.
+        """
+        shown, visible = self.planner.scoped(self.relation)
+        conditions = self.planner.conditions(shape.root, self.relation, shown, visible)
+        order = self.planner.order(shape.root, self.relation, shown)
+        page = sa.select(*(shown.c[name] for name in self.relation.key)).where(visible, *conditions)
+        page = page.order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+        return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
 
     def key_rows(self) -> Any:
         kinds = [(name, self.relation.attributes[name].type) for name in self.relation.key]
@@ -237,6 +248,9 @@ class Writer:
 
     def insert(self, columns: tuple[str, ...]) -> Statement:
         values = self.new_values(columns)
+        for name in self.relation.key:
+            if self.relation.attributes[name].filled is None:
+                values.setdefault(name, sa.null())  # for NOT NULL to complain of, not the compiler
         if not values:
             return self.planner.finish(sa.insert(self.table))
         return self.planner.finish(sa.insert(self.table).values(values))

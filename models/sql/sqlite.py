@@ -7,6 +7,7 @@ schema. Nothing else in the house opens the file.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -25,8 +26,9 @@ from models.sql import functions
 
 APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
+BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
-OPCODES_BETWEEN_LOOKS = 1_000  # how often a running statement looks at its deadline: 4 % of its time
+OPCODES_BETWEEN_LOOKS = 1_000  # how often a statement looks at its deadline: 4 % of its time
 VERSION_MIN = (3, 37, 0)  # STRICT tables
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
 
@@ -55,8 +57,29 @@ class FileCorrupt(Fault):
     """The file is not a sound database any more (XX001)."""
 
 
+class NotADatabase(FileCorrupt):
+    """The file does not even begin like a database."""
+
+
+DISK_FAULTS = (DiskFull, DiskFailed, FileCorrupt)
+HARMLESS = (
+    TimedOut,
+    constraints.Locked,
+    constraints.UniqueViolation,
+    constraints.ForeignKeyViolation,
+    constraints.NotNullViolation,
+    constraints.CheckViolation,
+    types.OutOfRange,
+)
+"""What leaves a connection as good as it was. After anything else it is dropped."""
+
+
 class WrongSetting(RuntimeError):
-    """A connection that is not what it must be; nothing is run on it."""
+    """A connection that is not what it must be; nothing is run on it. The message is one line."""
+
+
+class ForeignFile(WrongSetting):
+    """A sound database of another program, which is left as it is."""
 
 
 class DriverConnection(driver.Connection):  # type: ignore[misc]
@@ -66,14 +89,25 @@ class DriverConnection(driver.Connection):  # type: ignore[misc]
 
 
 class Connection:
-    """A driver's connection, its deadline, and the faults its functions noted."""
+    """A driver's connection, its deadline, the faults its functions noted, and whether it is broken."""
 
-    __slots__ = ("deadline", "driver_connection", "faults")
+    __slots__ = ("broken", "busy_milliseconds", "deadline", "driver_connection", "faults")
 
     def __init__(self, driver_connection: Any) -> None:
         self.driver_connection = driver_connection
         self.deadline = float("inf")
         self.faults: list[Fault] = []
+        self.broken = False
+        self.busy_milliseconds = BUSY_MILLISECONDS
+
+    def wait_until(self, deadline: float) -> None:
+        """Have SQLite wait for programs that know no turns no longer than to this moment."""
+        left = max(0.0, deadline - time.monotonic()) * 1_000
+        # In steps, so that the statements are few; the full wait, nearly always, costs nothing.
+        wait = min(BUSY_MILLISECONDS, math.ceil(left / BUSY_STEP) * BUSY_STEP)
+        if wait != self.busy_milliseconds:
+            self.driver_connection.execute(f"PRAGMA busy_timeout = {wait}")
+            self.busy_milliseconds = wait
 
     def overdue(self) -> int:
         """What SQLite asks every so many opcodes; 1 stops the statement."""
@@ -97,6 +131,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
         run("PRAGMA checkpoint_fullfsync = 1")
     mode = run("PRAGMA journal_mode").fetchone()[0]
     if mode != "wal":
+        refuse_foreign(driver_connection)
         mode = run("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise WrongSetting(f"journal_mode is {mode}, not wal: is this a network or read-only disk?")
@@ -105,6 +140,15 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     driver_connection.set_progress_handler(connection.overdue, OPCODES_BETWEEN_LOOKS)
     run("PRAGMA optimize = 0x10002" if writable else "PRAGMA query_only = 1")
     return connection
+
+
+def refuse_foreign(driver_connection: Any) -> None:
+    """Raise ForeignFile unless a file is ours or empty: to set its mode would be to write to it."""
+    run = driver_connection.execute
+    application_id = run("PRAGMA application_id").fetchone()[0]
+    tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application_id != APPLICATION_ID and (application_id or tables):
+        raise ForeignFile("is another program's database")
 
 
 NOT_NULL = re.compile(r"NOT NULL constraint failed: (\w+)\.(\w+)")
@@ -121,7 +165,9 @@ FACTS: tuple[tuple[str, Fact], ...] = (
     ("disk I/O error", lambda _: DiskFailed("the disk failed")),
     ("unable to open database file", lambda _: DiskFailed("the database file cannot be opened")),
     ("database disk image is malformed", lambda _: FileCorrupt("the database file is damaged")),
-    ("file is not a database", lambda _: FileCorrupt("the database file is damaged")),
+    ("file is not a database", lambda _: NotADatabase("the database file is damaged")),
+    ("attempt to write a readonly", lambda _: DiskFailed("the database cannot be written")),
+    ("locking protocol", lambda _: constraints.Locked("canceling statement due to lock timeout")),
     ("integer overflow", lambda _: types.OutOfRange("bigint out of range")),
     ("database is locked", lambda _: constraints.Locked("canceling statement due to lock timeout")),
 )
@@ -141,12 +187,16 @@ def translate(error: Exception) -> Exception:
 
 __all__ = [
     "APPLICATION_ID",
+    "DISK_FAULTS",
+    "HARMLESS",
     "VERSION_SAFE",
     "Connection",
     "DiskFailed",
     "DiskFull",
     "DriverConnection",
     "FileCorrupt",
+    "ForeignFile",
+    "NotADatabase",
     "TimedOut",
     "WrongSetting",
     "driver",

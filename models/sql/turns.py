@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from models.faults import Fault
+from models.sql.sqlite import DiskFailed
 
 
 class NoTurn(Fault):
@@ -94,7 +95,10 @@ class Turns:
         """The lock file, opened by the process that uses it: a fork would share its lock."""
         if self.descriptor is None or self.owner != os.getpid():
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self.descriptor = os.open(self.path, flags, 0o600)
+            try:
+                self.descriptor = os.open(self.path, flags, 0o600)
+            except OSError as error:
+                raise DiskFailed(f"the lock file cannot be opened: {error.strerror}") from error
             self.owner = os.getpid()
         return self.descriptor
 
@@ -124,7 +128,13 @@ class Spare:
         threading.Thread(target=self.run, name="write-turn", daemon=True).start()
 
     def run(self) -> None:
-        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        except OSError:
+            # No locks left: the head waits in vain, and the next one tries anew.
+            with self.turns.mutex:
+                self.turns.spare = None
+            return
         with self.turns.mutex:
             self.turns.spare = None
             if self.wanted:

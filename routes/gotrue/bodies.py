@@ -22,13 +22,13 @@ from marshmallow import Schema
 from marshmallow import ValidationError
 from marshmallow import fields
 
-from access import people
+from access.account import OwnChanges
 from access.administration import Wanted
 from access.caller import Role
-from access.people import UNSAID
-from access.people import Person
-from access.people import Unsaid
-from access.signin import OwnChanges
+from access.person import UNSAID
+from access.person import Person
+from access.person import Unsaid
+from access.person import read_email
 from access.signin import Scope
 from access.signin import SignedIn
 from access.token import AUDIENCE
@@ -198,7 +198,7 @@ def read_own_changes(body: bytes) -> OwnChanges:
     user_metadata = entries(loaded, "data")
     name = take_name(user_metadata)
     return OwnChanges(
-        people.read_email(email) if email else None,
+        read_email(email) if email else None,
         name,
         user_metadata,
         said(loaded, "password"),
@@ -228,7 +228,7 @@ def read_user(body: bytes) -> WantedUser:
     email, user_id = said(loaded, "email"), said(loaded, "id")
     wanted = Wanted(
         read_id(user_id) if user_id is not None else None,
-        people.read_email(email) if email else None,
+        read_email(email) if email else None,
         take_name(user_metadata),
         read_role(loaded["role"], app_metadata.pop("role", None)),
         read_client(loaded["client_id"], app_metadata.pop("client_id", UNSAID)),

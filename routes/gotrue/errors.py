@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 
+from access import account
 from access import administration
 from access import decorators
 from access import password
-from access import people
+from access import person
 from access import policy
 from access import session
 from access import signin
@@ -79,16 +80,16 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     signin.RefreshTokenNotFound: (400, "refresh_token_not_found"),
     signin.RefreshTokenUsed: (400, "refresh_token_already_used"),
     signin.SessionExpired: (400, "session_expired"),
-    signin.SamePassword: (422, "same_password"),
-    signin.CurrentPasswordRequired: (400, "current_password_required"),
-    signin.WrongCurrentPassword: (400, "current_password_invalid"),
-    signin.EmailNotOwn: (422, "validation_failed"),
+    account.SamePassword: (422, "same_password"),
+    account.CurrentPasswordRequired: (400, "current_password_required"),
+    account.WrongCurrentPassword: (400, "current_password_invalid"),
+    account.EmailNotOwn: (422, "validation_failed"),
     # Users
-    people.InvalidPerson: (422, "validation_failed"),
-    people.InvalidEmail: (400, "validation_failed"),
-    people.EmailTaken: (422, "email_exists"),
-    people.IdTaken: (422, "user_already_exists"),
-    people.MetadataTooLong: (422, "validation_failed"),
+    person.InvalidPerson: (422, "validation_failed"),
+    person.InvalidEmail: (400, "validation_failed"),
+    person.EmailTaken: (422, "email_exists"),
+    person.IdTaken: (422, "user_already_exists"),
+    person.MetadataTooLong: (422, "validation_failed"),
     administration.UserNotFound: (404, "user_not_found"),
     administration.OutOfReach: (403, "not_admin"),
     types.InvalidInput: (422, "validation_failed"),

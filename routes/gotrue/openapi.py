@@ -81,7 +81,10 @@ SCHEMAS: Final[Json] = {
         ["id", "aud", "role", "email", "app_metadata", "user_metadata", "created_at", "updated_at"],
     ),
     "auth.users": record(
-        {"users": {"type": "array", "items": {"$ref": "#/components/schemas/auth.user"}}, "aud": TEXT}
+        {
+            "users": {"type": "array", "items": {"$ref": "#/components/schemas/auth.user"}},
+            "aud": TEXT,
+        }
     ),
     "auth.session": record(
         {
@@ -246,7 +249,11 @@ PATHS: Final[Json] = {
                 in_query(
                     "scope",
                     "Which: all (global), this one, or the others.",
-                    {"type": "string", "enum": [scope.value for scope in Scope], "default": "global"},
+                    {
+                        "type": "string",
+                        "enum": [scope.value for scope in Scope],
+                        "default": "global",
+                    },
                 )
             ],
         )

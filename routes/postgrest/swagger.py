@@ -77,7 +77,10 @@ def relation_path(relation: Relation) -> Json:
     filters = [f"rowFilter.{name}.{column}" for column in relation.attributes]
     ranges = ["order", "range", "rangeUnit", "offset", "limit"]
     rows = {"type": "array", "items": {"$ref": f"#/definitions/{name}"}}
-    found = {"200": {"description": "OK", "schema": rows}, "206": {"description": "Partial Content"}}
+    found = {
+        "200": {"description": "OK", "schema": rows},
+        "206": {"description": "Partial Content"},
+    }
 
     def operation(parameters: list[str], responses: Json) -> Json:
         return {"tags": [name], "parameters": refs(parameters), "responses": responses}
@@ -194,9 +197,7 @@ PARAMETERS: Final[Json] = {
     "preferParams": parameter("Prefer", "header", "Preference"),
     "preferReturn": prefer(*RETURNS),
     "preferCount": prefer("count=exact", "count=planned", "count=estimated"),
-    "preferPost": prefer(
-        *RETURNS, "resolution=ignore-duplicates", "resolution=merge-duplicates"
-    ),
+    "preferPost": prefer(*RETURNS, "resolution=ignore-duplicates", "resolution=merge-duplicates"),
     "select": parameter("select", "query", "Filtering Columns"),
     "columns": parameter("columns", "query", "Columns of the body that count"),
     "on_conflict": parameter("on_conflict", "query", "On Conflict"),

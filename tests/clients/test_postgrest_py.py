@@ -574,6 +574,17 @@ ERRORS = {
         "PGRST103",
         "Requested range not satisfiable",
     ),
+    "a negative limit": (
+        lambda c: c.from_("buildings").select("id").limit(-1),
+        "PGRST103",
+        "Requested range not satisfiable",
+    ),
+    "a range backwards": (
+        lambda c: c.from_("buildings").select("id").range(5, 2),
+        "PGRST103",
+        "Requested range not satisfiable",
+    ),
+    "a name with a space": (lambda c: c.from_("my table").select("*"), "PGRST205", None),
     "unknown table": (lambda c: c.from_("nope").select("*"), "PGRST205", None),
     "internal table": (lambda c: c.from_("credentials").select("*"), "PGRST205", None),
     "unknown operator": (
@@ -597,6 +608,25 @@ def test_error_has_its_code_and_message(root: Bare, name: str) -> None:
 
     assert refusal == (code, message or refusal[1])
     assert refusal[1], "an error says something"
+
+
+DEEP = "inspections(buildings(inspections(buildings(inspections(buildings(id))))))"
+BOUNDS = {
+    "in values": (lambda c: c.select("id").in_("id", range(1001)), "1,000"),
+    "conditions": (lambda c: c.select("id").or_(",".join(["id.eq.1"] * 101)), "100"),
+    "a pattern": (lambda c: c.select("id").like("name", "x" * 257), "256"),
+    "embeds": (lambda c: c.select(DEEP), "5"),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bound_is_named_where_it_is_crossed(root: Bare, name: str) -> None:
+    overdo, bound = BOUNDS[name]
+
+    code, message = refused(overdo(root.from_("buildings")).execute)
+
+    assert code, message
+    assert bound in message.replace("1000", "1,000")
 
 
 FOREIGN_OPERATORS = {
@@ -624,6 +654,13 @@ def test_head_that_is_refused_still_tells_its_code(root: Bare) -> None:
     asked = root.from_("buildings").select("nope", count="exact", head=True)
 
     assert refused(asked.execute)[0] == "42703"
+
+
+def test_count_may_stand_alone_in_a_select(root: Bare) -> None:
+    """`select=count` is older than `count()`, and what many consumers write."""
+    asked = root.from_("inspections").select("count").eq("status", "scheduled").single()
+
+    assert asked.execute().data == {"count": 3}
 
 
 def test_two_limits_never_open_a_list(root: Bare) -> None:

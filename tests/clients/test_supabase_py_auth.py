@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import jwt
 import pytest
@@ -15,6 +16,7 @@ from tests.clients.consumers import Consumers
 from tests.clients.consumers import auth_refused
 from tests.clients.consumers import credentials
 from tests.clients.consumers import refused
+from tests.clients.consumers import supabase
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -72,6 +74,30 @@ def test_access_token_is_a_plain_jwt(signed_in: SignedIn) -> None:
     assert claims["email"] == "bob@borough.example"
     assert claims["exp"] - claims["iat"] == 3600
     assert uuid.UUID(claims["session_id"])
+
+
+@pytest.mark.filterwarnings("ignore:The '(timeout|verify)' parameter:DeprecationWarning")
+def test_client_made_as_the_manual_says(consumers: Consumers) -> None:
+    """With options, timers and connections of its own making."""
+    moe = supabase.create_client(consumers.server.url, tokens.ANON_KEY)
+
+    moe.auth.sign_in_with_password(credentials("moe"))
+    rows = moe.table("buildings").select("id").execute().data
+    moe.postgrest.aclose()
+    moe.auth.sign_out({"scope": "local"})
+    moe.auth.close()
+
+    assert rows == [{"id": 1}]
+
+
+def test_people_who_sign_in_at_once_all_get_in(consumers: Consumers) -> None:
+    clients = [consumers.connect() for _ in range(8)]
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        given = credentials("moe")
+        users = pool.map(lambda c: c.auth.sign_in_with_password(given).user.id, clients)
+
+    assert list(users) == [MOE] * 8
 
 
 def test_sign_in_takes_the_email_in_any_case(consumers: Consumers) -> None:
@@ -280,6 +306,15 @@ def test_global_sign_out_ends_all(consumers: Consumers, newcomer: tuple) -> None
     assert here.auth.get_session() is None
     assert not alive(there)
     assert refused(here.table("clients").select("id").execute)[0] == "42501"
+
+
+def test_unknown_scope_of_a_sign_out_is_refused(consumers: Consumers, newcomer: tuple) -> None:
+    (here,) = sessions(consumers, newcomer, 1)
+
+    refusal = auth_refused(lambda: here.auth.sign_out({"scope": "everything"}))
+
+    assert refusal == (400, "validation_failed")
+    assert alive(here)
 
 
 def test_events_of_a_visit(consumers: Consumers, newcomer: tuple) -> None:

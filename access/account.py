@@ -1,0 +1,129 @@
+"""One's own account: password, metadata and with them the name. Nothing else is one's own to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from access import people
+from access import throttle
+from access.caller import Caller
+from access.deadline import Deadline
+from access.password import Hashing
+from access.password import UnfitPassword
+from access.password import hashing
+from access.password import require_new
+from access.password import require_possible
+from access.person import Changes
+from access.person import Metadata
+from access.person import Person
+from access.session import UserGone
+from access.signin import Session
+from access.signin import count_guess
+from access.signin import find_session
+from access.token import REFUSED
+from models.db import Transaction
+from models.db import reading
+from models.faults import Fault
+
+YOUNG_SECONDS = 24 * 3_600  # a session that may set a password without the old one
+WRONG = "Current password is incorrect."
+
+
+class SamePassword(Fault):
+    """A new password that is the old one."""
+
+
+class CurrentPasswordRequired(Fault):
+    """A new password from a session that is too old to be believed, or from none."""
+
+
+class WrongCurrentPassword(Fault):
+    """The current password, wrong."""
+
+
+class EmailNotOwn(Fault):
+    """Somebody who would change their own e-mail, which is how others know them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChanges:
+    """What somebody wants of themselves."""
+
+    email: str | None
+    name: str | None
+    user_metadata: Metadata
+    password: str | None
+    current_password: str | None
+
+
+def prepare_password(
+    caller: Caller, own: OwnChanges, origin: str, deadline: Deadline
+) -> str | None:
+    """Check a new password before the turn to write; its hash, or None where there is none."""
+    assert caller.id is not None
+    if own.password is None:
+        return None
+    require_new(own.password)
+    with reading() as transaction:
+        person = people.by_id(transaction, caller.id)
+        session = find_session(transaction, caller.session_id or "")
+        if person is None:
+            raise UserGone(REFUSED)
+        require_standing_to_change(transaction, session, own)
+    with hashing(deadline) as turn:
+        if own.current_password is not None:
+            require_current(turn, person, own.current_password, origin, deadline)
+        if is_same(turn, person, own.password, own.current_password):
+            raise SamePassword("New password should be different from the old password.")
+        return turn.hash(own.password)
+
+
+def require_standing_to_change(
+    transaction: Transaction, session: Session | None, own: OwnChanges
+) -> None:
+    """A stolen token is not enough: the old password, or a sign-in of late."""
+    if own.current_password is not None:
+        return
+    if session is None or session.created_at + YOUNG_SECONDS <= transaction.unix:
+        raise CurrentPasswordRequired(
+            "Current password required when setting new password.",
+            hint="Send current_password, or sign in again.",
+        )
+
+
+def require_current(
+    turn: Hashing, person: Person, password: str, origin: str, deadline: Deadline
+) -> None:
+    """The current password is guessed at like any other, and counted so."""
+    try:
+        require_possible(password)
+    except UnfitPassword as unfit:
+        raise WrongCurrentPassword(WRONG) from unfit
+    attempt, now = count_guess(person.email, origin, deadline)
+    if not turn.verify(now.password_hash if now is not None else None, password):
+        raise WrongCurrentPassword(WRONG)
+    with deadline.writing() as transaction:
+        throttle.take_back(transaction, attempt)
+
+
+def is_same(turn: Hashing, person: Person, password: str, current: str | None) -> bool:
+    if current is not None:
+        return password == current
+    return person.password_hash is not None and turn.verify(person.password_hash, password)
+
+
+def keep_own(
+    transaction: Transaction, caller: Caller, own: OwnChanges, password_hash: str | None
+) -> Person:
+    """Write what somebody may change of themselves: password, metadata, and with them the name."""
+    assert caller.id is not None
+    person = people.by_id(transaction, caller.id)
+    assert person is not None, "just looked up"
+    if own.email is not None and own.email != person.email.lower():
+        raise EmailNotOwn("An e-mail address is changed by an administrator")
+    people.change(transaction, person, Changes(name=own.name, user_metadata=own.user_metadata))
+    if password_hash is not None:
+        people.replace_password(transaction, person.id, password_hash, caller.session_id)
+    changed = people.by_id(transaction, person.id)
+    assert changed is not None
+    return changed

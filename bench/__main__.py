@@ -1,0 +1,264 @@
+"""`bench/run`: prepares both sides, measures section by section, and prints or writes the tables."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from bench import report
+from bench import stores
+from bench import tools
+from bench.compare import Difference
+from bench.drive import Tokens
+from bench.drive import Unanswered
+from bench.footprint import STARTS
+from bench.footprint import Held
+from bench.footprint import footprint
+from bench.footprint import seconds_to_answer
+from bench.measure import Effort
+from bench.measure import Measurer
+from bench.measure import Side
+from bench.requests import FLOOR
+from bench.requests import FULL_PAGE
+from bench.requests import READS
+from bench.requests import WRITES
+from bench.requests import Request
+from bench.servers import PROJECT
+from bench.servers import NotStarted
+from bench.servers import Server
+from bench.servers import Servers
+from bench.stores import Psql
+from bench.stores import Store
+from bench.tools import Tools
+
+OURS, THEIRS = "walkthrough", "postgrest"
+SECTIONS: Final = ("reads", "writes", "growth", "memory", "granian")
+DESCRIPTION: Final = (
+    "Measure Walkthrough beside PostgREST over the same rows. The first run installs and loads what it "
+    "needs (some minutes); later ones start at once."
+)
+QUICK: Final = Effort(rounds=1, seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the command line says."""
+
+    sizes: tuple[int, ...]
+    effort: Effort
+    only: tuple[str, ...]
+    cache: Path
+    writes_document: bool
+
+    def section(self, name: str) -> bool:
+        """Whether a section is wanted: all are, unless sections are named."""
+        named = [word for word in self.only if word in SECTIONS]
+        return name in named if named else True
+
+    def requests(self, found: tuple[Request, ...]) -> list[Request]:
+        """The rows of a table whose title holds one of the words, if there are any."""
+        words = [word for word in self.only if word not in SECTIONS]
+        return [each for each in found if not words or any(word in each.title for word in words)]
+
+
+@dataclass(slots=True)
+class Stage:
+    """Everything that is up: servers are started when a section first wants them."""
+
+    chosen: Chosen
+    tools: Tools
+    servers: Servers
+    psql: Psql
+    stores: list[Store]
+    measurer: Measurer
+    up: dict[str, Server] = field(default_factory=dict)
+
+    def ours(self, store: Store) -> Side:
+        name = f"{OURS}-{store.size}"
+        if name not in self.up:
+            self.up[name] = self.servers.walkthrough(name, store.file)
+        return Side(OURS, self.up[name], store.cast)
+
+    def theirs(self, store: Store) -> Side:
+        name = f"{THEIRS}-{store.size}"
+        if name not in self.up:
+            self.up[name] = self.servers.postgrest(name, self.tools.postgrest, store.database)
+        return Side(THEIRS, self.up[name], store.cast, self.psql, store.database)
+
+    def end(self, name: str) -> None:
+        if name in self.up:
+            self.servers.end(self.up.pop(name))
+
+    def clear(self) -> None:
+        """End every server of a section, so that the next one measures on a quiet machine."""
+        for name in list(self.up):
+            self.end(name)
+
+
+def main(words: list[str]) -> None:
+    signal.signal(signal.SIGTERM, stop)
+    chosen = choose(words)
+    chosen.cache.mkdir(parents=True, exist_ok=True)
+    try:
+        figures = run(chosen)
+    except (Difference, NotStarted, Unanswered, tools.Missing) as error:
+        sys.exit(f"bench: {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"bench: {error.cmd[0]} ended with {error.returncode}")
+    except KeyboardInterrupt:
+        sys.exit("bench: stopped")
+    if chosen.writes_document:
+        report.write(PROJECT / "docs" / "PERFORMANCE.md", figures)
+    print(figures)
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def choose(words: list[str]) -> Chosen:
+    parser = argparse.ArgumentParser(prog="bench/run", description=DESCRIPTION)
+    parser.add_argument("--sizes", default="100000,1000000", help="inspections (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="of every side in turn (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=4, help="a round and side (%(default)s)")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"a section ({', '.join(SECTIONS)}) or a part of a request's name; may be repeated",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the smallest size, one round of a second"
+    )
+    parser.add_argument("--cache", type=Path, default=PROJECT / "bench" / ".cache")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/PERFORMANCE.md"
+    )
+    said = parser.parse_args(words)
+    sizes = tuple(sorted(int(size) for size in said.sizes.split(",")))
+    effort = QUICK if said.quick else Effort(said.rounds, said.seconds)
+    return Chosen(
+        sizes[:1] if said.quick else sizes,
+        effort,
+        tuple(said.only),
+        said.cache.resolve(),
+        said.write,
+    )
+
+
+def run(chosen: Chosen) -> str:
+    found = tools.ensure(chosen.cache)
+    files = {size: stores.ensure_service_store(chosen.cache, size) for size in chosen.sizes}
+    with Servers(chosen.cache) as servers:
+        psql = Psql(found.postgresql, servers.postgresql(found.postgresql))
+        kept = [
+            Store(size, file, stores.ensure_postgresql_store(psql, size), cast)
+            for size, (file, cast) in files.items()
+        ]
+        measurer = Measurer(chosen.cache, Tokens(), chosen.effort)
+        stage = Stage(chosen, found, servers, psql, kept, measurer)
+        return "\n\n".join([report.circumstances(found, chosen.effort), *sections(stage)])
+
+
+def sections(stage: Stage) -> Iterator[str]:
+    chosen = stage.chosen
+    for store in stage.stores:
+        if chosen.section("reads") and chosen.requests(READS):
+            yield f"### Reading, {store.size:,} inspections"
+            yield reads(stage, store)
+        if chosen.section("writes") and chosen.requests(WRITES):
+            yield f"### Writing, {store.size:,} inspections"
+            yield writes(stage, store)
+        stage.clear()
+    if chosen.section("growth") and len(stage.stores) > 1:
+        yield f"### The same requests at {stage.stores[0].size:,} and at {stage.stores[-1].size:,} inspections"
+        yield growth(stage)
+        stage.clear()
+    if chosen.section("memory"):
+        yield "### Memory and starting"
+        yield memory(stage, stage.stores[0])
+        stage.clear()
+    if chosen.section("granian"):
+        yield f"### granian in gunicorn's place, {stage.stores[0].size:,} inspections"
+        yield granian(stage, stage.stores[0])
+        stage.clear()
+
+
+NAMES: Final = ("Walkthrough", "PostgREST")
+
+
+def reads(stage: Stage, store: Store) -> str:
+    sides = [stage.ours(store), stage.theirs(store)]
+    lines = stage.measurer.reads(stage.chosen.requests(READS), sides)
+    if stage.chosen.requests((FLOOR,)):
+        floor = stage.servers.floor()
+        lines.append(stage.measurer.rounds(FLOOR, [Side(OURS, floor, store.cast)]))
+        stage.servers.end(floor)
+    return report.compared(lines, OURS, THEIRS, NAMES)
+
+
+def writes(stage: Stage, store: Store) -> str:
+    sides = [stage.ours(store), stage.theirs(store)]
+    lines = stage.measurer.writes(stage.chosen.requests(WRITES), sides)
+    return report.compared(lines, OURS, THEIRS, NAMES)
+
+
+def growth(stage: Stage) -> str:
+    """Ours against ours: what a table ten times as large costs."""
+    small, large = stage.stores[0], stage.stores[-1]
+    sides = [
+        Side(str(store.size), stage.ours(store).server, store.cast) for store in (large, small)
+    ]
+    lines = stage.measurer.reads(stage.chosen.requests(READS), sides)
+    names = (f"{large.size:,}", f"{small.size:,}")
+    return report.compared(lines, str(large.size), str(small.size), names)
+
+
+def granian(stage: Stage, store: Store) -> str:
+    gunicorn = stage.ours(store)
+    stage.up["granian"] = stage.servers.granian("granian", store.file)
+    other = Side("granian", stage.up["granian"], store.cast)
+    lines = stage.measurer.reads(stage.chosen.requests(READS), [other, gunicorn])
+    return report.compared(lines, "granian", OURS, ("granian", "gunicorn"))
+
+
+def memory(stage: Stage, store: Store) -> str:
+    call = FULL_PAGE.calls(store.cast)[0]
+    seconds: dict[str, list[float]] = {}
+    held: list[Held] = []
+    for _ in range(STARTS):
+        for name, start in (
+            ("Walkthrough", lambda: stage.servers.walkthrough("start", store.file)),
+            ("PostgREST (PostgreSQL being up)", lambda: stage.servers.postgrest(
+                "start", stage.tools.postgrest, store.database
+            )),
+        ):  # fmt: skip
+            server, took = seconds_to_answer(stage.servers, start, call, stage.measurer.tokens)
+            seconds.setdefault(name, []).append(took)
+            stage.servers.end(server)
+    assert stage.servers.cluster is not None
+    for side, name, pids in (
+        (stage.ours(store), "Walkthrough", ()),
+        (stage.theirs(store), "PostgREST and PostgreSQL", (stage.servers.cluster,)),
+    ):
+        held.append(hold(stage, side, name, (side.server.pid, *pids)))
+    return report.memory(held) + "\n\n" + report.starts(seconds)
+
+
+def hold(stage: Stage, side: Side, name: str, pids: tuple[int, ...]) -> Held:
+    idle = footprint(*pids)
+    stage.measurer.rounds(FULL_PAGE, [side])
+    return Held(name, idle, footprint(*pids))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,25 @@
+"""What does Flask under gunicorn cost by itself? One view that answers a page's worth of constant JSON."""
+
+from __future__ import annotations
+
+import json
+
+from flask import Flask
+from flask import Response
+
+ROW = {
+    "id": 123_456,
+    "date_visited": "2026-06-30",
+    "status": "completed",
+    "inspection_type": "annual",
+    "buildings": {"name": "Maple Court 1234"},
+}
+BODY = json.dumps([ROW] * 20, separators=(",", ":"))
+
+app = Flask(__name__, static_folder=None)
+
+
+@app.get("/live")
+@app.get("/floor")
+def floor() -> Response:
+    return Response(BODY, mimetype="application/json")

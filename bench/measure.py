@@ -1,0 +1,206 @@
+"""How are figures taken? Side after side, in rounds, so that a noisy minute falls on all of them alike."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Final
+
+from bench import compare
+from bench.cast import Cast
+from bench.drive import Rate
+from bench.drive import Tokens
+from bench.drive import Unanswered
+from bench.drive import ask
+from bench.drive import run_heads
+from bench.drive import run_wrk
+from bench.drive import write_calls
+from bench.requests import PATCHED_FROM
+from bench.requests import ROOT
+from bench.requests import Call
+from bench.requests import Request
+from bench.requests import rows_to_patch
+from bench.servers import Server
+from bench.stores import Psql
+from bench.stores import say
+
+WARM_SECONDS: Final = 1.0
+ROWS_A_REMOVAL: Final = 2_000
+WRITTEN: Final = "building_id,inspection_type,date_visited,status,inspector_id,notes"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of those compared: where it listens, whom its rows know, and, if not by HTTP, how it is cleaned."""
+
+    name: str
+    server: Server
+    cast: Cast
+    psql: Psql | None = None
+    database: str = ""
+
+
+@dataclass(slots=True)
+class Line:
+    """What was found of one request: a rate a round, by side."""
+
+    request: Request
+    rates: dict[str, list[Rate]] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)  # sides that did not answer every call
+
+    def per_second(self, side: str) -> float | None:
+        found = self.rates.get(side)
+        return statistics.median(rate.per_second for rate in found) if found else None
+
+    def p99_ms(self, side: str) -> float | None:
+        found = self.rates.get(side)
+        return statistics.median(rate.p99_ms for rate in found) if found else None
+
+    def ratio(self, side: str, to: str) -> float | None:
+        """The median of the rounds' own ratios."""
+        pairs = list(zip(self.rates.get(side, []), self.rates.get(to, []), strict=False))
+        if not pairs:
+            return None
+        return statistics.median(mine.per_second / its.per_second for mine, its in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long it is looked at."""
+
+    rounds: int
+    seconds: float
+
+
+class Measurer:
+    """Takes the figures of one run."""
+
+    def __init__(self, cache: Path, tokens: Tokens, effort: Effort) -> None:
+        self.cache = cache / "calls"
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.tokens = tokens
+        self.effort = effort
+
+    def reads(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:
+        """The rates of reads; the first two sides must answer alike where they can."""
+        lines: list[Line] = []
+        for request in requests:
+            asked = [side for side in sides if self.answers(side, request)]
+            if len(asked) > 1 and asked[0].cast is asked[1].cast:
+                ports = asked[0].server.port, asked[1].server.port
+                compare.require_same(request, asked[0].cast, *ports, self.tokens)
+            lines.append(self.rounds(request, asked))
+        return lines
+
+    def answers(self, side: Side, request: Request) -> bool:
+        """PostgREST has no counterpart to some of our functions."""
+        return ask(side.server.port, request.calls(side.cast)[0], self.tokens).status in (200, 206)
+
+    def writes(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:
+        """The rates of writes; what was written is removed again, so that the sizes stay."""
+        lines: list[Line] = []
+        for request in requests:
+            try:
+                self.prepare(request, sides)
+                self.require_same_writes(request, sides)
+                lines.append(self.rounds(request, sides))
+            finally:
+                for side in sides:
+                    self.remove_written(side)
+        return lines
+
+    def rounds(self, request: Request, sides: Sequence[Side]) -> Line:
+        line = Line(request)
+        for side in sides:
+            write_calls(self.path(request, side), request.calls(side.cast), self.tokens)
+        if not request.is_write:
+            for side in sides:
+                self.round(line, side, WARM_SECONDS)
+            line.rates.clear()
+        for _ in range(self.effort.rounds):
+            for side in sides:
+                self.round(line, side, self.effort.seconds)
+        told = ", ".join(f"{side.name} {line.per_second(side.name) or 0:,.0f}/s" for side in sides)
+        say(f"{request.title}: {told}")
+        return line
+
+    def round(self, line: Line, side: Side, seconds: float) -> None:
+        """One look at one side. One that refuses calls is marked, and asked no more of this request."""
+        if side.name in line.failed:
+            return
+        try:
+            rate = self.load(line.request, side, seconds)
+        except Unanswered as failure:
+            say(f"{side.name}: {failure}")
+            line.failed.add(side.name)
+            line.rates.pop(side.name, None)
+        else:
+            line.rates.setdefault(side.name, []).append(rate)
+
+    def path(self, request: Request, side: Side) -> Path:
+        return self.cache / f"{request.key}-{side.cast.inspection_count}"
+
+    def load(self, request: Request, side: Side, seconds: float) -> Rate:
+        place = time.monotonic_ns() // 1_000_000
+        calls = request.calls(side.cast)
+        if calls[0].method == "HEAD":
+            start = place % len(calls)
+            return run_heads(
+                side.server.port, calls, self.tokens, request.connections, seconds, start
+            )
+        # Changes are made in the order of their file: a second change to the same value is none.
+        start = 0 if calls[0].method == "PATCH" else place
+        path = self.path(request, side)
+        return run_wrk(side.server.port, path, request.connections, seconds, start)
+
+    # What writes need around them
+
+    def prepare(self, request: Request, sides: Sequence[Side]) -> None:
+        for side in sides:
+            self.remove_written(side)
+            if request.calls(side.cast)[0].method == "PATCH":
+                answer = ask(side.server.port, rows_to_patch(side.cast), self.tokens)
+                if answer.status != 201:
+                    raise Unanswered(f"{side.name}: {compare.said(answer)}")
+
+    def require_same_writes(self, request: Request, sides: Sequence[Side]) -> None:
+        """One call to each side; then what it wrote is read back and compared."""
+        call = request.calls(sides[0].cast)[0]
+        first, second = (ask(side.server.port, call, self.tokens) for side in sides)
+        least = PATCHED_FROM - 1 if call.method == "PATCH" else sides[0].cast.inspection_count
+        root = sides[0].cast.askers[ROOT][0]
+        read = Call(root, f"/inspections?select={WRITTEN}&id=gt.{least}&order=id")
+        ours, theirs = (ask(side.server.port, read, self.tokens) for side in sides)
+        if first.status != second.status or first.status not in (201, 204):
+            raise compare.Difference(call, first, second)
+        if json.loads(ours.body) != json.loads(theirs.body):
+            raise compare.Difference(read, ours, theirs)
+
+    def remove_written(self, side: Side) -> None:
+        last = side.cast.inspection_count
+        if side.psql is not None:
+            side.psql.run(side.database, f"delete from api.inspections where id > {last}")  # noqa: S608
+            side.psql.run(side.database, "vacuum (analyze) api.inspections")
+            return
+        root = side.cast.askers[ROOT][0]
+        while (bound := self.id_after(side, last)) is not None:
+            path = f"/inspections?id=gt.{last}&id=lte.{bound}"
+            answer = ask(side.server.port, Call(root, path, "DELETE"), self.tokens)
+            if answer.status not in (200, 204):
+                raise Unanswered(f"{side.name}: {compare.said(answer)}")
+
+    def id_after(self, side: Side, last: int) -> str | None:
+        """The id of the row some thousands after `last`, or of the very last one; None if there is none."""
+        root = side.cast.askers[ROOT][0]
+        for order in (f"order=id&offset={ROWS_A_REMOVAL}", "order=id.desc"):
+            path = f"/inspections?select=id&id=gt.{last}&{order}&limit=1"
+            found = json.loads(ask(side.server.port, Call(root, path), self.tokens).body)
+            if found:
+                return str(found[0]["id"])
+        return None

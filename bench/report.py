@@ -1,0 +1,149 @@
+"""How are figures shown? As Markdown, between two markers of docs/PERFORMANCE.md or on the terminal."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from collections.abc import Sequence
+from datetime import UTC
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from bench import tools
+from bench.footprint import Held
+from bench.measure import Effort
+from bench.measure import Line
+from bench.tools import Tools
+from models.sql.sqlite import driver
+
+BEGIN: Final = (
+    "<!-- figures: written by bench/run --write; what stands between these marks is replaced -->"
+)
+END: Final = "<!-- end of figures -->"
+INTRODUCTION: Final = """# Performance
+
+How fast is Walkthrough, and beside what? `bench/run` loads the same rows into SQLite and PostgreSQL, checks that both
+sides answer alike, and then times them in turns. Compared are gunicorn with the project's own settings on one SQLite
+file, and PostgREST over PostgreSQL with row policies written to be fast (`bench/schema.pg.sql`). Both sides commit
+durably; the load comes from the same machine.
+"""
+
+
+def compared(lines: Sequence[Line], ours: str, theirs: str, names: tuple[str, str]) -> str:
+    """Two sides and their ratio, a request a row."""
+    rows = [
+        (
+            line.request.title,
+            rate(line, ours),
+            rate(line, theirs),
+            times(line.ratio(ours, theirs)),
+            thousandths(line.p99_ms(ours)),
+            thousandths(line.p99_ms(theirs)),
+        )
+        for line in lines
+    ]
+    heads = (
+        "request",
+        f"{names[0]} /s",
+        f"{names[1]} /s",
+        "ratio",
+        f"{names[0]} p99 ms",
+        f"{names[1]} p99 ms",
+    )
+    return table(heads, rows)
+
+
+def memory(held: Iterable[Held]) -> str:
+    rows = [
+        (each.name, str(each.idle.processes), *(f"{value:.0f}" for value in (
+            each.idle.rss_mb, each.idle.pss_mb, each.worked.rss_mb, each.worked.pss_mb,
+        )))
+        for each in held
+    ]  # fmt: skip
+    heads = (
+        "server",
+        "processes",
+        "RSS idle MB",
+        "PSS idle MB",
+        "RSS after full pages MB",
+        "PSS after full pages MB",
+    )
+    return table(heads, rows)
+
+
+def starts(seconds: dict[str, list[float]]) -> str:
+    rows = [(name, f"{sorted(found)[len(found) // 2]:.2f}") for name, found in seconds.items()]
+    return table(("server", "seconds from start to first rows (median)"), rows)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table: words to the left, figures to the right.
+
+    >>> print(table(("a", "b"), [("x", "1")]))
+    | a | b |
+    |---|--:|
+    | x | 1 |
+    """
+    lines = ["| " + " | ".join(heads) + " |", "|---" + "|--:" * (len(heads) - 1) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def rate(line: Line, side: str) -> str:
+    return "refused" if side in line.failed else whole(line.per_second(side))
+
+
+def whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def times(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def thousandths(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def circumstances(found: Tools, effort: Effort) -> str:
+    """The machine and the versions: without them a figure is a number."""
+    postgrest = tools.version([str(found.postgrest), "--version"])
+    postgres = tools.version([str(found.postgresql / "postgres"), "--version"])
+    return (
+        f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; "
+        f"Python {platform.python_version()}, {driver.__name__.split('.')[0]} with SQLite {driver.sqlite_version}, "
+        f"Flask {version('flask')}, gunicorn {version('gunicorn')}; {postgres}; {postgrest}; "
+        f"{tools.version(['wrk', '-v'])}. {effort.rounds} rounds of {effort.seconds:g} s, "
+        f"{datetime.now(UTC).date().isoformat()}."
+    )
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def write(path: Path, figures: str) -> None:
+    """Put the figures between the marks; text around them stays as it is."""
+    text = path.read_text(encoding="utf-8") if path.exists() else INTRODUCTION
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(placed(text, figures), encoding="utf-8")
+    print(f"written to {path}", file=sys.stderr)
+
+
+def placed(text: str, figures: str) -> str:
+    """A text with the figures between its marks, or with both at its end.
+
+    >>> placed(f"before {BEGIN} old {END} after", "new").split(BEGIN)[1]
+    '\\n\\nnew\\n\\n<!-- end of figures --> after'
+    """
+    before, begun, rest = text.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not begun:
+        return f"{before.rstrip()}\n\n{BEGIN}\n\n{figures}\n\n{END}\n"
+    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{after if ended else ''}"

@@ -1,0 +1,180 @@
+"""How do the same rows come into both databases? Once a size; what is there already is used again.
+
+Each store carries a mark, made of everything that its rows depend on: with another generator or schema it
+is made anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench import cast
+from bench.cast import Cast
+from bench.portfolio import COLUMNS
+from bench.portfolio import Portfolio
+from bench.portfolio import Row
+from bench.portfolio import compose
+from bench.servers import PROJECT
+from bench.servers import service_environ
+from models.sql.sqlite import driver
+
+HERE: Final = Path(__file__).resolve().parent
+ROWS_A_PIECE: Final = 5_000
+SEQUENCED: Final = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One size: the service's file, PostgreSQL's database, and who asks."""
+
+    size: int
+    file: Path
+    database: str
+    cast: Cast
+
+
+class Psql:
+    """Runs SQL in the cluster behind a socket."""
+
+    def __init__(self, programs: Path, sockets: Path) -> None:
+        self.words = [
+            str(programs / "psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
+            "-h", str(sockets), "-U", "postgres", "-d",
+        ]  # fmt: skip
+
+    def run(self, database: str, sql: str) -> str:
+        done = subprocess.run(
+            [*self.words, database],
+            input=f"set client_min_messages = error;\n{sql}",
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def copy(self, database: str, table: str, columns: Iterable[str], rows: Iterator[Row]) -> None:
+        command = f"copy api.{table} ({', '.join(columns)}) from stdin (format csv)"
+        words = [*self.words, database, "-c", command]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, encoding="utf-8") as process:
+            assert process.stdin is not None
+            csv.writer(process.stdin).writerows(rows)
+            process.stdin.close()
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, words)
+
+
+def ensure_service_store(cache: Path, size: int) -> tuple[Path, Cast]:
+    """The service's file of that many inspections, and who asks."""
+    home = cache / f"sqlite-{size}"
+    file, mark, kept = home / "walkthrough.db", home / "mark", home / "cast.json"
+    expected = digest("portfolio.py", "cast.py", "../schema.sql")
+    if not (mark.exists() and mark.read_text() == expected and kept.exists()):
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        say(f"loading {size:,} inspections into SQLite")
+        portfolio = compose(size)
+        fill_file(file, portfolio)
+        cast.keep(cast.choose(portfolio), kept)
+        mark.write_text(expected)
+    return file, cast.read(kept)
+
+
+def ensure_postgresql_store(psql: Psql, size: int) -> str:
+    """PostgreSQL's database of the same rows."""
+    database = f"walkthrough_{size}"
+    expected = digest("portfolio.py", "schema.pg.sql")
+    marks = "select datname, shobj_description(oid, 'pg_database') from pg_database"
+    if f"{database}|{expected}" in psql.run("postgres", marks).splitlines():
+        return database
+    say(f"loading {size:,} inspections into PostgreSQL")
+    psql.run(
+        "postgres", f"drop database if exists {database};\n{ROLES}\ncreate database {database};"
+    )
+    psql.run(database, (HERE / "schema.pg.sql").read_text(encoding="utf-8"))
+    portfolio = compose(size)
+    for table, columns in COLUMNS.items():
+        psql.copy(database, table, columns, portfolio.rows(table))
+    for table in SEQUENCED:
+        name = f"pg_get_serial_sequence('api.{table}', 'id')"
+        psql.run(database, f"select setval({name}, max(id)) from api.{table}")  # noqa: S608
+    psql.run(database, "vacuum (freeze, analyze)")
+    psql.run(database, "checkpoint")
+    psql.run("postgres", f"comment on database {database} is '{expected}'")
+    return database
+
+
+ROLES: Final = """
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'authenticator') then
+        create role anon nologin; create role super_admin nologin;
+        create role client_admin nologin; create role client_manager nologin;
+        create role authenticator noinherit login;
+        grant anon, super_admin, client_admin, client_manager to authenticator;
+    end if;
+end $$;
+"""
+
+
+def fill_file(file: Path, portfolio: Portfolio) -> None:
+    """Have the service make its tables, then insert every row in one transaction."""
+    make_file(file)
+    clients = dict(enumerate(portfolio.owners, 1))
+    with closing(driver.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # a cut here costs a second run, no more
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("PRAGMA cache_size = -262144")
+        connection.execute("BEGIN IMMEDIATE")
+        owners: dict[int, int] = {}
+        for table, columns in COLUMNS.items():
+            rows: Iterator[Row] = portfolio.rows(table)
+            if table == "inspections":
+                columns = (*columns, "client_id")
+                rows = with_clients(rows, clients, owners)
+            elif table == "reports_lead":
+                columns = (*columns, "client_id")
+                rows = ((*row, owners[int(str(row[1]))]) for row in rows)
+            places = ", ".join("?" * len(columns))
+            insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608
+            connection.executemany(insert, rows)
+        connection.execute("COMMIT")
+        connection.execute("ANALYZE")
+        assert connection.execute("PRAGMA foreign_key_check").fetchone() is None
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def make_file(file: Path) -> None:
+    """A process of its own makes the tables: the service's connections end with it."""
+    words = [sys.executable, "-c", "from app import create_app; create_app()"]
+    subprocess.run(words, cwd=PROJECT, env=service_environ(file, port=0), check=True)
+
+
+def with_clients(
+    rows: Iterator[Row], clients: dict[int, int], owners: dict[int, int]
+) -> Iterator[Row]:
+    """Inspections with their building's client; `owners` remembers it for their readings."""
+    for row in rows:
+        client = clients[int(str(row[1]))]
+        owners[int(str(row[0]))] = client
+        yield (*row, client)
+
+
+def digest(*names: str) -> str:
+    """What a store depends on, in short."""
+    found = hashlib.sha256()
+    for name in names:
+        found.update((HERE / name).read_bytes())
+    return found.hexdigest()[:32]
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

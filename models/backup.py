@@ -1,0 +1,100 @@
+"""Backups, and the way back: a copy of one moment while the service runs, and its return while it does not."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from models import migrations
+from models.sql import copies
+from models.sql import sqlite
+from models.sql.constraints import Locked
+from models.sql.turns import Turns
+from models.upkeep import RefusedFile
+
+TURN_SECONDS_MAX = 60.0
+
+
+def back_up(database: Path, target: Path) -> None:
+    """Copy the database to `target` while it is in use; what was there is replaced at the very end."""
+    if is_of(target, database):
+        raise RefusedFile(f"{target} belongs to the database itself")
+    if os.path.lexists(target) and not target.is_file():
+        raise RefusedFile(f"{target} is not a regular file")
+    try:
+        copies.copy(database, target, require_ours)
+    except (OSError, sqlite.driver.Error, copies.UnsoundCopy) as error:
+        raise RefusedFile(f"{target} was not written: {error}") from error
+
+
+def restore(backup: Path, database: Path) -> None:
+    """Put a backup in the database's place. Nobody may be serving it; whoever was signed in is not.
+
+    A power cut in between leaves the old database or the new one: the old log is folded into the old
+    file before it goes, and the new file is whole before it gets its name.
+    """
+    if is_of(backup, database):
+        raise RefusedFile(f"{backup} belongs to the database itself")
+    if not backup.is_file():
+        raise RefusedFile(f"{backup} is not a regular file")
+    turns = Turns(Path(f"{database}.lock"))
+    with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
+        try:
+            copies.copy(backup, draft, prepare_return)
+        except (OSError, sqlite.driver.Error, copies.UnsoundCopy) as error:
+            raise RefusedFile(f"{backup} cannot be restored: {error}") from error
+        release(database)
+        draft.replace(database)
+        copies.sync(database.parent)
+
+
+def is_of(path: Path, database: Path) -> bool:
+    """Whether a path is the database, or one of the files it lives with."""
+    companions = {f"{database.name}{end}" for end in ("", *copies.COMPANIONS, ".lock", ".serving")}
+    if path.exists() and database.exists() and path.samefile(database):
+        return True
+    is_beside = path.absolute().parent.resolve() == database.absolute().parent.resolve()
+    return is_beside and path.name in companions
+
+
+def require_ours(connection: Any) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != sqlite.APPLICATION_ID:
+        raise copies.UnsoundCopy("it is another program's database")
+    if version > migrations.schema_version():
+        raise copies.UnsoundCopy(f"it was made by a later version (schema {version})")
+
+
+def prepare_return(connection: Any) -> None:
+    """Look a backup over and end what it holds of sessions: some were ended after it was made."""
+    require_ours(connection)
+    since = int(time.time()) + 1
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("DELETE FROM sessions")
+    connection.execute(
+        "INSERT INTO credentials (user_id, tokens_since) SELECT id, ? FROM users WHERE true"
+        " ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, excluded.tokens_since)",
+        (since,),
+    )
+    connection.execute("COMMIT")
+
+
+def release(database: Path) -> None:
+    """Fold the old log into the old file and remove it: beside another file it would be replayed.
+
+    SQLite does this only if nobody else has the file open, which is the other thing to be sure of.
+    """
+    if database.exists():
+        try:
+            with copies.opened(database) as connection:
+                connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        except (sqlite.driver.Error, sqlite.WrongSetting) as error:
+            if isinstance(sqlite.translate(error), Locked):
+                raise RefusedFile(f"{database} is in use by another program") from error
+            # Anything else: too damaged to be opened, and about to be replaced.
+    for name in copies.COMPANIONS:
+        database.with_name(database.name + name).unlink(missing_ok=True)
+    copies.sync(database.parent)

@@ -1,0 +1,63 @@
+"""Bring a file to today's version: a backup, then every step in one transaction, or nothing.
+
+A power cut leaves the old version or the new one: the version stands on the file's first page and is
+committed with the tables. The turn to write is held throughout, so that of several processes that start
+at once one migrates and the others find it done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from models import migrations
+from models.migrations.step import Step
+from models.sql import copies
+from models.sql import sqlite
+from models.sql.turns import Turns
+
+WAIT_SECONDS_MAX = 600.0  # for another process that migrates the same file
+
+
+class MigrationFailed(Exception):
+    """A file that stays at its version. The message is one line."""
+
+
+def migrate(path: Path, turns: Turns) -> int:
+    """Bring the file to today's version, unless it is there; the version it came from."""
+    with turns.turn(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        steps = [step for step in migrations.STEPS if step.version > version]
+        if not steps:
+            return version
+        copies.copy(path, backup_path(path, version))
+        try:
+            take(connection, steps)
+        except sqlite.driver.Error as error:
+            raise MigrationFailed(f"{path} stays at schema {version}: {error}") from error
+        return version
+
+
+def backup_path(path: Path, version: int) -> Path:
+    """Where the file as it was is kept."""
+    return path.with_name(f"{path.name}.schema-{version}")
+
+
+def take(connection: Any, steps: Sequence[Step]) -> None:
+    """Take the steps in one transaction, and keep it if every foreign key still has its row."""
+    run = connection.execute
+    run("PRAGMA foreign_keys = OFF")
+    run("BEGIN IMMEDIATE")
+    try:
+        for step in steps:
+            step.change(run)
+            run(f"PRAGMA user_version = {step.version}")
+        dangling = run("PRAGMA foreign_key_check").fetchall()
+        if dangling:
+            raise sqlite.driver.IntegrityError(f"{dangling[0][0]} points at nothing afterwards")
+        run("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            run("ROLLBACK")
+        raise

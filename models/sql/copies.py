@@ -1,0 +1,119 @@
+"""Whole files: one connection for upkeep, and copies that are complete or not there.
+
+A copy goes through SQLite's backup API in one step: one moment of the database, whoever writes to it
+meanwhile. It is made under another name, synced, opened again and checked, and only then gets its own,
+by a rename. Copying the files themselves is no backup: the log may hold half of what they mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from models.sql import sqlite
+
+COMPANIONS = ("-wal", "-shm", "-journal")
+
+
+class UnsoundCopy(Exception):
+    """A database that did not pass its check. The message is one line."""
+
+
+Check = Callable[[Any], None]
+"""Looks at an open copy, may change it, and raises if it is not to be kept."""
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """The driver's connection to a file that is there, for upkeep; set up like any other."""
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite.driver.connect(uri, uri=True, factory=sqlite.DriverConnection)
+    try:
+        sqlite.prepare(connection, writable=True)
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def opened_to_copy(path: Path) -> Iterator[Any]:
+    """The driver's connection to any file, which it does not change."""
+    connection = sqlite.driver.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
+    )
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_MILLISECONDS}")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        yield connection
+    finally:
+        connection.close()
+
+
+def copy(source: Path, target: Path, check: Check | None = None) -> None:
+    """Make `target` a copy of the database as it is at one moment: whole, checked, 0600, or not at all."""
+    with drafted(target) as draft:
+        with opened_to_copy(source) as original:
+            write_copy(original, draft)
+        with reopened(draft) as connection:
+            require_sound(connection)
+            if check is not None:
+                check(connection)
+        sync(draft)
+        draft.replace(target)
+    sync(target.parent)
+
+
+@contextlib.contextmanager
+def drafted(target: Path) -> Iterator[Path]:
+    """An empty file beside `target` that only its owner can read, gone at the end."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    try:
+        yield draft
+    finally:
+        for name in ("", *COMPANIONS):
+            draft.with_name(draft.name + name).unlink(missing_ok=True)
+
+
+def write_copy(original: Any, draft: Path) -> None:
+    copied = sqlite.driver.connect(str(draft), isolation_level=None)
+    try:
+        original.backup(copied)  # all pages in one step: a single moment
+        # One file, without companions, that can be read from a disk one cannot write to.
+        copied.execute("PRAGMA journal_mode = DELETE").fetchall()
+    finally:
+        copied.close()
+
+
+@contextlib.contextmanager
+def reopened(draft: Path) -> Iterator[Any]:
+    connection = sqlite.driver.connect(str(draft), isolation_level=None)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        yield connection
+    finally:
+        connection.close()
+
+
+def require_sound(connection: Any) -> None:
+    """Read all of it, as one that was never read may turn out to be none."""
+    for question in ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check"):
+        found = connection.execute(question).fetchone()
+        if found is not None and found[0] != "ok":
+            raise UnsoundCopy(f"the copy is not sound: {found[0]}")
+
+
+def sync(path: Path) -> None:
+    """Have the disk keep a file, or the names in a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,49 @@
+"""How long may the write-ahead log grow, and who folds it back? Called by who holds the turn to write.
+
+SQLite's own checkpoint, after a COMMIT, starts the log anew only in a moment in which nobody reads from
+it. With readers that overlap there is no such moment, and the log grows without bound; so past a size
+the writer makes one: it waits, briefly, until the readers read from the file alone.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from models.sql import sqlite
+
+LOG_BYTES_LOOK = 16 << 20  # four times what 1,000 pages leave when nothing holds them
+RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
+FOLD_MILLISECONDS = 500
+
+
+class Log:
+    """The write-ahead log beside a database file."""
+
+    def __init__(self, database: Path | None) -> None:
+        self.path = f"{database}-wal"
+        self.retry_at = 0.0
+
+    def size(self) -> int:
+        """Its bytes; nothing, if it is not there."""
+        try:
+            return os.stat(self.path).st_size  # noqa: PTH116 - a tenth of the time, at every write
+        except OSError:
+            return 0
+
+    def bound(self, connection: sqlite.Connection) -> None:
+        """After a COMMIT: fold the log if it is too long. Whatever happens, the COMMIT stands."""
+        if self.size() < LOG_BYTES_LOOK or time.monotonic() < self.retry_at:
+            return
+        self.retry_at = time.monotonic() + RETRY_SECONDS
+        self.fold(connection)
+
+    def fold(self, connection: sqlite.Connection) -> None:
+        """Write the log back into the file and cut it off, if the readers let go of it in time."""
+        connection.wait_until(time.monotonic() + FOLD_MILLISECONDS / 1_000)
+        try:
+            connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite.driver.Error as error:
+            if not isinstance(sqlite.translate(error), sqlite.HARMLESS):
+                connection.broken = True

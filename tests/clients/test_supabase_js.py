@@ -1,0 +1,85 @@
+"""The suites in js/, run by Node against the running service: one test here for each test there."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tests import tokens
+from tests.clients import node
+from tests.clients.server import Server
+from tests.clients.server import password_of
+from tests.conftest import DATASET
+
+SUITES = ("read", "write", "rpc", "auth")
+SUITE_SECONDS_MAX = 60
+NAME = re.compile(r'^test\("([^"]+)"', re.MULTILINE)
+
+
+def names_in(suite: str) -> list[str]:
+    return NAME.findall((node.JS / f"{suite}.test.js").read_text())
+
+
+@pytest.fixture(scope="module")
+def outcomes(server: Server) -> Callable[[str], dict[str, str | None]]:
+    """`outcomes("read")` runs a suite, once, and says why each of its tests failed, or None."""
+    node.installed()
+
+    @cache
+    def run(suite: str) -> dict[str, str | None]:
+        ran = subprocess.run(
+            [str(node.NODE), "--test-reporter=./reporter.js", f"{suite}.test.js"],
+            cwd=node.JS,
+            env={"SERVICE": json.dumps(whereabouts(server)), "PATH": "/usr/bin:/bin"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SUITE_SECONDS_MAX,
+            check=False,
+        )
+        lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
+        assert lines, f"Node ran no test: {ran.stdout}{ran.stderr}"
+        return {test["name"]: test["reason"] for test in map(json.loads, lines)}
+
+    return run
+
+
+def whereabouts(server: Server) -> dict:
+    users = json.loads(DATASET.read_text())["users"]
+    cast = {
+        user["name"].lower(): {
+            "id": user["id"],
+            "email": user["email"],
+            "password": password_of(user["name"]),
+        }
+        for user in users
+    }
+    return {
+        "URL": server.url,
+        "ANON_KEY": tokens.ANON_KEY,
+        "SERVICE_KEY": tokens.SERVICE_KEY,
+        "CAST": cast,
+    }
+
+
+@pytest.mark.parametrize(
+    ("suite", "name"),
+    [
+        pytest.param(suite, name, id=f"{suite}: {name}")
+        for suite in SUITES
+        for name in names_in(suite)
+    ],
+)
+def test_supabase_js(outcomes: Callable, suite: str, name: str) -> None:
+    found = outcomes(suite)
+
+    assert name in found, f"{name} did not run"
+    assert found[name] is None, found[name]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_test_of_a_suite_is_reported_here(outcomes: Callable, suite: str) -> None:
+    assert sorted(outcomes(suite)) == sorted(names_in(suite))

@@ -1,0 +1,25 @@
+"""A database of one's own, with the cast in it, and the sizes of the two tiers."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.durability.served import Served
+from tests.durability.shim import DATABASE
+
+
+def scaled(count: int) -> int:
+    """A size of the long tier, times DURABILITY_SCALE: 0.1 for a glance, 10 for a week-end."""
+    return max(1, round(count * float(os.environ.get("DURABILITY_SCALE", "1"))))
+
+
+@pytest.fixture
+def served(base_file: Path, tmp_path: Path) -> Served:
+    """A service that is not started yet, over a copy of the data set."""
+    directory = tmp_path / "served"
+    directory.mkdir(mode=0o700)
+    shutil.copy(base_file, directory / DATABASE)
+    (directory / DATABASE).chmod(0o600)
+    return Served(directory)

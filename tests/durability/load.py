@@ -1,0 +1,106 @@
+"""Transactions that can be recognised afterwards: number k is one bulk POST of 3 + k mod 5 inspections that carry k.
+
+`acknowledged` appends k to a file only once the whole 201 is read. Runs by itself too, so that the shim
+can be loaded into it: `python -m tests.durability.load PORT FILE FIRST COUNT THREADS [early]`.
+"""
+
+import itertools
+import json
+import os
+import sys
+import threading
+from http.client import HTTPException
+
+from models.sql.sqlite import driver
+from tests.durability.served import Consumer
+
+
+def rows(k: int) -> list[dict[str, object]]:
+    return [
+        {"building_id": 1, "inspection_type": "annual", "notes": f"transaction {k}"}
+        for _ in range(3 + k % 5)
+    ]
+
+
+class Load:
+    """Threads that send transactions until they have sent enough or nobody answers."""
+
+    def __init__(self, port: int, first: int, count: int, threads: int, *, early: bool = False) -> None:
+        self.port = port
+        self.numbers = iter(range(first, first + count))
+        self.lock = threading.Lock()
+        self.early = early
+        self.acked: list[int] = []
+        self.refused: list[tuple[int, int, bytes]] = []
+        self.file: int | None = None
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(threads)]
+
+    def start(self) -> None:
+        for thread in self.threads:
+            thread.start()
+
+    def join(self) -> None:
+        for thread in self.threads:
+            thread.join(60)
+            assert not thread.is_alive(), "a request hangs"
+
+    def next(self) -> int | None:
+        with self.lock:
+            return None if self.stop.is_set() else next(self.numbers, None)
+
+    def run(self) -> None:
+        consumer = Consumer(self.port)
+        while (k := self.next()) is not None:
+            if self.early:
+                self.acknowledged(k)
+            try:
+                answer = consumer.send("POST", "/inspections", rows(k))
+            except (OSError, HTTPException):
+                if not self.stop.wait(0.02):
+                    continue
+                break
+            if answer.status == 201 and not self.early:
+                self.acknowledged(k)
+            elif answer.status != 201:
+                self.refused.append((k, answer.status, answer.body[:200]))
+        consumer.close()
+
+    def acknowledged(self, k: int) -> None:
+        if self.file is not None:
+            os.write(self.file, b"%d\n" % k)
+        self.acked.append(k)
+
+
+def verdict(connection: driver.Connection, acked: set[int]) -> list[str]:
+    """What is wrong with what is left: acknowledged and lost, or half there."""
+    found = dict(
+        connection.execute(
+            "SELECT CAST(substr(notes, 13) AS INTEGER), count(*) FROM inspections"
+            " WHERE notes LIKE 'transaction %' GROUP BY 1"
+        )
+    )
+    lost = sorted(k for k in acked if k not in found)
+    half = sorted(k for k, count in found.items() if count != 3 + k % 5)
+    return [
+        *(f"{len(each)} {what}, such as {each[0]}" for what, each in
+          (("acknowledged and lost", lost), ("half there", half)) if each),
+    ]  # fmt: skip
+
+
+def integrity(connection: driver.Connection) -> list[str]:
+    broken = [row[0] for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
+    return broken + [f"dangling in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")]
+
+
+def main(port: str, file: str, first: str, count: str, threads: str, mode: str = "") -> None:
+    load = Load(int(port), int(first), int(count), int(threads), early=mode == "early")
+    load.file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    load.start()
+    for thread in load.threads:
+        thread.join()
+    print(json.dumps({"acked": len(load.acked), "refused": list(map(repr, load.refused[:5]))}))
+
+
+if __name__ == "__main__":
+    main(*itertools.islice(sys.argv, 1, None))

@@ -1,0 +1,199 @@
+"""The service as it is run, for tests that kill it, starve it and cut its power: gunicorn with the shipped
+settings over a database of the test's own, always stopped at the end, and only by its own process group."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field
+from http.client import HTTPConnection
+from http.client import HTTPException
+from pathlib import Path
+
+from tests import tokens
+from tests.conftest import CAST
+from tests.durability.shim import DATABASE
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+SHIPPED = "wsgi:app"
+START_SECONDS_MAX = 30.0
+STOP_SECONDS_MAX = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> object:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str | None:
+        return self.json.get("code") if self.body else None
+
+
+@dataclass(slots=True)
+class Consumer:
+    """One connection, kept open, and somebody's credentials."""
+
+    port: int
+    who: str = "root"
+    timeout: float = 30.0
+    connection: HTTPConnection | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.headers = {
+            "apikey": tokens.ANON_KEY,
+            "Authorization": CAST[self.who].authorization() or "",
+            "Content-Type": "application/json",
+        }
+
+    def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+        """Send one request; an error of the connection is the caller's to judge, and closes it."""
+        raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        if self.connection is None:
+            self.connection = HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            self.connection.request(method, path, raw, self.headers | named)
+            response = self.connection.getresponse()
+            return Answer(response.status, dict(response.getheaders()), response.read())
+        except (OSError, HTTPException):
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+@dataclass(slots=True)
+class Served:
+    """A running service. `application` may be one of the tests' own, with a fault in it."""
+
+    directory: Path
+    application: str = SHIPPED
+    watched: dict[str, str] = field(default_factory=dict)
+    port: int = 0
+    process: subprocess.Popen | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.directory / DATABASE
+
+    @property
+    def log(self) -> Path:
+        return self.directory.parent / f"{self.directory.name}.log"
+
+    def environ(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {
+            **kept,
+            "PYTHONPATH": str(PROJECT),
+            "PORT": str(self.port),
+            "DATABASE_URL": f"sqlite:///{self.database}",
+            "SECRET_KEY": tokens.SECRET_KEY,
+            "ANON_KEY": tokens.ANON_KEY,
+            "SERVICE_KEY": tokens.SERVICE_KEY,
+            "LOG_LEVEL": "warning",
+            **self.watched,
+        }
+
+    def start(self) -> float:
+        """Start, wait until it answers, and return how long that took."""
+        began = time.monotonic()
+        self.port = free_port()
+        command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, self.application],
+                cwd=PROJECT,
+                env=self.environ(),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.await_answer()
+        return time.monotonic() - began
+
+    def await_answer(self) -> None:
+        give_up = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < give_up:
+            assert self.process.poll() is None, self.log.read_text()
+            with (
+                contextlib.suppress(OSError, HTTPException),
+                contextlib.closing(self.consumer(timeout=2)) as consumer,
+            ):
+                if consumer.send("GET", "/live").status == 200:
+                    return
+            time.sleep(0.02)
+        raise AssertionError(f"the service did not come up: {self.log.read_text()}")
+
+    def consumer(self, who: str = "root", timeout: float = 30.0) -> Consumer:
+        return Consumer(self.port, who, timeout)
+
+    def workers(self) -> list[int]:
+        """The processes that answer."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in children.split()]
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL to all of it at once, as if nobody had been asked."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self) -> int:
+        """TERM, and what it ended with; killed if it does not end."""
+        if self.process is None or self.process.poll() is not None:
+            return 0 if self.process is None else self.process.returncode
+        self.process.terminate()
+        try:
+            return self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def command(self, *words: str, **changes: str) -> subprocess.CompletedProcess:
+        """Run `flask --app app WORDS` over the same database."""
+        return subprocess.run(
+            [sys.executable, "-m", "flask", "--app", "app", *words],
+            cwd=PROJECT,
+            env={**self.environ(), **changes},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+def free_port() -> int:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(served: Served) -> Iterator[Served]:
+    """Run a service, and stop it whatever happens."""
+    try:
+        served.start()
+        yield served
+        served.stop()
+    finally:
+        if served.process is not None:
+            served.kill()

@@ -1,0 +1,98 @@
+"""`kill -9`, to one worker or to all of it: what was acknowledged is there after the next start (figure 2).
+
+The page cache survives a process, so this says nothing of syncs (see test_power_cuts.py); it finds whoever
+answers before the COMMIT.
+"""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from models.sql.sqlite import driver
+from tests.durability.conftest import scaled
+from tests.durability.load import Load
+from tests.durability.load import integrity
+from tests.durability.load import verdict
+from tests.durability.served import SHIPPED
+from tests.durability.served import Served
+from tests.durability.test_power_cuts import SEED
+
+THREADS = 8
+RESTART_SECONDS_MAX = 10.0  # 2 on an idle machine, where it is recorded; the tests share theirs
+TRANSACTIONS = 10_000_000
+
+
+def cycle(served: Served, dice: random.Random, first: int, *, whole: bool) -> Load:
+    """Let clients write for a moment, kill, and return what they were told."""
+    load = Load(served.port, first, TRANSACTIONS, THREADS)
+    load.start()
+    time.sleep(dice.uniform(0.05, 0.4))
+    if whole:
+        served.kill()
+    else:
+        os.kill(dice.choice(served.workers()), signal.SIGKILL)
+        time.sleep(0.1)
+    load.stop.set()
+    load.join()
+    return load
+
+
+def problems_of(served: Served, acked: set[int]) -> list[str]:
+    connection = driver.connect(str(served.database))
+    try:
+        return integrity(connection) + verdict(connection, acked)
+    finally:
+        connection.close()
+
+
+def kill_often(served: Served, kills: int, *, until_faulty: bool = False) -> tuple[list[str], int]:
+    """Kill so many times; what is wrong afterwards, and how many transactions were acknowledged."""
+    dice, acked, first, longest = random.Random(SEED), set(), 1, 0.0
+    problems: list[str] = []
+    try:
+        served.start()
+        for number in range(kills):
+            whole = until_faulty or number % 2 == 1
+            load = cycle(served, dice, first, whole=whole)
+            acked |= set(load.acked)
+            first = next(load.numbers) + THREADS
+            problems += [f"{status}: {body!r}" for _, status, body in load.refused if status != 503]
+            if whole:
+                longest = max(longest, served.start())
+            problems += problems_of(served, acked)
+            if problems:
+                break
+        served.stop()
+    finally:
+        served.kill()
+    print(f"seed {SEED}: {kills} kills, {len(acked)} acknowledged, restart {longest:.2f} s at most")
+    assert longest < RESTART_SECONDS_MAX
+    return problems, len(acked)
+
+
+def test_nothing_acknowledged_is_lost_when_it_is_killed(served):
+    problems, acked = kill_often(served, 8)
+
+    assert not problems, f"seed {SEED}: {problems}"
+    assert acked > 50
+
+
+def test_who_answers_before_the_commit_is_found_out(served):
+    served.application = "tests.durability.planted:answering_early()"
+
+    problems, _ = kill_often(served, 2, until_faulty=True)
+
+    assert any("lost" in problem for problem in problems), f"seed {SEED}: {problems}"
+
+
+@pytest.mark.long
+def test_nothing_acknowledged_is_lost_in_many_kills(served):
+    served.application = SHIPPED
+
+    problems, acked = kill_often(served, scaled(1_000))
+
+    assert not problems, f"seed {SEED}: {problems}"
+    assert acked >= scaled(50_000)

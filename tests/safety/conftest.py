@@ -1,0 +1,36 @@
+"""What the safety tests share: two sites whose clock stands still."""
+
+import types
+from collections.abc import Iterator
+
+import pytest
+
+from tests.safety.sites import Site
+from tests.safety.sites import open_site
+from tests.safety.sites import standing_still
+
+
+@pytest.fixture(scope="module")
+def patch_module() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def still(patch_module: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
+    """The clock stands still, and UUIDs count."""
+    with standing_still(patch_module) as source:
+        yield source
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Site:
+    return open_site(tmp_path_factory.mktemp("site") / "walkthrough.db")
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Site:
+    """A second one beside it."""
+    return open_site(tmp_path_factory.mktemp("twin") / "walkthrough.db")
+
+

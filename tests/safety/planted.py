@@ -1,0 +1,26 @@
+"""What planting a fault takes: plans are kept, so those made before a fault, or with it, must be forgotten."""
+
+import functools
+
+from access import assignments
+from access import explain
+from access import session
+from models.sql import counts
+from models.sql import mutate
+from models.sql import plan
+
+ROOMS = (plan, mutate, counts, assignments, explain, session)
+KEPT = [
+    found
+    for room in ROOMS
+    for found in vars(room).values()
+    if isinstance(found, functools._lru_cache_wrapper)
+]
+
+
+def forget_plans() -> None:
+    """Let every plan be made anew."""
+    for kept in KEPT:
+        kept.cache_clear()
+
+

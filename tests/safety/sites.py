@@ -1,0 +1,284 @@
+"""Sites: the service over a file whose rows are replaced at will, asked without a socket, with a clock that
+stands still and UUIDs that count, so that a seed repeats a run exactly.
+
+The rows are written by SQL and not by the service: a test of the rule must not rest on an import.
+"""
+
+import io
+import itertools
+import json
+import pathlib
+import sqlite3
+import time
+import types
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field
+from urllib.parse import unquote_to_bytes
+
+import pytest
+
+from tests import oracle
+from tests import tokens
+from tests.conftest import RESOURCES
+from tests.conftest import open_app
+
+MOMENT = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
+NOW = "2025-06-15T12:00:00+00:00"
+SEQUENCE = 100_000  # the last id handed out, in every world, whatever rows it holds
+
+INSERTION_ORDER = RESOURCES
+COLUMNS = {
+    "clients": ("id", "name", "created_at", "updated_at"),
+    "users": ("id", "email", "name", "role", "client_id", "created_at", "updated_at"),
+    "inspectors": ("id", "name", "email"),
+    "buildings": (
+        "id",
+        "name",
+        "address",
+        "city",
+        "state",
+        "zip",
+        "client_id",
+        "created_at",
+        "updated_at",
+        "latitude",
+        "longitude",
+        "building_type",
+        "floors",
+        "units",
+    ),
+    "inspections": (
+        "id",
+        "building_id",
+        "inspection_type",
+        "date_visited",
+        "status",
+        "inspector_id",
+        "notes",
+        "created_at",
+        "updated_at",
+    ),
+    "reports_lead": ("id", "inspection_id", "gun_id", "result"),
+    **{
+        table: (*oracle.KEYS[table], "assigned_by", "assigned_at")
+        for table in RESOURCES
+        if table in oracle.KEYS
+    },
+}
+SEQUENCED = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One request, by whomever it is sent."""
+
+    method: str
+    path: str
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        headers = "".join(f"\n    {name}: {value}" for name, value in self.headers)
+        body = f"\n    {self.body[:2_000]!r}" if self.body else ""
+        return f"{self.method} {self.path}{headers}{body}"
+
+
+def asking(
+    method: str, path: str, body: object = None, prefer: str | None = None, **headers: str
+) -> Asking:
+    """Make a request; a body that is no bytes travels as JSON, `accept_profile=` as Accept-Profile."""
+    named = [(name.replace("_", "-").title(), value) for name, value in headers.items()]
+    if prefer:
+        named.append(("Prefer", prefer))
+    if body is None:
+        return Asking(method, path, b"", tuple(named))
+    if not any(name == "Content-Type" for name, _ in named):
+        named.append(("Content-Type", "application/json"))
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Asking(method, path, raw, tuple(named))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that came back, but for the date."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def json(self) -> object:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str | None:
+        """The code of an error."""
+        found = self.json if self.body else None
+        return found.get("code") if isinstance(found, dict) else None
+
+    def header(self, wanted: str) -> str | None:
+        return next((value for name, value in self.headers if name == wanted.lower()), None)
+
+    def __str__(self) -> str:
+        return f"{self.status} {dict(self.headers)}\n{self.body[:4_000].decode(errors='replace')}"
+
+
+@dataclass(slots=True)
+class Site:
+    """An app over one file, and a way to its rows that does not lead through the app."""
+
+    app: object
+    side: sqlite3.Connection
+    bearers: dict[str, str] = field(default_factory=dict)
+
+    def load(self, world: dict) -> None:
+        """Make the world's rows the only ones; what is kept to sign in is gone with its users.
+
+        Its first user is a super admin and is changed rather than made, since one must always be left.
+        """
+        root = world["users"][0]
+        with self.side:
+            self.side.execute("BEGIN IMMEDIATE")
+            self.side.execute(f"INSERT OR IGNORE INTO users {named('users')}", root)
+            self.side.execute(
+                "UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id", root
+            )
+            for table in reversed(INSERTION_ORDER):
+                others = " WHERE id <> :id" if table == "users" else ""
+                self.side.execute(f"DELETE FROM {table}{others}", {"id": root["id"]})
+            for table in ("attempts", "credentials", "sessions", "sqlite_sequence"):
+                self.side.execute(f"DELETE FROM {table}")
+            changes = ", ".join(f"{column} = :{column}" for column in COLUMNS["users"])
+            self.side.execute(f"UPDATE users SET {changes} WHERE id = :id", root)
+            for table in INSERTION_ORDER:
+                self.insert(world, table)
+            for table in SEQUENCED:
+                self.side.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+                self.side.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, SEQUENCE))
+        assert not self.side.execute("PRAGMA foreign_key_check").fetchall()
+
+    def insert(self, world: dict, table: str) -> None:
+        rows = world[table][1:] if table == "users" else world[table]
+        if table in OWNERS:
+            rows = [{**row, "client_id": OWNERS[table](world, row)} for row in rows]
+        self.side.executemany(f"INSERT INTO {table} {named(table)}", rows)
+
+    def world(self) -> dict[str, list[dict]]:
+        """Every row of every resource as it is stored, in the order of its keys."""
+        return {table: self.rows(table) for table in RESOURCES}
+
+    def rows(self, table: str) -> list[dict]:
+        columns = COLUMNS[table]
+        key = ", ".join(oracle.KEYS.get(table, ("id",)))
+        found = self.side.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {key}")
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    def send(self, who: dict | str | None, request: Asking) -> Answer:
+        """Send a request as a user (a row), as whoever bears a token (text), or as nobody."""
+        headers = {"apikey": tokens.ANON_KEY, "Accept": "*/*"}
+        if who is not None:
+            headers["Authorization"] = f"Bearer {self.bearer(who)}"
+        headers.update(request.headers)
+        return self.open(request, headers)
+
+    def open(self, request: Asking, headers: dict[str, str]) -> Answer:
+        path, _, query = request.path.partition("?")
+        environ = {
+            "REQUEST_METHOD": request.method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+            "QUERY_STRING": query.encode("utf-8", "surrogateescape").decode("latin-1"),
+            "RAW_URI": request.path,
+            "SERVER_NAME": "localhost",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "REMOTE_ADDR": "127.0.0.1",
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(request.body),
+            "wsgi.input_terminated": True,
+            "wsgi.errors": io.StringIO(),
+            "wsgi.multithread": False,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+        }
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            environ["CONTENT_LENGTH"] = str(len(request.body))
+        for name, value in headers.items():
+            key = name.upper().replace("-", "_")
+            environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
+        got: list = []
+        chunks = self.app.wsgi_app(environ, lambda status, headers, *_: got.extend((status, headers)))
+        try:
+            body = b"".join(chunks)
+        finally:
+            if hasattr(chunks, "close"):
+                chunks.close()
+        named = sorted((name.lower(), value) for name, value in got[1] if name.lower() != "date")
+        return Answer(int(got[0][:3]), tuple(named), body)
+
+    def bearer(self, who: dict | str) -> str:
+        if isinstance(who, str):
+            return who
+        key = f"{who['id']} {who['role']} {who['client_id']}"
+        if key not in self.bearers:
+            times = {"iat": MOMENT, "exp": MOMENT + tokens.HOUR}
+            self.bearers[key] = tokens.token_for(who["id"], who["role"], who["client_id"], **times)
+        return self.bearers[key]
+
+
+def owner_of_inspection(world: dict, inspection: dict) -> int:
+    return oracle.find(world, "buildings", inspection["building_id"])["client_id"]
+
+
+def owner_of_reading(world: dict, reading: dict) -> int:
+    return owner_of_inspection(world, oracle.find(world, "inspections", reading["inspection_id"]))
+
+
+OWNERS = {"inspections": owner_of_inspection, "reports_lead": owner_of_reading}
+"""The hidden columns: whose building it is, so that the loader keeps what the schema demands."""
+
+
+def named(table: str) -> str:
+    """The columns of an INSERT and a place for each."""
+    columns = [*COLUMNS[table], *(["client_id"] if table in OWNERS else [])]
+    return f"({', '.join(columns)}) VALUES ({', '.join(':' + column for column in columns)})"
+
+
+def open_site(file: pathlib.Path, **config: object) -> Site:
+    """Build the service over a file of its own; what it writes need not outlive a power cut."""
+    app = open_app(file, **config)
+    app.extensions["walkthrough.clock"] = lambda: MOMENT
+    hasty(app)
+    side = sqlite3.connect(file, isolation_level=None)
+    side.execute("PRAGMA synchronous = OFF")
+    return Site(app, side)
+
+
+def hasty(app: object) -> None:
+    """Spare the one connection that writes its syncs, which other tests are about."""
+    writer = app.extensions["walkthrough"].writer.raw_connection()
+    writer.driver_connection.execute("PRAGMA synchronous = OFF")
+    writer.close()
+
+
+def counting_uuids() -> Iterator[uuid.UUID]:
+    return (uuid.UUID(int=(0xC0 << 120) | (4 << 76) | (8 << 60) | n) for n in itertools.count(1))
+
+
+@contextmanager
+def standing_still(patch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
+    """Stop the clock of the service and let its UUIDs count; `restart()` begins to count anew."""
+    source = types.SimpleNamespace(uuids=counting_uuids())
+
+    def restart() -> None:
+        source.uuids = counting_uuids()
+
+    source.restart = restart
+    clock = types.SimpleNamespace(time=lambda: float(MOMENT), monotonic=time.monotonic)
+    patch.setattr("models.db.time", clock)
+    patch.setattr("models.sql.execute.uuid", types.SimpleNamespace(uuid4=lambda: next(source.uuids)))
+    yield source

@@ -1,0 +1,252 @@
+"""/metrics and Server-Timing: for the service key alone, by route and never by path, over all workers."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flask import Response as FlaskResponse
+from flask import g
+
+from models.sql.turns import NoTurn
+from routes.metrics import MeasuredTurns
+from serving import meters
+from tests import tokens
+from tests.conftest import Api
+
+PROJECT = Path(__file__).resolve().parent.parent
+NO_KEY = {"apikey": None, "Authorization": None}
+CANARY = "canary-7f3a"
+
+
+def figures(api: Callable) -> dict[str, float]:
+    text = api("service").get("/metrics").text
+    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def requests_of(method: str, route: str, status: int) -> str:
+    return f'walkthrough_requests_total{{method="{method}",route="{route}",status="{status}"}}'
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"apikey": tokens.SERVICE_KEY}, id="as-apikey"),
+        pytest.param({"Authorization": f"Bearer {tokens.SERVICE_KEY}"}, id="as-bearer"),
+        pytest.param({"Authorization": f"bearer  {tokens.SERVICE_KEY}"}, id="bearer-in-any-case"),
+    ],
+)
+def test_the_service_key_opens_it(api: Callable, headers: dict) -> None:
+    response = api("nobody").get("/metrics", headers={**NO_KEY, **headers})
+
+    assert response.status == 200
+    assert response.headers["Content-Type"].startswith("text/plain; version=")
+    assert response.headers["Cache-Control"] == "private, no-store"
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
+def test_nobody_else_is_let_in(api: Callable, who: str) -> None:
+    response = api(who).get("/metrics")
+
+    assert (response.status, response.code) == (401, "PGRST302")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"apikey": tokens.ANON_KEY}, id="anon-key"),
+        pytest.param({"apikey": tokens.SERVICE_KEY[:-1]}, id="cut-off"),
+        pytest.param({"apikey": ""}, id="empty"),
+        pytest.param({"Authorization": "Bearer "}, id="empty-bearer"),
+        pytest.param({"Authorization": f"Basic {tokens.SERVICE_KEY}"}, id="basic"),
+        pytest.param({"Authorization": f"Bearer {tokens.SECRET_KEY}"}, id="secret-key"),
+        pytest.param({"Authorization": "Bearer ü\xff"}, id="not-ascii"),
+    ],
+)
+def test_no_other_key_opens_it(api: Callable, headers: dict) -> None:
+    assert api("nobody").get("/metrics", headers={**NO_KEY, **headers}).status == 401
+
+
+def test_an_absent_service_key_matches_nothing(world: Callable) -> None:
+    api = world({}, SERVICE_KEY="")
+
+    for headers in (
+        {"apikey": ""},
+        {"Authorization": "Bearer "},
+        {"apikey": tokens.SERVICE_KEY},
+        {"apikey": "None"},
+    ):
+        assert api("nobody").get("/metrics", headers={**NO_KEY, **headers}).status == 401
+
+
+def test_requests_are_counted_by_method_route_and_status(world: Callable) -> None:
+    api = world({})
+    before = figures(api)
+
+    api("service").get("/inspections?notes=eq.x")
+    api("service").get("/inspections")
+    api("service").get("/rest/v1/inspections")
+    api("nobody").get("/inspections")
+    api("service").get("/auth/v1/admin/users/00000000-0000-4000-8000-000000000001")
+    api("service").post("/clients", {"name": "A"})
+    after = figures(api)
+
+    def more(name: str) -> float:
+        return after.get(name, 0) - before.get(name, 0)
+
+    assert more(requests_of("GET", "/inspections", 200)) == 2
+    assert more(requests_of("GET", "/rest/v1/inspections", 200)) == 1
+    assert more(requests_of("GET", "/inspections", 401)) == 1
+    assert more(requests_of("GET", "/auth/v1/admin/users/<user_id>", 404)) == 1
+    assert more(requests_of("POST", "/clients", 201)) == 1
+    assert more('walkthrough_request_seconds_count{method="GET",route="/inspections"}') == 3
+    assert more("walkthrough_write_turn_wait_seconds_count") == 1
+
+
+def test_no_path_query_or_method_of_a_caller_becomes_a_series(world: Callable) -> None:
+    api = world({})
+
+    api("service").get(f"/{CANARY}?{CANARY}=1")
+    api("service").get(f"/rpc/{CANARY}")
+    api("service").get(f"/inspections?notes=eq.{CANARY}", headers={"X-Request-Id": CANARY})
+    api("service").get(f"/auth/v1/admin/users/{CANARY}")
+    api("service").send("CANARY", "/inspections")
+    text = api("service").get("/metrics").text
+
+    assert "canary" not in text.lower()
+    assert 'method="other",route="unmatched",status="405"' in text
+
+
+def test_plan_caches_are_told(world: Callable) -> None:
+    api = world({})
+    api("service").get("/clients?select=id,name&order=name")
+    before = figures(api)
+    api("service").get("/clients?select=id,name&order=name")
+    after = figures(api)
+
+    hits = 'walkthrough_plan_lookups_total{cache="plan_read",outcome="hit"}'
+    assert after[hits] > before[hits]
+    assert after['walkthrough_plans{cache="plan_read"}'] >= 1
+
+
+def test_versions_are_told_to_the_operator(api: Callable) -> None:
+    [build] = [name for name in figures(api) if name.startswith("walkthrough_build_info{")]
+
+    assert {"version", "python", "sqlite", "flask", "gunicorn"} <= set(re.findall(r"(\w+)=", build))
+
+
+def test_the_wait_for_a_turn_is_measured_also_when_it_was_in_vain(tmp_path: Path) -> None:
+    waits: list[float] = []
+    turns = MeasuredTurns(tmp_path / "a.lock", waits.append)
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turns.turn(1):
+            taken.set()
+            done.wait(5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait(5)
+    with pytest.raises(NoTurn), turns.turn(0.05):
+        pass
+    done.set()
+    holder.join()
+
+    assert waits[0] < 0.05 <= waits[1] < 1
+
+
+def test_counting_costs_less_than_ten_microseconds(pristine: object) -> None:
+    counted = pristine.extensions["walkthrough.meters"]
+    best = 1.0
+    with pristine.test_request_context("/inspections"):
+        g.began = time.monotonic()
+        answer = FlaskResponse()
+        counted.count(answer)
+        for _ in range(100):  # short rounds: one of them meets an idle core
+            began = time.perf_counter()
+            for _ in range(100):
+                counted.count(answer)
+            best = min(best, (time.perf_counter() - began) / 100)
+
+    assert best < 10e-6
+
+
+WORKER = """
+import sys
+from app import create_app
+app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": "s" * 40, "SERVICE_KEY": "k" * 40})
+client = app.test_client()
+for _ in range(int(sys.argv[2])):
+    client.get("/live")
+print(client.get("/metrics", headers={"apikey": "k" * 40}).get_data(as_text=True))
+"""
+
+
+def test_one_worker_tells_what_all_have_counted(tmp_path: Path) -> None:
+    directory = meters.make_directory()
+    environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)}
+    words = [sys.executable, "-c", WORKER, f"sqlite:///{tmp_path / 'a.db'}"]
+
+    def work(count: int) -> str:
+        done = subprocess.run(
+            [*words, str(count)],
+            cwd=PROJECT,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    try:
+        work(3)
+        text = work(4)
+        live = sorted(file.name for file in directory.glob("gauge_live*"))
+        meters.forget(directory, int(live[0].removesuffix(".db").rpartition("_")[2]))
+        left = len(list(directory.glob("gauge_live*")))
+    finally:
+        meters.remove_directory(directory)
+
+    assert requests_of("GET", "/live", 200) + " 7.0" in text
+    assert (len(live), left) == (2, 1)
+    assert not directory.exists()
+
+
+def test_the_directory_is_the_servers_alone() -> None:
+    directory = meters.make_directory()
+
+    assert directory.stat().st_mode & 0o777 == 0o700
+    meters.remove_directory(directory)
+
+
+# Server-Timing
+
+
+def timing_of(api: Api, path: str = "/inspections", **headers: str) -> str | None:
+    return api.get(path, headers=headers).headers.get("Server-Timing")
+
+
+def test_timing_is_told_to_the_service_key_that_asks(api: Callable) -> None:
+    told = timing_of(api("service"), **{"X-Server-Timing": "1"})
+
+    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], turn;dur=[0-9]+\.[0-9]", told)
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
+def test_timing_is_told_to_nobody_else(api: Callable, who: str) -> None:
+    assert timing_of(api(who), **{"X-Server-Timing": "1"}) is None
+    keyed = {"X-Server-Timing": "1", "apikey": tokens.SERVICE_KEY}
+    assert timing_of(api(who), **keyed) is None
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Server-Timing": "0"}, {"X-Server-Timing": ""}])
+def test_timing_is_absent_unless_asked_for(api: Callable, headers: dict) -> None:
+    assert timing_of(api("service"), **headers) is None

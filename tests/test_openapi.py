@@ -1,0 +1,263 @@
+"""The two documents: valid, complete, of the contract's names and no more, and the same for everybody."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema import FormatChecker
+from openapi_spec_validator import OpenAPIV2SpecValidator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from models.sql.catalog import catalog
+from routes import rpc
+from routes.postgrest import openapi_schemas
+from tests.conftest import CAST
+from tests.conftest import RESOURCES
+
+SWAGGER = "application/openapi+json"
+ROOTS = ("/", "/rest/v1", "/rest/v1/")
+UNTOLD = {"/metrics", "/docs", "/docs/{name}", "/rpc/{name}"}
+"""Routes that are no part of the contract: the operator's, the page, and what answers to no function."""
+OFTEN_HIDDEN = (
+    "password_hash",
+    "encrypted_password",
+    "sqlite",
+    "gunicorn",
+    "service_key",
+    "metrics",
+)
+
+
+def routes(app: object) -> dict[str, set[str]]:
+    """Every route's methods, by its path as a document spells it."""
+    found: dict[str, set[str]] = {}
+    for rule in app.url_map.iter_rules():
+        path = re.sub(r"<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule.rule)
+        found.setdefault(path, set()).update(rule.methods - {"OPTIONS"})
+    return {path: methods for path, methods in found.items() if path not in UNTOLD}
+
+
+def operations(document: dict) -> dict[str, set[str]]:
+    verbs = {"get", "head", "post", "put", "patch", "delete"}
+    return {
+        path: {method.upper() for method in item if method in verbs}
+        for path, item in document["paths"].items()
+    }
+
+
+def faults(schema: dict, value: object) -> list[str]:
+    validator = Draft202012Validator(schema, format_checker=FormatChecker())
+    return [fault.message for fault in validator.iter_errors(value)]
+
+
+@pytest.fixture
+def document(api: Callable) -> dict:
+    return api("root").get("/").json
+
+
+@pytest.fixture
+def swagger(api: Callable) -> dict:
+    return api("root").get("/", accept=SWAGGER).json
+
+
+def test_document_is_valid_openapi_3_1(document: dict) -> None:
+    assert document["openapi"] == "3.1.0"
+    assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
+
+
+def test_document_is_valid_swagger_2_0(swagger: dict) -> None:
+    assert swagger["swagger"] == "2.0"
+    assert list(OpenAPIV2SpecValidator(swagger).iter_errors()) == []
+
+
+@pytest.mark.parametrize("path", ROOTS)
+@pytest.mark.parametrize(
+    ("accept", "told", "key"),
+    [
+        pytest.param("*/*", "application/json; charset=utf-8", "openapi", id="anything"),
+        pytest.param("application/json", "application/json; charset=utf-8", "openapi", id="json"),
+        pytest.param(SWAGGER, f"{SWAGGER}; charset=utf-8", "swagger", id="openapi"),
+        pytest.param(
+            f"text/html, {SWAGGER};q=0.5", f"{SWAGGER}; charset=utf-8", "swagger", id="second"
+        ),
+    ],
+)
+def test_accept_chooses_the_document(
+    api: Callable, path: str, accept: str, told: str, key: str
+) -> None:
+    response = api("moe").get(path, accept=accept)
+
+    assert (response.status, response.headers["Content-Type"]) == (200, told)
+    assert key in response.json
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/csv", "application/vnd.pgrst.object+json"])
+def test_accept_that_fits_none_is_refused(api: Callable, accept: str) -> None:
+    response = api("root").get("/", accept=accept)
+
+    assert (response.status, response.code) == (406, "PGRST107")
+
+
+@pytest.mark.parametrize("path", ROOTS)
+def test_head_is_get_without_the_body(api: Callable, path: str) -> None:
+    head, get = api("root").head(path), api("root").get(path)
+
+    assert (head.status, head.text) == (200, "")
+    assert head.headers["Content-Type"] == get.headers["Content-Type"]
+    assert head.headers["Content-Length"] == str(len(get.text.encode()))
+
+
+@pytest.mark.parametrize("path", ROOTS)
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        pytest.param({"apikey": None}, 401, "PGRST302", id="no-apikey"),
+        pytest.param({"apikey": "wrong"}, 401, "PGRST302", id="wrong-apikey"),
+        pytest.param({"Accept-Profile": "private"}, 406, "PGRST106", id="other-profile"),
+        pytest.param({"Accept-Profile": "public"}, 200, None, id="own-profile"),
+    ],
+)
+def test_the_document_is_behind_the_apikey_and_the_profile(
+    api: Callable, path: str, headers: dict, status: int, code: str | None
+) -> None:
+    response = api("root").get(path, headers=headers)
+
+    assert (response.status, response.json.get("code")) == (status, code)
+
+
+@pytest.mark.parametrize("path", ROOTS)
+@pytest.mark.parametrize("accept", ["*/*", SWAGGER])
+def test_same_bytes_for_everybody_and_everywhere(api: Callable, path: str, accept: str) -> None:
+    texts = {api(who).get(path, accept=accept).text for who in CAST}
+
+    assert texts == {api("root").get("/", accept=accept).text}
+
+
+def test_every_route_is_told_and_nothing_else(document: dict, pristine: object) -> None:
+    at_root = {
+        path: methods
+        for path, methods in routes(pristine).items()
+        if not path.startswith("/rest/v1")
+    }
+
+    assert operations(document) == at_root
+
+
+def test_rest_v1_is_the_second_server_and_has_the_same_routes(
+    document: dict, pristine: object
+) -> None:
+    mirrored = {
+        path.removeprefix("/rest/v1") or "/": methods
+        for path, methods in routes(pristine).items()
+        if path.startswith("/rest/v1") and path != "/rest/v1/rpc/{name}"
+    }
+    both = {
+        path: methods
+        for path, methods in operations(document).items()
+        if "servers" not in document["paths"][path]
+    }
+
+    assert [server["url"] for server in document["servers"]] == ["/", "/rest/v1"]
+    assert mirrored == both
+
+
+def test_swagger_tells_tables_and_functions(swagger: dict) -> None:
+    tables = {f"/{name}": {"GET", "POST", "PATCH", "DELETE"} for name in RESOURCES}
+    functions = {
+        f"/rpc/{each.name}": set(each.volatility.value) & {"GET", "POST"} for each in rpc.TABLE
+    }
+
+    assert operations(swagger) == {"/": {"GET"}} | tables | functions
+    assert set(swagger["definitions"]) == set(RESOURCES)
+    assert {"swagger", "info", "paths", "definitions"} <= set(swagger)
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+def test_columns_equal_the_catalog(
+    api: Callable, table: str, document: dict, swagger: dict
+) -> None:
+    relation = catalog().relations[table]
+    schemas = document["components"]["schemas"]
+    required = {each.name for each in relation.attributes.values() if each.required}
+
+    for name in (table, f"{table}.new", f"{table}.changes"):
+        assert list(schemas[name]["properties"]) == list(relation.attributes)
+    assert list(swagger["definitions"][table]["properties"]) == list(relation.attributes)
+    assert set(swagger["definitions"][table]["required"]) == required
+    told = document["paths"][f"/{table}"]["get"]["parameters"]
+    assert [
+        each["$ref"].rpartition(".")[2] for each in told if f"/filter.{table}." in each["$ref"]
+    ] == list(relation.attributes)
+
+
+def test_what_is_required_on_create_is_the_contracts(document: dict) -> None:
+    schemas = document["components"]["schemas"]
+    required = {name: set(schemas[f"{name}.new"].get("required", ())) for name in RESOURCES}
+
+    assert required == {
+        "inspections": {"building_id", "inspection_type"},
+        "buildings": {"name", "client_id"},
+        "inspectors": {"name"},
+        "reports_lead": {"inspection_id"},
+        "clients": {"name"},
+        "users": {"email", "name", "role"},
+        "client_admin_building_access": {"admin_id", "building_id"},
+        "client_manager_building_access": {"manager_id", "building_id"},
+        "client_admin_inspection_access": {"admin_id", "inspection_id"},
+        "client_manager_inspection_access": {"manager_id", "inspection_id"},
+    }
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+def test_rows_are_as_their_schema_says(api: Callable, table: str, document: dict) -> None:
+    schema = document["components"]["schemas"][table]
+
+    for row in api("root").get(f"/{table}").json:
+        assert faults(schema, row) == []
+
+
+CALLS = {
+    "get_inspections_dashboard_summary_fast": "",
+    "get_building_stats_chart_fast": "",
+    "get_building_stats": "?building_id=1",
+    "check_building_access_v2": "?building_id=1&user_id=00000000-0000-4000-8000-000000000012",
+    "explain_building_access": "?building_id=1&user_id=00000000-0000-4000-8000-000000000012",
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_functions_answer_is_as_their_schema_says(
+    api: Callable, name: str, document: dict
+) -> None:
+    answers = document["paths"][f"/rpc/{name}"]["get"]["responses"]
+    schema = answers["200"]["content"]["application/json"]["schema"]
+
+    answered = api("root").get(f"/rpc/{name}{CALLS[name]}").json
+
+    assert faults(schema, answered) == []
+
+
+def test_every_function_is_described() -> None:
+    assert set(openapi_schemas.ANSWERS) == {each.name for each in rpc.TABLE}
+
+
+def test_every_operation_has_its_errors_and_a_name_of_its_own(document: dict) -> None:
+    named = []
+    for item in document["paths"].values():
+        for method in ("get", "head", "post", "put", "patch", "delete"):
+            if method in item:
+                named.append(item[method]["operationId"])
+                assert any(int(status) >= 400 for status in item[method]["responses"]), named[-1]
+
+    assert len(named) == len(set(named))
+
+
+def test_nothing_inside_is_named(api: Callable) -> None:
+    for accept in ("*/*", SWAGGER):
+        text = api("root").get("/", accept=accept).text.lower()
+        assert [word for word in OFTEN_HIDDEN if word in text] == []
+        assert json.loads(text)["info"]["version"] == "1"
+    properties = api("root").get("/").json["components"]["schemas"]["inspections"]["properties"]
+    assert "client_id" not in properties  # the hidden column
