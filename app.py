@@ -14,6 +14,7 @@ from access.token import Signers
 from models import upkeep
 from models.db import attach
 from routes import mount
+from routes.service import Service
 
 
 class NotStarted(click.ClickException):
@@ -22,7 +23,7 @@ class NotStarted(click.ClickException):
 
 def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
     """Make the service; `overrides` win over the environment, which wins over the kept secrets."""
-    app = Flask(__name__, static_folder=None)
+    app = Service(__name__, static_folder=None)
     settings = config.prepare(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))

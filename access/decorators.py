@@ -86,7 +86,7 @@ def credentials() -> Credentials:
 def check_apikey() -> None:
     """Let requests in that carry one of our apikeys; a wrong one never, none only if it is not required."""
     keys = credentials()
-    given = request.headers.get("apikey")
+    given = request.environ.get("HTTP_APIKEY")
     if given is None:
         if keys.required:
             raise NoApiKey(
@@ -103,7 +103,7 @@ def check_apikey() -> None:
 
 def bearer() -> str | None:
     """The bearer token, or None where the request is anonymous."""
-    header = request.headers.get("Authorization")
+    header = request.environ.get("HTTP_AUTHORIZATION")
     if header is None:
         return None
     scheme, _, token = header.partition(" ")

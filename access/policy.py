@@ -223,7 +223,7 @@ def among(key: Row, column: Row, where: Condition) -> Condition:
     return condition
 
 
-def alias(model: type[Model], name: str) -> sa.FromClause:
+def alias(model: type[Model], name: str) -> Row:
     """A table that only a rule looks at: its name says so, and the plan's guard lets it pass."""
     return model.__table__.alias(name)
 

@@ -26,11 +26,12 @@ from routes.postgrest import requests
 from routes.postgrest.encoding import decode_utf8
 from routes.postgrest.media import EncodedBody
 from routes.postgrest.representation import Representation
+from routes.service import Answer
+from routes.service import with_common_headers
 
 JSON_BYTES_MAX = 1 << 20
 CSV_BYTES_MAX = 5 << 20
 
-VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 EXPOSED = "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
 PREFLIGHT_SECONDS = "7200"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
@@ -43,6 +44,7 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
     """Put the edge around an application; faults under /auth/v1 speak the sign-in language."""
     app.url_map.merge_slashes = False
     app.extensions["walkthrough.render"] = (errors.answer, sign_in_renderer)
+    app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign]
     app.before_request(begin)
     app.after_request(finish)
     app.register_error_handler(Fault, answer_fault)
@@ -52,22 +54,20 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
 
 def begin() -> Response | None:
     g.began = time.monotonic()
-    g.request_id = request_log.request_id(request.headers.get("X-Request-Id"))
-    path = decode_utf8(request.environ.get("PATH_INFO", "").encode("latin-1", "replace"))
+    environ = request.environ
+    g.request_id = request_log.request_id(environ.get("HTTP_X_REQUEST_ID"))
+    path: str = environ.get("PATH_INFO", "")
+    if not path.isascii() or "\0" in path:
+        decode_utf8(path.encode("latin-1", "replace"))
     if "//" in path:
         raise requests.UnknownPath
-    is_preflight = "Access-Control-Request-Method" in request.headers
-    if request.method == "OPTIONS" and is_preflight:
+    is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
+    if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
         return Response(status=204)
     return None
 
 
 def finish(response: Response) -> Response:
-    headers = response.headers
-    headers["Cache-Control"] = "private, no-store"
-    headers["Vary"] = VARY
-    headers["X-Content-Type-Options"] = "nosniff"
-    headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
     add_cors(response)
     timing.tell_timing(response)
     request_log.log(response)
@@ -76,7 +76,7 @@ def finish(response: Response) -> Response:
 
 def add_cors(response: Response) -> None:
     """Let pages of the allowed origins read the answer; never with cookies, of which there are none."""
-    origin = request.headers.get("Origin")
+    origin = request.environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return
     headers = response.headers
@@ -101,12 +101,7 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
 
 def respond(answer: Representation) -> Response:
     """A representation as Flask's response."""
-    response = Response(answer.body, answer.status)
-    response.headers.clear()
-    response.headers.update(answer.headers)
-    if answer.status != 204:
-        response.headers["Content-Length"] = str(len(response.get_data()))
-    return response
+    return Answer(answer.body, answer.status, answer.headers)
 
 
 def read_body(bytes_max: int | None = None) -> bytes:

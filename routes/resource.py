@@ -70,13 +70,15 @@ class Asked:
     """A request over a relation, parsed: query, preferences, media type, range."""
 
     def __init__(self, relation: Relation) -> None:
-        requests.require_profile(
-            request.headers.get(name) for name in ("Accept-Profile", "Content-Profile")
-        )
+        environ = request.environ
+        requests.require_profile(environ.get("HTTP_ACCEPT_PROFILE"))
+        requests.require_profile(environ.get("HTTP_CONTENT_PROFILE"))
         self.relation = relation
-        self.preferences: Preferences = parse_prefer(tuple(request.headers.getlist("Prefer")))
-        self.media: MediaType = parse_accept(request.headers.get("Accept"))
-        query = parse(request.query_string)
+        self.method: str = environ["REQUEST_METHOD"]
+        self.range_header: str | None = environ.get("HTTP_RANGE")
+        self.preferences: Preferences = parse_prefer((environ.get("HTTP_PREFER", ""),))
+        self.media: MediaType = parse_accept(environ.get("HTTP_ACCEPT"))
+        query = parse(environ.get("QUERY_STRING", "").encode("latin-1"))
         if self.preferences.timezone is not None:
             query = replace(query, shape=replace(query.shape, timezone=True))
         self.query: Query = query
@@ -94,7 +96,7 @@ class Asked:
         """Offset and limit, of the query and the Range header together."""
         root = self.shape.root
         asked = (self.place(root.offset) or 0, self.place(root.limit))
-        return intersect(parse_range(request.headers.get("Range"), request.method), asked)
+        return intersect(parse_range(self.range_header, self.method), asked)
 
     def binding(self, caller: Caller) -> Binding:
         offset, limit = self.range()

@@ -202,10 +202,9 @@ class Asked:
     """A call, parsed: arguments, preferences, media type."""
 
     def __init__(self, signed: Signature) -> None:
-        requests.require_profile(
-            request.headers.get(name) for name in ("Accept-Profile", "Content-Profile")
-        )
-        self.preferences = parse_prefer(tuple(request.headers.getlist("Prefer")))
+        requests.require_profile(request.headers.get("Accept-Profile"))
+        requests.require_profile(request.headers.get("Content-Profile"))
+        self.preferences = parse_prefer((request.headers.get("Prefer", ""),))
         calls.require_no_bound(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
         self.arguments = calls.read_arguments(signed, read_sent(signed.name))

@@ -67,6 +67,15 @@ CALLS_THAT_READ = (
 )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tier out unless it is asked for by its marker or a test by its name."""
+    if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """Somebody who can send requests: what stands in their Authorization header."""

@@ -145,7 +145,7 @@ def answer(fault: Fault) -> Answer:
     details: object = fault.details
     if isinstance(fault, catalog.AmbiguousRelationship):
         details = fault.ways
-    return Answer(status, headers(fault, status), body(code, fault.message, details, fault.hint))
+    return Answer(status, headers(fault, status, code), body(code, fault.message, details, fault.hint))
 
 
 def lookup(kind: type[Fault]) -> tuple[int, str]:
@@ -162,8 +162,12 @@ def body(code: str, message: str, details: object, hint: str | None) -> bytes:
     return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def headers(fault: Fault, status: int) -> dict[str, str]:
-    found = {"Content-Type": "application/json; charset=utf-8"}
+def headers(fault: Fault, status: int, code: str) -> dict[str, str]:
+    """The headers of an error; Proxy-Status tells its code to HEAD too, in the words clients look for."""
+    found = {
+        "Content-Type": "application/json; charset=utf-8",
+        "Proxy-Status": f"PostgREST; error={code}",
+    }
     if status == 401:
         found["WWW-Authenticate"] = challenge(fault)
     if status == 503:

@@ -149,7 +149,7 @@ def is_plain_eq(flt: Filter) -> bool:
     return flt.operator == "eq" and not (flt.negated or flt.quantifier or flt.path)
 
 
-def require_profile(names: Iterable[str | None]) -> None:
-    """Only the one schema there is."""
-    if any(name is not None and name != PROFILE for name in names):
+def require_profile(name: str | None) -> None:
+    """Only the one schema there is, or none named."""
+    if name is not None and name != PROFILE:
         raise UnknownProfile

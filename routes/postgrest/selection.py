@@ -100,6 +100,9 @@ class _Select:
         path = scanner.json_path() if scanner.at("->") else ()
         cast = self.cast()
         if not scanner.take("."):
+            if name == "count" and not path:
+                # `relation.count` is count(relation) to PostgreSQL, and how clients count an embed.
+                return Column("*", alias, aggregate="count", aggregate_cast=cast)
             return Column(name, alias, path, cast)
         for aggregate in AGGREGATES:
             if scanner.take(aggregate):

@@ -168,6 +168,19 @@ class Served:
             self.kill()
             raise
 
+    def gunicorn(self) -> subprocess.CompletedProcess:
+        """Start it where it is expected to refuse."""
+        self.port = free_port()
+        return subprocess.run(
+            [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", self.application],
+            cwd=PROJECT,
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
     def command(self, *words: str, **changes: str) -> subprocess.CompletedProcess:
         """Run `flask --app app WORDS` over the same database."""
         return subprocess.run(

@@ -1,0 +1,73 @@
+"""Flask, without what no request here needs, and with the headers that every answer has.
+
+Cookies and coroutines would each cost more than a look-up of the caller does; the headers are put on
+outside Flask, where a list is just extended, and so stand on whatever goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+
+from flask import Flask
+from flask import Request
+from flask import Response
+from flask.sessions import NullSession
+from flask.sessions import SessionInterface
+from flask.sessions import SessionMixin
+
+VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
+CONTENT_POLICY = "Content-Security-Policy"
+
+COMMON_HEADERS = [
+    ("Cache-Control", "private, no-store"),
+    ("Vary", VARY),
+    ("X-Content-Type-Options", "nosniff"),
+]
+NO_CONTENT_AT_ALL = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
+
+StartResponse = Callable[..., Any]
+Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+class NoCookies(SessionInterface):
+    """No session, no cookie: who asks stands in every request."""
+
+    def open_session(self, app: Flask, request: Request) -> SessionMixin:
+        return NullSession()
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        """There is nothing to save."""
+
+
+class Answer(Response):
+    """A response that says nothing of a type unless it is told one."""
+
+    default_mimetype = None
+
+
+class Service(Flask):
+    """The application."""
+
+    session_interface = NoCookies()
+    response_class = Answer
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """No view is a coroutine; Flask would look at each, each time."""
+        return func
+
+
+def with_common_headers(inner: Wsgi) -> Wsgi:
+    """The same application, every answer of which has the common headers."""
+
+    def wsgi(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            headers.extend(COMMON_HEADERS)
+            if not any(name == CONTENT_POLICY for name, _ in headers):
+                headers.append(NO_CONTENT_AT_ALL)
+            return start_response(status, headers, exc_info)
+
+        return inner(environ, start)
+
+    return wsgi

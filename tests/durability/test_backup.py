@@ -1,0 +1,186 @@
+"""Backups: one moment of the database, whole or not there, made while it is written to (figure 10)."""
+
+import random
+import shutil
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from models import backup
+from models.db import Database
+from models.sql.sqlite import driver
+from models.upkeep import RefusedFile
+from tests.conftest import open_app
+from tests.durability import shim
+from tests.durability.conftest import scaled
+from tests.durability.load import integrity
+from tests.durability.test_power_cuts import SEED
+from tests.durability.test_power_cuts import judged
+
+TALLY = (
+    "INSERT INTO facts (name, value) VALUES ('tally', '1')"
+    " ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)"
+)
+
+
+@pytest.fixture
+def database(base_file: Path, tmp_path: Path) -> Iterator[Database]:
+    shutil.copy(base_file, tmp_path / "walkthrough.db")
+    (tmp_path / "walkthrough.db").chmod(0o600)
+    found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
+    yield found
+    found.close()
+
+
+def write(database: Database) -> None:
+    """One transaction: a tally, and as many inspectors as it says."""
+    with database.writing() as transaction:
+        transaction.run(TALLY)
+        for _ in range(5):
+            transaction.run("INSERT INTO inspectors (name) VALUES (?)", ("tallied " + "x" * 500,))
+
+
+@contextmanager
+def written_to(database: Database) -> Iterator[None]:
+    stop = threading.Event()
+
+    def keep_writing() -> None:
+        while not stop.is_set():
+            write(database)
+
+    threads = [threading.Thread(target=keep_writing) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def tally_of(file: Path) -> int:
+    """How many transactions a file holds; it holds each of them whole."""
+    connection = driver.connect(str(file))
+    try:
+        assert integrity(connection) == []
+        tally = connection.execute("SELECT value FROM facts WHERE name = 'tally'").fetchone()
+        rows = connection.execute("SELECT count(*) FROM inspectors WHERE name LIKE 'tallied%'")
+        assert rows.fetchone()[0] == 5 * int(tally[0])
+        return int(tally[0])
+    finally:
+        connection.close()
+
+
+def back_up_often(database: Database, directory: Path, count: int) -> None:
+    write(database)
+    with written_to(database):
+        tallies = []
+        for number in range(count):
+            backup.back_up(database.path, directory / f"{number}.backup")
+            tallies.append(tally_of(directory / f"{number}.backup"))
+    assert tallies == sorted(tallies)
+    assert tallies[-1] > tallies[0]
+
+
+def test_a_backup_under_load_is_one_moment(database, tmp_path):
+    back_up_often(database, tmp_path, 5)
+
+
+@pytest.mark.long
+def test_every_backup_under_load_is_one_moment(database, tmp_path):
+    back_up_often(database, tmp_path, scaled(100))
+
+
+def test_a_copy_of_the_file_alone_is_none(database, tmp_path):
+    """The control: what was acknowledged a moment ago is still in the log."""
+    write(database)
+    before = tally_of(database.path)
+    write(database)
+
+    shutil.copy(database.path, tmp_path / "copied")
+
+    assert before == 1
+    with pytest.raises((AssertionError, TypeError)):
+        assert tally_of(tmp_path / "copied") == 2
+
+
+def test_the_command_writes_one_private_file(database, tmp_path):
+    target = tmp_path / "kept" / "today.backup"
+    target.parent.mkdir()
+    app = open_app(database.path)
+
+    run = app.test_cli_runner().invoke(args=["backup", str(target)])
+
+    assert run.exit_code == 0, run.output
+    assert run.output == f"{target}: {target.stat().st_size} bytes\n"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert [each.name for each in target.parent.iterdir()] == ["today.backup"]
+    app.extensions["walkthrough"].close()
+
+
+def test_a_backup_that_fails_leaves_the_one_before(database, tmp_path):
+    target = tmp_path / "today.backup"
+    backup.back_up(database.path, target)
+    before = target.read_bytes()
+    database.shut_down()
+    with database.path.open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(random.Random(SEED).randbytes(4096))
+
+    with pytest.raises(RefusedFile, match="was not written"):
+        backup.back_up(database.path, target)
+
+    assert target.read_bytes() == before
+    assert not list(tmp_path.glob(".today*"))
+
+
+@pytest.mark.parametrize("name", ["walkthrough.db", "walkthrough.db-wal", "walkthrough.db.lock"])
+def test_the_database_is_not_backed_up_over_itself(database, tmp_path, name):
+    with pytest.raises(RefusedFile, match="belongs to the database"):
+        backup.back_up(database.path, tmp_path / name)
+
+
+def test_a_directory_is_no_place_for_a_backup(database, tmp_path):
+    with pytest.raises(RefusedFile, match="not a regular file"):
+        backup.back_up(database.path, tmp_path)
+
+
+@pytest.mark.parametrize("cuts", [40, pytest.param(2_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("word", ["backup", "restore"])
+def test_a_power_cut_leaves_the_old_state_or_the_new(served, word, cuts):
+    """At any moment of a backup or a restore: the database whole, and a backup whole or absent."""
+    cuts = scaled(cuts) if cuts > 40 else cuts
+    made = served.directory.parent / "made.backup"
+    assert served.command("backup", str(made)).returncode == 0
+    target = served.directory / "today.backup" if word == "backup" else made
+    disk, log = shim.Disk(served.directory), served.directory.parent / "cut.log"
+    served.watched = shim.environment(served.directory, log)
+
+    run = served.command(word, str(target))
+
+    assert run.returncode == 0, run.stderr
+    told, dice, at = shim.records(log), random.Random(SEED), 0
+    assert any(record.op == b"R" for record in told)
+    for number, moment in enumerate(sorted(dice.choices(range(len(told) + 1), k=cuts))):
+        for record in told[at:moment]:
+            disk.take(record)
+        at = moment
+        left = shim.emptied(served.directory.parent / "left")
+        disk.cut(random.Random(SEED * 1_000_003 + number), left)
+        assert judged(left, set(), starts=False) == [], f"seed {SEED}, cut {number}"
+        if (left / "today.backup").exists():
+            assert judged_copy(left / "today.backup") == [], f"seed {SEED}, cut {number}"
+
+
+def judged_copy(file: Path) -> list[str]:
+    connection = driver.connect(str(file))
+    try:
+        rows = connection.execute("SELECT count(*) FROM inspections").fetchone()[0]
+        return integrity(connection) + ([] if rows == 9 else [f"{rows} rows"])
+    finally:
+        connection.close()

@@ -1,0 +1,237 @@
+"""What is wrong with a file is found and named, and a file that is not ours is left as it is (figures 4 and 31)."""
+
+import random
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app import NotStarted
+from models import upkeep
+from models.sql.sqlite import driver
+from tests.conftest import MOE
+from tests.conftest import RESOURCES
+from tests.conftest import open_app
+from tests.durability.conftest import scaled
+from tests.durability.test_power_cuts import SEED
+
+
+@pytest.fixture
+def file(base_file: Path, tmp_path: Path) -> Path:
+    found = tmp_path / "walkthrough.db"
+    shutil.copy(base_file, found)
+    found.chmod(0o600)
+    return found
+
+
+def check(file: Path, *words: str) -> tuple[int, str]:
+    app = open_app(file)
+    run = app.test_cli_runner().invoke(args=["check", *words])
+    app.extensions["walkthrough"].close()
+    return run.exit_code, run.output
+
+
+def execute(file: Path, sql: str) -> None:
+    with closing(driver.connect(str(file), isolation_level=None)) as connection:
+        connection.execute(sql)
+
+
+@pytest.mark.parametrize("scan", [each.value for each in upkeep.Scan])
+def test_a_sound_file_is_called_sound(file, scan):
+    status, said = check(file, "--scan", scan)
+
+    assert status == 0
+    assert said.splitlines()[-1] == "sound"
+    assert f"sqlite: {driver.sqlite_version}" in said
+    assert "schema: 1" in said
+
+
+@pytest.mark.parametrize(
+    ("sql", "scan", "words"),
+    [
+        ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 points at"),
+        (
+            "INSERT INTO client_admin_building_access VALUES"
+            f" ('{MOE}', 2, NULL, '2025-01-01T00:00:00+00:00')",
+            "full",
+            f"client_admin_building_access holds 1 for user {MOE}, who is no client_admin",
+        ),
+    ],
+)
+def test_rows_that_have_lost_their_ground_are_named(file, sql, scan, words):
+    for trigger in ("client_admin_building_access_role_insert", "buildings_moved"):
+        execute(file, f"DROP TRIGGER {trigger}")
+    execute(file, sql)
+
+    status, said = check(file, "--scan", scan)
+
+    assert status == 1
+    assert said.startswith("walkthrough: ")
+    assert words in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("end", ["", "-wal", ".lock"])
+def test_files_that_others_can_read_are_named(file, end):
+    other = file.with_name(file.name + end)
+    other.touch()
+    other.chmod(0o644)
+
+    status, said = check(file)
+
+    assert (status, said) == (1, f"walkthrough: {other} can be read by others: chmod 600 it\n")
+
+
+def damaged(base_file: Path, into: Path, number: int) -> Path:
+    """A copy in which one bit of each of a few random pages is another."""
+    dice = random.Random(SEED * 1_000_003 + number)
+    content = bytearray(base_file.read_bytes())
+    for _ in range(dice.choice((1, 1, 10, 50))):
+        content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    file = into / f"flipped{number}.db"
+    file.write_bytes(content)
+    file.chmod(0o600)
+    return file
+
+
+def found_or_harmless(file: Path) -> str:
+    """`refused` at the start, `found` by the check, or `harmless`: every row can be read."""
+    try:
+        app = open_app(file)
+    except NotStarted as error:
+        assert "\n" not in error.message
+        return "refused"
+    try:
+        run = app.test_cli_runner().invoke(args=["check"])
+        if run.exit_code == 1:
+            assert run.output.startswith("walkthrough: ")
+            return "found"
+        headers = {"apikey": app.config["ANON_KEY"], "Authorization": f"Bearer {app.config['SERVICE_KEY']}"}
+        for resource in RESOURCES:
+            answer = app.test_client().get(f"/{resource}", headers=headers)
+            assert answer.status_code == 200, answer.get_data(as_text=True)
+        return "harmless"
+    finally:
+        app.extensions["walkthrough"].close()
+
+
+def flip_often(base_file: Path, into: Path, count: int) -> None:
+    outcomes = [found_or_harmless(damaged(base_file, into, number)) for number in range(count)]
+    print(f"seed {SEED}:", {each: outcomes.count(each) for each in sorted(set(outcomes))})
+    assert "found" in outcomes or "refused" in outcomes, "the control: without the check, none"
+
+
+def test_a_flipped_bit_is_found_or_harmless(base_file, tmp_path):
+    flip_often(base_file, tmp_path, 20)
+
+
+@pytest.mark.long
+def test_every_flipped_bit_is_found_or_harmless(base_file, tmp_path):
+    flip_often(base_file, tmp_path, scaled(1_000))
+
+
+def foreign(file: Path) -> None:
+    file.unlink()
+    execute(file, "CREATE TABLE theirs (id INTEGER)")
+
+
+def newer(file: Path) -> None:
+    execute(file, "PRAGMA user_version = 999")
+
+
+def garbage(file: Path) -> None:
+    file.write_bytes(b"no database at all " * 1_000)
+
+
+def link(file: Path) -> None:
+    file.rename(file.with_name("elsewhere.db"))
+    file.symlink_to(file.with_name("elsewhere.db"))
+
+
+def second_name(file: Path) -> None:
+    file.with_name("second.db").hardlink_to(file)
+
+
+def directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+REFUSED = [
+    pytest.param(foreign, "is another program's database", id="foreign"),
+    pytest.param(newer, "was made by a later version", id="newer"),
+    pytest.param(garbage, "is not a sound SQLite database", id="garbage"),
+    pytest.param(link, "is not a regular file", id="link"),
+    pytest.param(second_name, "has a second name", id="hard-link"),
+    pytest.param(directory, "is not a regular file", id="directory"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "words"), REFUSED)
+def test_what_is_not_ours_is_refused_in_one_line_and_left_as_it_is(file, spoil, words):
+    spoil(file)
+    before = file.read_bytes() if file.is_file() else b""
+
+    with pytest.raises(NotStarted, match=words) as refusal:
+        open_app(file)
+
+    assert "\n" not in refusal.value.message
+    assert (file.read_bytes() if file.is_file() else b"") == before
+
+
+def test_a_disk_without_a_log_is_refused(file, monkeypatch):
+    """Network and read-only file systems fall back to another mode without a word."""
+    execute(file, "PRAGMA journal_mode = DELETE")
+    with closing(driver.connect(str(file))) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM users").fetchone()
+        monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 50)
+
+        with pytest.raises(NotStarted) as refusal:
+            open_app(file)
+
+    assert "\n" not in refusal.value.message
+
+
+@pytest.mark.parametrize("name", ["foreign_keys", "synchronous"])
+def test_a_setting_that_does_not_take_is_refused(file, monkeypatch, name):
+    planted = tuple((each, value, expected if each != name else 99)
+                    for each, value, expected in upkeep.sqlite.PRAGMAS)  # fmt: skip
+    monkeypatch.setattr("models.sql.sqlite.PRAGMAS", planted)
+
+    with pytest.raises(NotStarted, match=f"PRAGMA {name} is . not 99|PRAGMA {name} is") as refusal:
+        open_app(file)
+
+    assert "\n" not in refusal.value.message
+
+
+def refused_start(served) -> str:
+    """Start the server as it is run, and return the one thing it says."""
+    done = served.gunicorn()
+    assert done.returncode != 0
+    said = [line for line in done.stderr.splitlines() if not line.startswith(("[", "{"))]
+    assert len(said) == 1, done.stderr
+    return said[0]
+
+
+@pytest.mark.parametrize(("spoil", "words"), [REFUSED[0], REFUSED[1], REFUSED[3]])
+def test_the_server_does_not_start_on_what_is_not_ours(served, spoil, words):
+    spoil(served.database)
+
+    said = refused_start(served)
+
+    assert said.startswith("walkthrough: the check at the start failed: ")
+    assert words in said
+
+
+def test_after_an_unclean_stop_a_damaged_file_is_not_served(served):
+    (served.directory / "walkthrough.db.serving").touch(0o600)
+    with served.database.open("r+b") as file:
+        file.seek(4096 * 5)
+        file.write(random.Random(SEED).randbytes(4096 * 3))
+
+    said = refused_start(served)
+
+    assert said.startswith("walkthrough: the check after an unclean stop failed: ")
+    assert (served.directory / "walkthrough.db.serving").exists()

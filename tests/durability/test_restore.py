@@ -1,0 +1,185 @@
+"""The way back: only a sound file of ours, never under a running server, and nobody stays signed in (figure 11)."""
+
+import random
+import shutil
+import stat
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from models.sql.sqlite import driver
+from serving.lock import ServingLock
+from tests import tokens
+from tests.conftest import CAST
+from tests.conftest import open_app
+from tests.durability.test_power_cuts import SEED
+
+
+@pytest.fixture
+def place(base_file: Path, tmp_path: Path) -> Path:
+    """A database at its place, and beside it a backup of it, made by the command."""
+    database = tmp_path / "walkthrough.db"
+    shutil.copy(base_file, database)
+    database.chmod(0o600)
+    assert run(database, "backup", str(tmp_path / "kept.backup"))[0] == 0
+    return database
+
+
+def run(database: Path, *words: str) -> tuple[int, str]:
+    app = open_app(database)
+    done = app.test_cli_runner().invoke(args=list(words))
+    app.extensions["walkthrough"].close()
+    return done.exit_code, done.output.strip()
+
+
+def statement(file: Path, sql: str) -> list[tuple]:
+    with closing(driver.connect(str(file), isolation_level=None)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def inspectors(database: Path) -> list[str]:
+    return [row[0] for row in statement(database, "SELECT name FROM inspectors ORDER BY id")]
+
+
+def test_a_backup_comes_back(place, tmp_path):
+    before = inspectors(place)
+    statement(place, "DELETE FROM inspectors")
+
+    assert run(place, "restore", str(tmp_path / "kept.backup")) == (
+        0,
+        "restored; everybody has to sign in again",
+    )
+
+    assert inspectors(place) == before
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert (tmp_path / "kept.backup").exists()
+    assert not list(tmp_path.glob(".walkthrough*"))
+    assert not (tmp_path / "walkthrough.db.serving").exists()
+    assert run(place, "check", "--scan", "full")[0] == 0
+
+
+def test_a_stale_log_is_not_replayed_onto_the_restored_file(place, tmp_path):
+    """What a killed process left: a log that belongs to the old file."""
+    log = tmp_path / "walkthrough.db-wal"
+    with closing(driver.connect(str(place), isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE inspectors SET name = 'stale'")
+        stale = log.read_bytes()
+    log.write_bytes(stale)
+    assert inspectors(place)[0] == "stale"
+    log.write_bytes(stale)
+
+    assert run(place, "restore", str(tmp_path / "kept.backup"))[0] == 0
+
+    assert "stale" not in inspectors(place)
+    assert not log.exists()
+    assert run(place, "check")[0] == 0
+
+
+def foreign(file: Path) -> None:
+    file.unlink()
+    statement(file, "CREATE TABLE theirs (id INTEGER)")
+
+
+def newer(file: Path) -> None:
+    statement(file, "PRAGMA user_version = 999")
+
+
+def cut_off(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+def garbage(file: Path) -> None:
+    file.write_bytes(random.Random(SEED).randbytes(50_000))
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [foreign, newer, cut_off, garbage, empty, Path.unlink])
+def test_what_is_no_backup_of_ours_is_refused_and_changes_nothing(place, tmp_path, spoil):
+    kept = tmp_path / "kept.backup"
+    spoil(kept)
+    before = inspectors(place)
+
+    status, said = run(place, "restore", str(kept))
+
+    assert status == 1
+    assert said.startswith("walkthrough: ")
+    assert "\n" not in said
+    assert inspectors(place) == before
+    assert not (tmp_path / "walkthrough.db.serving").exists()
+
+
+def test_a_restore_under_a_running_server_is_refused(place, tmp_path):
+    lock = ServingLock.take(place)
+
+    status, said = run(place, "restore", str(tmp_path / "kept.backup"))
+
+    lock.release()
+    assert (status, said) == (1, f"walkthrough: {place} is being served by another process")
+
+
+def test_a_restore_under_another_program_is_refused(place, tmp_path, monkeypatch):
+    monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 100)
+    with closing(driver.connect(str(place))) as connection:
+        connection.execute("SELECT count(*) FROM users").fetchall()
+
+        status, said = run(place, "restore", str(tmp_path / "kept.backup"))
+
+    assert (status, said) == (1, f"walkthrough: {place} is in use by another program")
+
+
+def test_a_damaged_database_can_be_restored(place, tmp_path):
+    before = inspectors(place)
+    size = place.stat().st_size
+    with place.open("r+b") as file:
+        file.seek(4096)
+        file.write(random.Random(SEED).randbytes(size - 4096))
+
+    assert run(place, "check")[0] == 1
+    assert run(place, "restore", str(tmp_path / "kept.backup"))[0] == 0
+
+    assert inspectors(place) == before
+    assert run(place, "check")[0] == 0
+
+
+def asking(database: Path, token: str) -> Callable[[], int]:
+    headers = {"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {token}"}
+
+    def ask() -> int:
+        app = open_app(database)
+        answer = app.test_client().get("/buildings?limit=1", headers=headers)
+        app.extensions["walkthrough"].close()
+        return answer.status_code
+
+    return ask
+
+
+def test_nobody_stays_signed_in_over_a_restore(place, tmp_path):
+    """Neither by a session that the backup remembers, nor by a token without one."""
+    root, kept = CAST["root"], tmp_path / "kept.backup"
+    statement(
+        kept,
+        "INSERT INTO sessions (id, user_id, salt, created_at, last_used_at)"
+        f" VALUES ('00000000-0000-4000-8000-00000000aaaa', '{root.id}', 's', {int(time.time())}, {int(time.time())})",
+    )
+    shutil.copy(kept, place)
+    in_session = tokens.token_for(
+        root.id, root.role, None, session_id="00000000-0000-4000-8000-00000000aaaa"
+    )
+    askers = [
+        asking(place, in_session),
+        asking(place, tokens.token_for(root.id, root.role, None)),
+    ]
+    assert [ask() for ask in askers] == [200, 200]
+
+    assert run(place, "restore", str(kept))[0] == 0
+
+    assert [ask() for ask in askers] == [401, 401]
+    assert asking(place, tokens.token_after_change(root.id, root.role, None))() == 200
