@@ -27,10 +27,10 @@ from models.sql import execute
 from models.sql.catalog import catalog
 from models.sql.constraints import ForeignKeyViolation
 from models.sql.dialect import SPELLINGS
-from models.sql.execute import Conflict
-from models.sql.execute import Insertion
-from models.sql.execute import RowDenied
+from models.sql.judge import RowDenied
 from models.sql.planner import Planner
+from models.sql.rows import Conflict
+from models.sql.rows import Insertion
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.sql.statement import parameter

@@ -137,11 +137,18 @@ def admit(transaction: Transaction) -> Caller:
     return caller
 
 
-def entering(allowed: Callable[[Role], bool], denied: str, view: View, joins: bool) -> View:
+def entering(
+    allowed: Callable[[Role], bool],
+    denied: str,
+    view: View,
+    joins: bool,
+    receive: Callable[[], None] | None = None,
+) -> View:
     """The view behind apikey, token, privilege and look-up; it is called with the caller.
 
     `joins`: the view reads in the look-up's own snapshot. One that writes opens its own transaction
-    and asks `admit` again in it.
+    and asks `admit` again in it. `receive` takes in what the caller may be slow to send, before there
+    is a snapshot that would wait for it.
     """
 
     @wraps(view)
@@ -152,6 +159,8 @@ def entering(allowed: Callable[[Role], bool], denied: str, view: View, joins: bo
             raise Anonymous(f"permission denied for {denied}")
         g.claims = claims_of(token)
         role = Role.SUPER_ADMIN if g.claims is None else g.claims.role
+        if receive is not None:
+            receive()
         if not joins:
             with reading() as transaction:
                 caller = admit(transaction)
@@ -186,8 +195,10 @@ def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
     return decorate
 
 
-def requires_call(function: str, *, writes: bool) -> Callable[[View], View]:
-    """The privilege to call this function."""
+def requires_call(
+    function: str, *, writes: bool, receive: Callable[[], None] | None = None
+) -> Callable[[View], View]:
+    """The privilege to call this function; `receive` as in `entering`."""
 
     def decorate(view: View) -> View:
         entered = entering(
@@ -195,6 +206,7 @@ def requires_call(function: str, *, writes: bool) -> Callable[[View], View]:
             f"function {function}",
             view,
             joins=not writes,
+            receive=receive,
         )
         return mark(entered, f"call {function}")
 

@@ -249,8 +249,9 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         CLIENT_ADMIN: Policy(
             read=either(client_ownership, through_building, inspection_grant),
             write=client_ownership,
+            implied_by=Building,
         ),
-        CLIENT_MANAGER: Policy(read=visible_by_grant),
+        CLIENT_MANAGER: Policy(read=visible_by_grant, implied_by=Building),
     },
     ReportLead: {
         SUPER_ADMIN: EVERYTHING,

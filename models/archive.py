@@ -21,8 +21,8 @@ from models.sql import blame
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
-from models.sql.execute import require_id
 from models.sql.mutate import Writer
+from models.sql.rows import require_id
 from models.sql.rule import Action
 from models.sql.statement import Binding
 from models.types import DOUBLE

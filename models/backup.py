@@ -25,7 +25,7 @@ def back_up(database: Path, target: Path) -> None:
         raise RefusedFile(f"{target} is not a regular file")
     try:
         copies.copy(database, target, require_ours)
-    except (OSError, sqlite.driver.Error, copies.UnsoundCopy) as error:
+    except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         raise RefusedFile(f"{target} was not written: {error}") from error
 
 
@@ -43,7 +43,7 @@ def restore(backup: Path, database: Path) -> None:
     with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
         try:
             copies.copy(backup, draft, prepare_return)
-        except (OSError, sqlite.driver.Error, copies.UnsoundCopy) as error:
+        except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
             raise RefusedFile(f"{backup} cannot be restored: {error}") from error
         release(database)
         draft.replace(database)
@@ -91,7 +91,7 @@ def release(database: Path) -> None:
         try:
             with copies.opened(database) as connection:
                 connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-        except (sqlite.driver.Error, sqlite.WrongSetting) as error:
+        except (*sqlite.ERRORS, sqlite.WrongSetting) as error:
             if isinstance(sqlite.translate(error), Locked):
                 raise RefusedFile(f"{database} is in use by another program") from error
             # Anything else: too damaged to be opened, and about to be replaced.

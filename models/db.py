@@ -1,18 +1,16 @@
 """The only ways to a connection: `reading()` for one snapshot, `writing()` for one turn to write.
 
-A transaction runs finished SQL text. It ends when its block ends: committed if nothing was raised,
-rolled back whole otherwise; after a database error nothing more is sent on it. A `reading()` inside a
-`reading()` joins it, so that the look-up of the caller and the rows they get are of one moment.
+A transaction (`models/transaction.py`) ends when its block ends: committed if nothing was raised,
+rolled back whole otherwise. A `reading()` inside a `reading()` joins it, so that the look-up of the
+caller and the rows they get are of one moment.
 """
 
 from __future__ import annotations
 
-import datetime
 import os
 import time
 from collections.abc import Generator
 from collections.abc import Iterator
-from collections.abc import Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,12 +25,11 @@ from models.faults import Fault
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
-from models.sql.dialect import Spelling
 from models.sql.log import Log
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
-from models.types import Bound
-from models.types import write_timestamp
+from models.transaction import NotKept
+from models.transaction import Transaction
 
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
@@ -46,136 +43,11 @@ PROBE = (
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
-Parameters = Sequence[Bound]
 OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=None)
 
 
 class Busy(Fault):
     """Every connection is taken (53300). Trying again is right."""
-
-
-class NotKept(RuntimeError):
-    """A transaction that was to be kept and cannot be: an error in it was swallowed. Our bug."""
-
-
-class Transaction:
-    """One transaction on one connection. `now` is the moment it began, in UTC.
-
-    All its statements share one cursor, so that none is left open when it ends: a half-read one would
-    keep its snapshot alive, and with it the log, whatever COMMIT says.
-    """
-
-    def __init__(self, connection: sqlite.Connection, spelling: Spelling) -> None:
-        self.connection = connection
-        self.cursor = connection.driver_connection.cursor()
-        self.spelling = spelling
-        self.began = 0.0  # a moment after BEGIN, which may have waited
-        self.dead = False
-        self.doomed = False
-
-    @property
-    def unix(self) -> int:
-        """The transaction's moment in whole Unix seconds."""
-        return int(self.began)
-
-    @property
-    def moment(self) -> datetime.datetime:
-        """The transaction's moment."""
-        return datetime.datetime.fromtimestamp(self.began, datetime.UTC)
-
-    @property
-    def now(self) -> str:
-        """The transaction's moment as a stored timestamp."""
-        return write_timestamp(self.moment)
-
-    def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run one statement; the transaction's cursor, good until the next one."""
-        assert not self.dead, "a statement after an error"
-        try:
-            return self.cursor.execute(sql, parameters)
-        except (sqlite.driver.Error, OverflowError) as error:
-            raise self.failed(error) from error
-
-    def failed(self, error: Exception) -> Exception:
-        """Note what an error leaves of the transaction and its connection; the error as a fact."""
-        # A constraint undoes its statement only; anything else may have undone the transaction, and
-        # then the next statement would commit by itself.
-        whole = isinstance(error, sqlite.driver.IntegrityError) and self.is_open
-        self.dead = self.dead or not whole
-        fault = sqlite.translate(error)
-        if isinstance(error, sqlite.driver.Error) and not isinstance(fault, sqlite.HARMLESS):
-            self.connection.broken = True
-        return fault
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the database still has the transaction: it ends one by itself when the disk fails."""
-        found: bool = self.connection.driver_connection.in_transaction
-        return found
-
-    def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
-        """Every row, read to the end."""
-        cursor = self.run(sql, parameters)
-        try:
-            rows: list[Any] = cursor.fetchall()
-        except sqlite.driver.Error as error:
-            raise self.failed(error) from error
-        if self.connection.faults:
-            raise self.connection.faults[0]
-        return rows
-
-    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
-        """Every row, so many at a time; nothing else may run until the last page is read."""
-        cursor = self.run(sql)
-        try:
-            while rows := cursor.fetchmany(rows_a_page):
-                yield rows
-        except sqlite.driver.Error as error:
-            raise self.failed(error) from error
-
-    def one(self, sql: str, parameters: Parameters = ()) -> Any:
-        """The first row, or None."""
-        rows = self.all(sql, parameters)
-        return rows[0] if rows else None
-
-    def value(self, sql: str, parameters: Parameters = ()) -> Any:
-        """The first row's first column, or None."""
-        row = self.one(sql, parameters)
-        return row[0] if row is not None else None
-
-    def roll_back_at_end(self) -> None:
-        """`tx=rollback`: everything happens, and nothing stays."""
-        self.doomed = True
-
-    def end(self) -> bool:
-        """Keep what was done, unless it was doomed, or raise: whoever swallowed an error does not get
-        half a transaction. Whether it was kept."""
-        if self.doomed:
-            self.roll_back()
-            return False
-        if self.dead or not self.is_open:
-            self.roll_back()
-            raise NotKept("the transaction ended before its COMMIT")
-        self.dead = True
-        try:
-            # One that fails is not tried again: what a failed fsync lost, a second does not bring back.
-            self.cursor.execute("COMMIT")
-        except sqlite.driver.Error as error:
-            fault = self.failed(error)
-            self.roll_back()
-            raise fault from error
-        self.cursor.close()
-        return True
-
-    def roll_back(self) -> None:
-        """Undo everything. A connection that cannot even do that is given up, not kept half-way."""
-        self.dead = True
-        try:
-            if self.is_open:
-                self.cursor.execute("ROLLBACK")
-            self.cursor.close()
-        except sqlite.driver.Error:
-            self.connection.broken = True
 
 
 class Database:
@@ -251,7 +123,7 @@ class Database:
             checked_out = engine.raw_connection()
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
-        except sqlite.driver.Error as error:
+        except sqlite.ERRORS as error:
             raise sqlite.translate(error) from error
         driver_connection: Any = checked_out.driver_connection
         connection: sqlite.Connection = driver_connection.walkthrough
@@ -291,7 +163,7 @@ class Database:
                 with self.checked_out(self.writer) as connection:
                     self.log.fold(connection)
                 self.close()
-        except (Fault, sqlite.driver.Error):
+        except (Fault, *sqlite.ERRORS):
             self.close()  # what is committed is in the log, and the next start folds it
 
 
@@ -350,3 +222,17 @@ def preparing(*, writable: bool) -> Any:
         driver_connection.walkthrough = sqlite.prepare(driver_connection, writable=writable)
 
     return prepare
+
+
+__all__ = [
+    "OPEN",
+    "TURN_SECONDS_MAX",
+    "Busy",
+    "Database",
+    "NotKept",
+    "Transaction",
+    "attach",
+    "database",
+    "reading",
+    "writing",
+]

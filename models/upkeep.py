@@ -57,7 +57,7 @@ def ensure_schema(database: Database) -> None:
         raise RefusedFile(f"{path} {error}") from error
     except sqlite.WrongSetting as error:
         raise RefusedFile(str(error)) from error
-    except sqlite.FileCorrupt:
+    except (sqlite.FileCorrupt, *sqlite.ERRORS):
         return
     except Fault as error:
         raise RefusedFile(f"{path} cannot be used: {error.message}") from error
@@ -130,9 +130,9 @@ def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
         with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
             problems = [*damage(transaction, scan), *wrong_settings(transaction)]
             if scan is not Scan.NONE:
-                problems += inert_grants(transaction)
-    except Fault as fault:
-        problems = [fault.message]
+                problems += [*another_shape(transaction), *inert_grants(transaction)]
+    except (Fault, *sqlite.ERRORS) as error:
+        problems = [f"the database cannot be read: {error}"]
     assert database.path is not None
     return [*problems, *readable_by_others(database.path)]
 
@@ -146,6 +146,24 @@ def damage(transaction: Transaction, scan: Scan) -> list[str]:
     for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
         problems.append(f"{table} row {row} points at nothing in {parent}")
     return problems
+
+
+SHAPE = (
+    "SELECT s.type, s.name, c.name, c.type, c.[notnull], c.pk FROM sqlite_schema s"
+    " LEFT JOIN pragma_table_info(s.name) c ON s.type = 'table' WHERE s.name NOT LIKE 'sqlite_%'"
+)
+
+
+def another_shape(transaction: Transaction) -> list[str]:
+    """Tables, columns, indexes and triggers that are not those of `schema.sql`."""
+    made = sqlite.driver.connect(":memory:")
+    try:
+        made.executescript(SCHEMA.read_text(encoding="utf-8"))
+        wanted = set(made.execute(SHAPE).fetchall())
+    finally:
+        made.close()
+    names = {f"{row[0]} {row[1]}" for row in wanted ^ set(transaction.all(SHAPE))}
+    return [f"the {name} is not what this version makes" for name in sorted(names)]
 
 
 SETTINGS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "trusted_schema": 0}

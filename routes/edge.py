@@ -44,7 +44,7 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
     """Put the edge around an application; faults under /auth/v1 speak the sign-in language."""
     app.url_map.merge_slashes = False
     app.extensions["walkthrough.render"] = (errors.answer, sign_in_renderer)
-    app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign,assignment]
     app.before_request(begin)
     app.after_request(finish)
     app.register_error_handler(Fault, answer_fault)
@@ -101,7 +101,10 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
 
 def respond(answer: Representation) -> Response:
     """A representation as Flask's response."""
-    return Answer(answer.body, answer.status, answer.headers)
+    response = Answer(answer.body or "", answer.status, answer.headers)
+    # A body that was never made has a length that nobody knows.
+    response.automatically_set_content_length = answer.body is not None
+    return response
 
 
 def read_body(bytes_max: int | None = None) -> bytes:

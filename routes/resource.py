@@ -33,11 +33,11 @@ from models.sql import execute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.constraints import UniqueViolation
-from models.sql.execute import Conflict
-from models.sql.execute import Insertion
-from models.sql.execute import Written
 from models.sql.query import Query
 from models.sql.query import Shape
+from models.sql.rows import Conflict
+from models.sql.rows import Insertion
+from models.sql.rows import Written
 from models.sql.rule import Action
 from models.sql.statement import Binding
 from routes.edge import read_body
@@ -168,21 +168,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.READ, model)
     def read(caller: Caller) -> Response:
         asked = Asked(relation)
-        with reading() as transaction:
-            binding = asked.binding(caller)
-            selected = execute.select(
-                transaction,
-                AccessRule(caller.standing),
-                binding,
-                relation=relation,
-                query=asked.query,
-                count=asked.preferences.count is not None,
-            )
-        return respond(
-            representation.represent_read(
-                selected, binding.offset, asked.media, asked.preferences, asked.header()
-            )
-        )
+        return show_numbers(asked, caller) if asked.method == "HEAD" else show(asked, caller)
 
     @bp.post(path)
     @requires(Action.INSERT, model)
@@ -234,6 +220,42 @@ def blueprint(model: type[Model]) -> Blueprint:
         return respond(representation.Representation(200, {"Allow": ",".join(METHODS)}))
 
     return bp
+
+
+def show(asked: Asked, caller: Caller) -> Response:
+    """The rows that were asked for."""
+    binding = asked.binding(caller)
+    with reading() as transaction:
+        selected = execute.select(
+            transaction,
+            AccessRule(caller.standing),
+            binding,
+            relation=asked.relation,
+            query=asked.query,
+            count=asked.preferences.count is not None,
+        )
+    return respond(
+        representation.represent_read(
+            selected, binding.offset, asked.media, asked.preferences, asked.header()
+        )
+    )
+
+
+def show_numbers(asked: Asked, caller: Caller) -> Response:
+    """How many rows those would be: HEAD makes none of them."""
+    binding = asked.binding(caller)
+    with reading() as transaction:
+        counted = execute.count(
+            transaction,
+            AccessRule(caller.standing),
+            binding,
+            relation=asked.relation,
+            query=asked.query,
+            total=asked.preferences.count is not None,
+        )
+    return respond(
+        representation.represent_head(counted, binding.offset, asked.media, asked.preferences)
+    )
 
 
 def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:

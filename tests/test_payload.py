@@ -360,12 +360,12 @@ FLOODS = {
 
 @pytest.mark.parametrize(("body", "content_type"), FLOODS.values(), ids=FLOODS)
 def test_floods_are_answered_at_once(body: bytes, content_type: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
 
     with contextlib.suppress(Fault):
         parse_payload(body, content_type)
 
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 @given(st.binary(max_size=120), st.sampled_from(["application/json", CSV, FORM]))

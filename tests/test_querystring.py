@@ -137,7 +137,7 @@ SELECTS: dict[str, tuple[Column | Embed, ...]] = {
     "id::text": (Column("id", cast="text"),),
     "id:: double precision ": (Column("id", cast="double precision"),),
     "n:id::int4": (Column("id", "n", cast="int4"),),
-    "count": (Column("count"),),
+    "count": (Column("*", aggregate="count"),),  # as clients count an embed
     "count()": (Column("*", aggregate="count"),),
     "n:count()::text": (Column("*", "n", aggregate="count", aggregate_cast="text"),),
     "id.count()": (Column("id", aggregate="count"),),
@@ -774,12 +774,12 @@ FLOODS = {
 
 @pytest.mark.parametrize("text", FLOODS.values(), ids=FLOODS)
 def test_floods_are_answered_at_once(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
 
     with contextlib.suppress(Fault):
         parse(text.encode())
 
-    assert time.perf_counter() - begun < 0.25
+    assert time.process_time() - begun < 0.25
 
 
 # -- pairs --------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def migrate(path: Path, turns: Turns) -> int:
         copies.copy(path, backup_path(path, version))
         try:
             take(connection, steps)
-        except sqlite.driver.Error as error:
+        except sqlite.ERRORS as error:
             raise MigrationFailed(f"{path} stays at schema {version}: {error}") from error
         return version
 

@@ -88,6 +88,10 @@ class Spelling(Protocol):
         """A regular expression, refused here if the engine would refuse it."""
         ...
 
+    def in_time(self) -> Expression:
+        """True until the statement's deadline has passed."""
+        ...
+
     def cast(self, value: Expression, source: str, target: str) -> Expression:
         """A value of one type as another, by PostgreSQL's rules."""
         ...
@@ -228,6 +232,9 @@ class SqliteSpelling:
         if refused is not None:
             raise InvalidRegularExpression(f"invalid regular expression: {refused}")
         return pattern
+
+    def in_time(self) -> Expression:
+        return sa.func.in_time() == 1
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:
         return sa.func.cast_value(

@@ -96,19 +96,21 @@ class Printer:
         """
         if has_aggregates(node):
             return self.grouped_rows(node, relation, source, where, limits, correlated)
-        order = self.planner.order(node, relation, source)
+        order = self.planner.order(node, relation, source) if node.order or correlated is not None else []
         if first and not node.order:
             order = [*first, *order]
-        needed = [source.c[name] for name in self.needed(node, relation)]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
         labels = [term.label(f"s{place}") for place, term in enumerate(sorts)]
-        page = sa.select(*needed, *labels).where(*where).order_by(*order).limit(limits[0])
+        keys_first = bool(node.order) and correlated is None
+        needed = relation.key if keys_first else self.needed(node, relation)
+        page = sa.select(*(source.c[name] for name in needed), *labels)
+        page = page.where(*where).order_by(*order).limit(limits[0])
         if limits[1] is not None:
             page = page.offset(limits[1])
         if correlated is not None:
             page = page.correlate(correlated)
         under = page.subquery("p" + str(source.name)[1:])
-        outer = Source(under, under)
+        outer = self.fetched(relation, under) if keys_first else Source(under, under)
         row = self.row(self.outputs(node, relation, outer))
         printed = sa.select(row.label("row")).select_from(outer.joined)
         if sorts:
@@ -116,6 +118,15 @@ class Printer:
                 *(again(term, under.c[f"s{place}"]) for place, term in enumerate(order))
             )
         return printed
+
+    def fetched(self, relation: Relation, keys: Any) -> Source:
+        """The whole rows of a page of keys: a sort then carries keys only, and may live in an index.
+
+        The rule has chosen the keys. LEFT JOIN, so that the page stays the outer loop and in order.
+        """
+        rows = self.planner.alias(relation)
+        ties = [rows.c[name] == keys.c[name] for name in relation.key]
+        return Source(rows, keys.outerjoin(rows, sa.and_(*ties)))
 
     def grouped_rows(
         self,

@@ -44,6 +44,6 @@ class Log:
         connection.wait_until(time.monotonic() + FOLD_MILLISECONDS / 1_000)
         try:
             connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except sqlite.driver.Error as error:
+        except sqlite.ERRORS as error:
             if not isinstance(sqlite.translate(error), sqlite.HARMLESS):
                 connection.broken = True

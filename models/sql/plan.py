@@ -25,9 +25,10 @@ ROOT_OFFSET = parameter("root_offset", sa.BigInteger)
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Rows, each one JSON text; and the number of all of them, whatever the range."""
+    """Rows, each one JSON text; the number of those in range, and of all of them, whatever the range."""
 
     rows: Statement
+    shown: Statement
     count: Statement
     grouped: bool
 
@@ -37,6 +38,7 @@ def plan_read(database: str, relation_name: str, shape: Shape, rule: Rule) -> Re
     """The rows of a relation that the rule lets be read, as the shape wants them printed."""
     return ReadPlan(
         read_rows(Planner(SPELLINGS[database], rule), relation_name, shape),
+        count_shown(Planner(SPELLINGS[database], rule), relation_name, shape),
         count_rows(Planner(SPELLINGS[database], rule), relation_name, shape),
         has_aggregates(shape.root),
     )
@@ -70,6 +72,15 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     printer = Printer(planner, in_timezone=shape.timezone)
     rows = printer.rows(shape.root, relation, source, where, (ROOT_LIMIT, ROOT_OFFSET))
     return planner.finish(rows)
+
+
+def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement:
+    relation = planner.catalog.relations[relation_name]
+    source, scope = planner.scoped(relation)
+    where = [scope, *planner.conditions(shape.root, relation, source, scope)]
+    page = sa.select(sa.literal_column("1", sa.Integer())).select_from(source).where(*where)
+    page = page.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+    return planner.finish(sa.select(sa.func.count()).select_from(page.subquery("shown")))
 
 
 def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:

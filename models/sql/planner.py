@@ -151,9 +151,11 @@ class Planner:
         condition = self.comparison(flt, operator, column, kind)
         if flt.negated:
             condition = sa.not_(condition.self_group())
-        if not operator.leak_proof and not isinstance(scope, sa.True_):
-            return sa.case((scope, condition))
-        return condition
+        if operator.leak_proof:
+            return condition
+        if isinstance(scope, sa.True_):
+            return sa.and_(self.spelling.in_time(), condition)
+        return sa.case((sa.and_(scope, self.spelling.in_time()), condition))
 
     def comparison(
         self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType
@@ -164,12 +166,19 @@ class Planner:
         if flt.quantifier is not None:
             return self.spelling.any_or_all(
                 flt.quantifier,
-                lambda here, there: operator.compare(self.spelling, here, there),
+                lambda here, there: self.compare_one(operator, here, there),
                 column,
                 operand,
                 kind,
             )
         return operator.compare(self.spelling, column, operand)
+
+    def compare_one(
+        self, operator: operators.Operator, here: Expression, there: Expression
+    ) -> Expression:
+        """A value with one of many; a costly operator looks at the clock before each of them."""
+        found = operator.compare(self.spelling, here, there)
+        return found if operator.leak_proof else sa.and_(self.spelling.in_time(), found)
 
     def operand_column(
         self, flt: Filter, relation: Relation, alias: Any

@@ -21,6 +21,7 @@ except ImportError:  # no wheel for this platform
 
 from models import types
 from models.faults import Fault
+from models.sql import bounds
 from models.sql import constraints
 from models.sql import functions
 
@@ -45,6 +46,16 @@ class TimedOut(Fault):
     """A statement that ran past its deadline and was stopped (57014)."""
 
 
+class ResponseTooLarge(Fault):
+    """More bytes of rows, or of one row, than a response may have (54000)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the response is larger than {bounds.VALUE_BYTES_MAX} bytes",
+            hint="Narrow the select or lower the limit.",
+        )
+
+
 class DiskFull(Fault):
     """No room for a write (53100)."""
 
@@ -64,6 +75,7 @@ class NotADatabase(FileCorrupt):
 DISK_FAULTS = (DiskFull, DiskFailed, FileCorrupt)
 HARMLESS = (
     TimedOut,
+    ResponseTooLarge,
     constraints.Locked,
     constraints.UniqueViolation,
     constraints.ForeignKeyViolation,
@@ -114,11 +126,28 @@ class Connection:
         return 1 if time.monotonic() > self.deadline else 0
 
 
+    def in_time(self) -> int:
+        """What a costly filter asks before each value: a thousand opcodes of it could last for seconds."""
+        if time.monotonic() <= self.deadline:
+            return 1
+        if not self.faults:
+            self.faults.append(timed_out())
+        return 0
+
+
+def timed_out() -> TimedOut:
+    return TimedOut("canceling statement due to statement timeout")
+
+
+bounds.bound_every_connection(driver)
+
+
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     """Set a fresh connection up, and make sure that the settings took."""
     if driver.sqlite_version_info < VERSION_MIN:
         raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.37 or later is needed")
     driver_connection.isolation_level = None
+    bounds.bound_values(driver_connection)
     run = driver_connection.execute
     run(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     for name, value, expected in PRAGMAS:
@@ -137,6 +166,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
         raise WrongSetting(f"journal_mode is {mode}, not wal: is this a network or read-only disk?")
     connection = Connection(driver_connection)
     functions.install(driver_connection, connection.faults)
+    driver_connection.create_function("in_time", 0, connection.in_time)
     driver_connection.set_progress_handler(connection.overdue, OPCODES_BETWEEN_LOOKS)
     run("PRAGMA optimize = 0x10002" if writable else "PRAGMA query_only = 1")
     return connection
@@ -160,11 +190,14 @@ FACTS: tuple[tuple[str, Fact], ...] = (
     ("CHECK constraint failed: ", constraints.CheckViolation),
     ("check:", constraints.CheckViolation),
     ("FOREIGN KEY constraint failed", lambda _: constraints.ForeignKeyViolation()),
-    ("interrupted", lambda _: TimedOut("canceling statement due to statement timeout")),
+    ("interrupted", lambda _: timed_out()),
+    ("string or blob too big", lambda _: ResponseTooLarge()),
     ("database or disk is full", lambda _: DiskFull("no space left on the device")),
     ("disk I/O error", lambda _: DiskFailed("the disk failed")),
     ("unable to open database file", lambda _: DiskFailed("the database file cannot be opened")),
     ("database disk image is malformed", lambda _: FileCorrupt("the database file is damaged")),
+    ("Could not decode to UTF-8", lambda _: FileCorrupt("the database file is damaged")),
+    ("malformed database schema", lambda _: FileCorrupt("the database file is damaged")),
     ("file is not a database", lambda _: NotADatabase("the database file is damaged")),
     ("attempt to write a readonly", lambda _: DiskFailed("the database cannot be written")),
     ("locking protocol", lambda _: constraints.Locked("canceling statement due to lock timeout")),
@@ -174,8 +207,14 @@ FACTS: tuple[tuple[str, Fact], ...] = (
 """How the driver's errors begin, and the facts they tell of. Its numbers are the primary codes only."""
 
 
+ERRORS = (driver.Error, UnicodeDecodeError)
+"""What a driver raises: also, when it cannot even read SQLite's own words about a damaged file."""
+
+
 def translate(error: Exception) -> Exception:
     """A driver's error as the fact it tells of; what is no caller's business stays what it is."""
+    if isinstance(error, UnicodeDecodeError):
+        return FileCorrupt("the database file is damaged")
     text = str(error)
     if found := NOT_NULL.match(text):
         return constraints.NotNullViolation(found[1], found[2])
@@ -188,6 +227,7 @@ def translate(error: Exception) -> Exception:
 __all__ = [
     "APPLICATION_ID",
     "DISK_FAULTS",
+    "ERRORS",
     "HARMLESS",
     "VERSION_SAFE",
     "Connection",
@@ -197,6 +237,7 @@ __all__ = [
     "FileCorrupt",
     "ForeignFile",
     "NotADatabase",
+    "ResponseTooLarge",
     "TimedOut",
     "WrongSetting",
     "driver",

@@ -21,12 +21,13 @@ from models.sql import catalog
 from models.sql import constraints
 from models.sql import dialect
 from models.sql import embed
-from models.sql import execute
 from models.sql import functions
+from models.sql import judge
 from models.sql import operators
 from models.sql import planner
 from models.sql import sqlite
 from models.sql import turns
+from models.sql import upsert
 from routes.postgrest import calls
 from routes.postgrest import csv
 from routes.postgrest import encoding
@@ -110,11 +111,11 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.TextTooLong: (400, "22001"),
     types.NulInText: (400, "22P05"),
     # Writes
-    execute.RowDenied: (403, "42501"),
-    execute.NotChosen: (400, "428C9"),
-    execute.NoSuchConstraint: (400, "42P10"),
-    execute.SameRowTwice: (400, "21000"),
-    execute.ResponseTooLarge: (400, "54000"),
+    judge.RowDenied: (403, "42501"),
+    judge.NotChosen: (400, "428C9"),
+    upsert.NoSuchConstraint: (400, "42P10"),
+    upsert.SameRowTwice: (400, "21000"),
+    sqlite.ResponseTooLarge: (400, "54000"),
     constraints.UniqueViolation: (409, "23505"),
     constraints.ForeignKeyViolation: (409, "23503"),
     constraints.NotNullViolation: (400, "23502"),

@@ -13,12 +13,13 @@ from dataclasses import field
 from urllib.parse import quote
 
 from models.sql.catalog import Relation
+from models.sql.execute import Counted
 from models.sql.execute import Selected
-from models.sql.execute import Written
 from models.sql.functions import number_text
 from models.sql.query import Column
 from models.sql.query import Embed
 from models.sql.query import Node
+from models.sql.rows import Written
 from routes.postgrest.media import MediaType
 from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import Preferences
@@ -37,26 +38,38 @@ class Representation:
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
-    body: str = ""
+    body: str | None = ""
 
 
 def represent_read(
     selected: Selected, offset: int, media: MediaType, preferences: Preferences, header: Sequence[str]
 ) -> Representation:
     """Rows that were asked for; `header` are the keys of a row, for CSV."""
-    count, total = len(selected.rows), selected.total
+    status, headers = read_outcome(selected, offset, media, preferences)
+    return Representation(status, headers, body(selected.rows, media, header))
+
+
+def represent_head(
+    counted: Counted, offset: int, media: MediaType, preferences: Preferences
+) -> Representation:
+    """The same without the rows: what they would be stands in the headers."""
+    if media in SINGULAR and counted.shown != 1:
+        raise NotSingular(counted.shown)
+    return Representation(*read_outcome(counted, offset, media, preferences), body=None)
+
+
+def read_outcome(
+    found: Selected | Counted, offset: int, media: MediaType, preferences: Preferences
+) -> tuple[int, dict[str, str]]:
+    count, total = found.shown, found.total
     if total is not None and offset > total:
         raise OutOfRows(offset, total)
     status = 206 if total is not None and count < total else 200
-    return Representation(
-        status,
-        {
-            "Content-Range": content_range(offset, count, total),
-            **content_headers(media),
-            **applied(preferences, Operation.READ),
-        },
-        body(selected.rows, media, header),
-    )
+    return status, {
+        "Content-Range": content_range(offset, count, total),
+        **content_headers(media),
+        **applied(preferences, Operation.READ),
+    }
 
 
 def represent_write(

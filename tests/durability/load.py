@@ -25,7 +25,9 @@ def rows(k: int) -> list[dict[str, object]]:
 class Load:
     """Threads that send transactions until they have sent enough or nobody answers."""
 
-    def __init__(self, port: int, first: int, count: int, threads: int, *, early: bool = False) -> None:
+    def __init__(
+        self, port: int, first: int, count: int, threads: int, *, early: bool = False
+    ) -> None:
         self.port = port
         self.numbers = iter(range(first, first + count))
         self.lock = threading.Lock()
@@ -90,7 +92,9 @@ def verdict(connection: driver.Connection, acked: set[int]) -> list[str]:
 
 def integrity(connection: driver.Connection) -> list[str]:
     broken = [row[0] for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
-    return broken + [f"dangling in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")]
+    return broken + [
+        f"dangling in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")
+    ]
 
 
 def main(port: str, file: str, first: str, count: str, threads: str, mode: str = "") -> None:

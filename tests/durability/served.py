@@ -38,7 +38,8 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        return self.json.get("code") if self.body else None
+        found = self.json if self.body else None
+        return found.get("code") if isinstance(found, dict) else None
 
 
 @dataclass(slots=True)

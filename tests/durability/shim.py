@@ -12,7 +12,6 @@ Only what was told before B is durable at E. The directory is an inode too: its 
 import contextlib
 import functools
 import mmap
-import os
 import random
 import shutil
 import struct
@@ -238,5 +237,5 @@ def torn(record: Record, dice: random.Random) -> Record:
 
 def emptied(directory: Path) -> Path:
     shutil.rmtree(directory, ignore_errors=True)
-    os.makedirs(directory, mode=0o700)
+    directory.mkdir(mode=0o700)
     return directory

@@ -4,10 +4,13 @@ Nothing is acknowledged that is not kept, nothing hangs, and once the error is g
 again without a restart.
 """
 
+import contextlib
 import errno
 import itertools
 import random
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -19,7 +22,6 @@ from tests.durability.conftest import scaled
 from tests.durability.load import integrity
 from tests.durability.load import rows
 from tests.durability.load import verdict
-from tests.durability.served import SHIPPED
 from tests.durability.served import Consumer
 from tests.durability.served import Served
 from tests.durability.served import serving
@@ -49,23 +51,17 @@ def points(count: int, at_most: int) -> list[tuple[int, int, int]]:
 
 def suffer(served: Served, count: int, at_most: int) -> tuple[Told, list[str]]:
     """Let a running service meet every failure point; what it said, and what is wrong afterwards."""
-    control = shim.Control(served.directory.parent / "control")
-    served.watched = shim.environment(
-        served.directory, control=served.directory.parent / "control"
-    )
     told, numbers = Told(), itertools.count(1)
-    with serving(served):
-        consumer = served.consumer(timeout=20)
+    with watching(served) as watched, closing(served.consumer(timeout=20)) as consumer:
         for kind, error, at in points(count, at_most):
-            with control.failing(kind, error, at, once=error == errno.EIO):
+            with watched.control.failing(kind, error, at, once=error == errno.EIO):
                 for _ in range(TRANSACTIONS):
                     attempt(consumer, next(numbers), told)
-                told.failures += control[shim.Word.FAILED]
+                told.failures += watched.control[shim.Word.FAILED]
             after = next(numbers)
             attempt(consumer, after, told)
             if after not in told.acked:
                 told.unwell.append(f"not well again after {kind}, {error}, {at}")
-        consumer.close()
     connection = driver.connect(str(served.database))
     try:
         problems = integrity(connection) + verdict(connection, told.acked)
@@ -81,8 +77,6 @@ def attempt(consumer: Consumer, k: int, told: Told) -> None:
         told.acked.add(k)
     else:
         told.refused[answer.status, answer.code] += 1
-
-
 
 
 def test_nothing_is_acknowledged_that_the_disk_did_not_take(served):
@@ -103,20 +97,40 @@ def test_who_swallows_what_commit_says_is_found_out(served):
     assert any("lost" in problem for problem in problems), f"seed {SEED}: {problems}"
 
 
-def test_ready_says_that_nothing_can_be_written_and_that_it_can_again(served):
-    control = shim.Control(served.directory.parent / "control")
-    served.watched = shim.environment(
-        served.directory, control=served.directory.parent / "control"
-    )
+@dataclass(slots=True)
+class Watched:
+    """A running service under the shim."""
+
+    served: Served
+    control: shim.Control
+
+
+@contextlib.contextmanager
+def watching(served: Served) -> Iterator[Watched]:
+    path = served.directory.parent / "control"
+    control = shim.Control(path)
+    served.watched = shim.environment(served.directory, control=path)
     with serving(served):
-        consumer = served.consumer()
-        before = consumer.send("GET", "/ready")
-        with control.failing(WRITE, errno.ENOSPC, 1, once=False):
-            refused = consumer.send("POST", "/inspections", rows(1))
-            during = consumer.send("GET", "/ready")
-            read = consumer.send("GET", "/inspections?limit=1")
-        after = consumer.send("GET", "/ready")
-        consumer.close()
+        yield Watched(served, control)
+
+
+def test_ready_and_syncs(served):
+    """Two questions to one service, for a start takes seconds."""
+    with watching(served) as watched, closing(served.consumer()) as consumer:
+        ready_says_what_can_be_written(watched, consumer)
+        synced, others = syncs_of_commits(watched, consumer)
+
+    assert synced >= 50, "figure 5: at least one of the log a commit"
+    assert synced + others <= 100, "and at most two of anything, outside checkpoints"
+
+
+def ready_says_what_can_be_written(watched: Watched, consumer: Consumer) -> None:
+    before = consumer.send("GET", "/ready")
+    with watched.control.failing(WRITE, errno.ENOSPC, 1, once=False):
+        refused = consumer.send("POST", "/inspections", rows(1))
+        during = consumer.send("GET", "/ready")
+        read = consumer.send("GET", "/inspections?limit=1")
+    after = consumer.send("GET", "/ready")
 
     assert (before.status, after.status) == (200, 200)
     assert (refused.status, refused.code) == (503, "53100")
@@ -125,37 +139,24 @@ def test_ready_says_that_nothing_can_be_written_and_that_it_can_again(served):
     assert read.status == 200
 
 
-def test_every_commit_is_synced_and_hardly_more(served):
-    """Figure 5: at least one sync of the log a commit, at most two of anything outside checkpoints."""
-    synced, others = syncs_of_commits(served, SHIPPED)
-
-    assert synced >= 50
-    assert synced + others <= 100
-
-
 def test_a_service_that_does_not_sync_is_found_out(served):
-    synced, _ = syncs_of_commits(served, "tests.durability.planted:off()")
+    served.application = "tests.durability.planted:off()"
+
+    with watching(served) as watched, closing(served.consumer()) as consumer:
+        synced, _ = syncs_of_commits(watched, consumer)
 
     assert synced < 50
 
 
-def syncs_of_commits(served: Served, application: str) -> tuple[int, int]:
+def syncs_of_commits(watched: Watched, consumer: Consumer) -> tuple[int, int]:
     """How often 50 commits sync the log, and anything else of the database."""
-    control = shim.Control(served.directory.parent / "control")
-    served.application = application
-    served.watched = shim.environment(
-        served.directory, control=served.directory.parent / "control"
-    )
-    with serving(served):
-        consumer = served.consumer()
-        assert consumer.send("POST", "/inspections", rows(0)).status == 201
-        before = control[shim.Word.WAL_SYNCS], control[shim.Word.SYNCS]
-        for k in range(1, 51):
-            assert consumer.send("POST", "/inspections", rows(k)).status == 201
-        log = control[shim.Word.WAL_SYNCS] - before[0]
-        everything = control[shim.Word.SYNCS] - before[1]
-        consumer.close()
-    return log, everything - log
+    control = watched.control
+    assert consumer.send("POST", "/inspections", rows(0)).status == 201
+    before = control[shim.Word.WAL_SYNCS], control[shim.Word.SYNCS]
+    for k in range(1, 51):
+        assert consumer.send("POST", "/inspections", rows(k)).status == 201
+    log = control[shim.Word.WAL_SYNCS] - before[0]
+    return log, control[shim.Word.SYNCS] - before[1] - log
 
 
 @pytest.mark.long

@@ -49,7 +49,7 @@ def add_phone(run: Run) -> None:
 
 def fail_half_way(run: Run) -> None:
     add_phone(run)
-    run("UPDATE nowhere SET nothing = 1")
+    run("UPDATE nowhere SET name = 1")
 
 
 def lose_clients(run: Run) -> None:
@@ -109,9 +109,7 @@ def opened(file: Path) -> Database:
 
 
 def test_there_is_a_file_of_every_version():
-    assert [int(path.stem.removeprefix("schema-")) for path in RELEASED] == [
-        *range(1, TODAY + 1)
-    ]
+    assert [int(path.stem.removeprefix("schema-")) for path in RELEASED] == [*range(1, TODAY + 1)]
 
 
 def test_steps_are_numbered_without_gaps():
@@ -137,9 +135,14 @@ def test_a_file_of_the_last_version_equals_a_new_one_but_for_its_rows(tmp_path):
     """A change of schema.sql that no step follows would part old files from new ones."""
     new = tmp_path / "new.db"
     opened(new).close()
-    schema = "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY 1, 2"
+    schema = (
+        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY 1, 2"
+    )
 
-    assert rows(RELEASED[-1], schema) == rows(new, schema)
+    assert rows(RELEASED[-1], schema) == rows(new, schema), (
+        "schema.sql has changed: write a step (models/migrations), or, while this version is not"
+        " released, make its file again (python -m tests.durability.release)"
+    )
 
 
 def test_a_second_version_is_taken_once_and_the_first_is_kept(released, second):

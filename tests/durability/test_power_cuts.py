@@ -119,7 +119,9 @@ def started(database: Path) -> list[str]:
     return [] if answer.status_code == 201 else [f"unsound: {answer.get_data(as_text=True)}"]
 
 
-def cut(served: Served, application: str, writes: int, cuts: int, *, early: bool = False) -> Outcome:
+def cut(
+    served: Served, application: str, writes: int, cuts: int, *, early: bool = False
+) -> Outcome:
     served.application = application
     disk, told = recorded(served, writes, early=early)
     outcome = cut_often(disk, told, cuts, SEED, served.directory.parent / "left")

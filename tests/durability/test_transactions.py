@@ -20,6 +20,7 @@ from models.sql.turns import NoTurn
 from tests.conftest import open_app
 
 PUT = "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+MODEST = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"
 COSTLY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
 
@@ -60,9 +61,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
         failing_once(sql)
         return plain(connection, sql, *arguments)
 
-    monkeypatch.setattr(
-        sqlite.DriverConnection, "cursor", lambda self: Cursor(self), raising=False
-    )
+    monkeypatch.setattr(sqlite.DriverConnection, "cursor", lambda self: Cursor(self), raising=False)
     monkeypatch.setattr(sqlite.DriverConnection, "execute", execute, raising=False)
     return planted.__setitem__
 
@@ -99,7 +98,7 @@ def test_a_commit_that_fails_is_not_tried_again(database, fail):
 def test_a_connection_that_cannot_roll_back_is_given_up(database, fail):
     fail("ROLLBACK", "disk I/O error")
 
-    with pytest.raises(ZeroDivisionError), database.writing() as transaction:
+    with pytest.raises(ZeroDivisionError), database.writing() as transaction:  # noqa: PT012
         transaction.run(PUT, ("lost", "there"))
         raise ZeroDivisionError
 
@@ -119,7 +118,7 @@ def test_a_commit_and_a_rollback_that_fail_tell_of_the_commit(database, fail):
 
 
 def test_whoever_swallows_an_error_does_not_get_half_a_transaction(database):
-    with pytest.raises(NotKept), database.writing(seconds_max=0.1) as transaction:
+    with pytest.raises(NotKept), database.writing(seconds_max=0.1) as transaction:  # noqa: PT012
         transaction.run(PUT, ("half", "there"))
         with contextlib.suppress(sqlite.TimedOut):
             transaction.all(COSTLY)
@@ -130,7 +129,7 @@ def test_whoever_swallows_an_error_does_not_get_half_a_transaction(database):
 def test_nothing_more_is_said_on_a_transaction_that_the_disk_ended(database, fail):
     fail(PUT, "database or disk is full")
 
-    with pytest.raises((AssertionError, NotKept)), database.writing() as transaction:
+    with pytest.raises((AssertionError, NotKept)), database.writing() as transaction:  # noqa: PT012
         with contextlib.suppress(sqlite.DiskFull):
             transaction.run(PUT, ("first", "there"))
         transaction.run(PUT, ("second", "there"))
@@ -148,7 +147,7 @@ def test_a_row_that_a_constraint_refuses_leaves_the_rest_of_the_transaction(data
 
 
 def test_a_savepoint_and_a_table_do_not_survive_the_rollback(database):
-    with pytest.raises(ZeroDivisionError), database.writing() as transaction:
+    with pytest.raises(ZeroDivisionError), database.writing() as transaction:  # noqa: PT012
         transaction.run("SAVEPOINT inner_one")
         transaction.run(PUT, ("lost", "there"))
         transaction.run("RELEASE inner_one")
@@ -230,7 +229,7 @@ def test_what_was_waited_for_others_is_not_counted_as_work(database, outsider):
     threading.Timer(0.5, outsider.execute, ["ROLLBACK"]).start()
 
     with database.writing(seconds_max=0.3) as transaction:
-        transaction.all("SELECT count(*) FROM inspections, buildings")
+        transaction.all(MODEST)
         transaction.run(PUT, ("kept", "there"))
 
     assert names(database) == ["kept"]

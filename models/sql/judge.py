@@ -1,0 +1,38 @@
+"""What the rule says of a write: rows that it refuses, and values that are not the caller's to choose."""
+
+from __future__ import annotations
+
+from models.db import Transaction
+from models.faults import Fault
+from models.sql.catalog import Relation
+from models.sql.statement import Binding
+from models.sql.statement import Statement
+
+
+class RowDenied(Fault):
+    """A row that would end up out of the caller's reach (42501)."""
+
+
+class NotChosen(Fault):
+    """A value for a column whose values only the database, or a super admin, chooses (428C9)."""
+
+
+def deny(
+    transaction: Transaction, relation: Relation, statement: Statement | None, binding: Binding
+) -> None:
+    """Raise RowDenied if the rule refuses any would-be row."""
+    if statement is not None and transaction.one(statement.sql, statement.bind(binding)) is not None:
+        raise row_denied(relation)
+
+
+def row_denied(relation: Relation, how: str = "") -> RowDenied:
+    return RowDenied(
+        f'new row violates row-level security policy{how} for table "{relation.name}"'
+    )
+
+
+def not_chosen(column: str) -> NotChosen:
+    return NotChosen(
+        f'cannot insert a non-DEFAULT value into column "{column}"',
+        f'Column "{column}" is chosen by the service.',
+    )

@@ -1,0 +1,151 @@
+"""Upserts: what is to be written may be there already, and not everything that is there may be touched.
+
+The order of the questions is the order of their answers: keys that are not the caller's to choose, the
+rule over what would be new, what exists out of reach, the rule over what a merge would leave.
+"""
+
+from __future__ import annotations
+
+from models.db import Transaction
+from models.faults import Fault
+from models.sql import mutate
+from models.sql.catalog import Relation
+from models.sql.catalog import UnknownColumn
+from models.sql.constraints import UniqueViolation
+from models.sql.judge import deny
+from models.sql.judge import not_chosen
+from models.sql.judge import row_denied
+from models.sql.rows import Conflict
+from models.sql.rows import Insertion
+from models.sql.rows import Key
+from models.sql.rows import Rows
+from models.sql.rows import Written
+from models.sql.rule import Rule
+from models.types import Bound
+
+
+class NoSuchConstraint(Fault):
+    """An `on_conflict` over columns that no key covers (42P10)."""
+
+
+class SameRowTwice(Fault):
+    """A merge that names one row twice (21000)."""
+
+
+def upsert(
+    transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: Rows
+) -> Written:
+    """Rows that are merged into those that exist by the target, or give way to them."""
+    target = conflict_target(relation, insertion.target)
+    merge = insertion.conflict is Conflict.MERGE
+    if not set(target) <= set(rows.columns):
+        # The key is the database's to choose, so nothing can be taken.
+        return insert_new(transaction, relation, insertion, rule, rows)
+    merged = insertion.columns if merge else None
+    statements = mutate.plan_upsert(
+        transaction.spelling.name, relation.name, rows.columns, target, merged, rule
+    )
+    existing = {
+        found[0]: (bool(found[1]), tuple(found[2:]))
+        for found in transaction.all(
+            statements.existing.sql, statements.existing.bind(rows.binding)
+        )
+    }
+    require_own_keys(relation, insertion, target, existing, rule, len(rows.values))
+    deny(transaction, relation, statements.denied, rows.binding)
+    require_reached(relation, target, existing)
+    deny(transaction, relation, statements.merged_denied, rows.binding)
+    if merge:
+        require_distinct(relation, rows, target)
+    keys: list[Key] = []
+    inserted = 0
+    for position, values in enumerate(rows.values):
+        if position in existing and not merge:
+            continue
+        key = rows.write(statements.insert, values)
+        if position in existing:
+            keys.append(key_after_merge(relation, existing[position][1], values, rows.columns, merged))
+        elif key is not None:
+            keys.append(key)
+            inserted += 1
+    return Written(keys, inserted)
+
+
+def insert_new(
+    transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: Rows
+) -> Written:
+    """Rows none of which is there: their keys are new, or a constraint says that they are not."""
+    statements = mutate.plan_insert(transaction.spelling.name, relation.name, rows.columns, rule)
+    deny(transaction, relation, statements.denied, rows.binding)
+    keys = rows.write_all(statements.insert)
+    return Written(keys, len(keys))
+
+
+def key_after_merge(
+    relation: Relation,
+    key: Key,
+    values: tuple[Bound, ...],
+    columns: tuple[str, ...],
+    merged: tuple[str, ...] | None,
+) -> Key:
+    """The key of a row once a merge has written it: the payload's, where it names one."""
+    return tuple(
+        values[columns.index(name)] if merged is not None and name in merged else old
+        for name, old in zip(relation.key, key, strict=True)
+    )
+
+
+def conflict_target(relation: Relation, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
+    if wanted is None:
+        return relation.key
+    for name in wanted:
+        if name not in relation.attributes:
+            raise UnknownColumn(f'column "{name}" does not exist')
+    for columns in relation.uniques.values():
+        if set(columns) == set(wanted):
+            return columns
+    raise NoSuchConstraint(
+        "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+    )
+
+
+def require_own_keys(
+    relation: Relation,
+    insertion: Insertion,
+    target: tuple[str, ...],
+    existing: dict[int, tuple[bool, Key]],
+    rule: Rule,
+    count: int,
+) -> None:
+    """A key that one may not choose must be that of a row that one may write."""
+    chosen = next(
+        (name for name in relation.key if name in insertion.columns and not rule.may_choose(name)),
+        None,
+    )
+    if chosen is not None:
+        named = {position for position, (reached, _) in existing.items() if reached}
+        if chosen not in target or len(named) < count:
+            raise not_chosen(chosen)
+
+
+def require_reached(
+    relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]]
+) -> None:
+    """What exists must be within reach of a write."""
+    if all(reached for reached, _ in existing.values()):
+        return
+    if target == relation.key:
+        raise row_denied(relation, " (USING expression)")
+    constraint = next(name for name, over in relation.uniques.items() if over == target)
+    raise UniqueViolation(constraint)
+
+
+def require_distinct(relation: Relation, rows: Rows, target: tuple[str, ...]) -> None:
+    places = [rows.columns.index(name) for name in target]
+    seen = {tuple(values[place] for place in places) for values in rows.values}
+    if len(seen) < len(rows.values):
+        raise SameRowTwice(
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            hint="Ensure that no rows proposed for insertion within the same command have "
+            "duplicate constrained values.",
+        )

@@ -1,0 +1,45 @@
+"""Make the file that a version's release leaves behind: `python -m tests.durability.release`.
+
+Once for a version, when it is released; from then on the file is never made again, only migrated.
+"""
+
+import tempfile
+from pathlib import Path
+
+from models import backup
+from models import migrations
+from tests.conftest import DATASET
+from tests.conftest import import_rows
+from tests.conftest import open_app
+
+RELEASED = Path(__file__).resolve().parent.parent / "data" / "released"
+
+HIDDEN_ROWS = (
+    "INSERT INTO credentials (user_id) SELECT id FROM users ORDER BY id LIMIT 1",
+    """INSERT INTO sessions (id, user_id, salt, created_at, last_used_at)
+       SELECT '00000000-0000-4000-8000-00000000aaaa', id, 'salt', 1750000000, 1750000000
+       FROM users LIMIT 1""",
+    """INSERT INTO attempts (kind, subject, origin, at)
+       VALUES ('password', 'nobody@example.org', '127.0.0.1', 1750000000)""",
+    "INSERT INTO origins (user_id, origin, at) SELECT id, '127.0.0.1', 1750000000 FROM users LIMIT 1",
+    "INSERT INTO facts (name, value) VALUES ('released', 'yes')",
+)
+"""So that every table holds something."""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        app = open_app(Path(directory) / "walkthrough.db")
+        import_rows(app, DATASET)
+        database = app.extensions["walkthrough"]
+        with database.writing() as transaction:
+            for statement in HIDDEN_ROWS:
+                transaction.run(statement)
+        target = RELEASED / f"schema-{migrations.schema_version()}.sqlite"
+        backup.back_up(database.path, target)
+        database.close()
+    print(target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,297 @@
+"""The worst queries that are legal end on time and within bounds, whatever they ask for.
+
+The bars are the contract's (§5.3, §5.8) with a margin for a busy machine; memory is what the process holds of its own
+(RssAnon), read while the query runs.
+"""
+
+import pathlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests import tokens
+from tests.conftest import RESOURCES
+from tests.safety import sites
+from tests.safety.sites import Answer
+from tests.safety.sites import Site
+from tests.safety.sites import asking
+from tests.safety.sites import open_site
+from tests.worlds import LONG_AGO
+from tests.worlds import building_row
+from tests.worlds import user_row
+
+ENDS_WITHIN_SECONDS = 2.2
+MARGIN_SECONDS = 1.8  # this machine may have other things to do
+TEXT = "a" * 65_536
+TEXTS = ("name", "address", "city", "state", "zip", "building_type")
+ROWS = 240
+MEMORY_MAX = 700 << 20
+RESPONSE_MAX = 32 << 20
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One client with 240 buildings, each of six texts of 64 KiB: 94 MB in a file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sites, "OWNERS", {table: lambda *_: 1 for table in sites.OWNERS})
+        site = open_site(tmp_path_factory.mktemp("heavy") / "walkthrough.db")
+        site.app.extensions["walkthrough.clock"] = time.time
+        world = empty_world()
+        world["buildings"] = [
+            {**building_row(n, 1), **dict.fromkeys(TEXTS, TEXT)} for n in range(1, ROWS + 1)
+        ]
+        site.load(world)
+        site.side.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        yield site
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A thousand buildings with forty inspections each, all by one inspector."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sites, "OWNERS", {table: lambda *_: 1 for table in sites.OWNERS})
+        site = open_site(tmp_path_factory.mktemp("deep") / "walkthrough.db")
+        site.app.extensions["walkthrough.clock"] = time.time
+        world = empty_world()
+        world["buildings"] = [building_row(n, 1) for n in range(1, 1_001)]
+        world["inspections"] = [inspection(n, n % 1_000 + 1) for n in range(1, 40_001)]
+        site.load(world)
+        yield site
+
+
+def empty_world() -> dict:
+    world: dict = {table: [] for table in RESOURCES}
+    times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    world["clients"] = [{"id": 1, "name": "one", **times}]
+    world["users"] = [user_row(0, "super_admin", None), user_row(1, "client_admin", 1)]
+    world["inspectors"] = [{"id": 1, "name": "only", "email": None}]
+    return world
+
+
+def inspection(number: int, building_id: int) -> dict:
+    return {
+        "id": number,
+        "building_id": building_id,
+        "inspection_type": "fire",
+        "date_visited": "2025-01-01",
+        "status": "completed",
+        "inspector_id": 1,
+        "notes": f"notes {number}",
+        "created_at": LONG_AGO,
+        "updated_at": LONG_AGO,
+    }
+
+
+WHO = {"root": user_row(0, "super_admin", None), "admin": user_row(1, "client_admin", 1)}
+
+
+def send(site: Site, who: str, method: str, path: str, body: object = None) -> tuple[Answer, float]:
+    user = WHO[who]
+    bearer = tokens.token_for(user["id"], user["role"], user["client_id"])
+    began = time.monotonic()
+    answer = site.send(bearer, asking(method, path, body))
+    return answer, time.monotonic() - began
+
+
+def bytes_held() -> int:
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) << 10
+
+
+@contextmanager
+def watched() -> Iterator[list[int]]:
+    """The most that the process held of its own while the block ran, beyond what it held before."""
+    held, done, before = [0], threading.Event(), bytes_held()
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            held[0] = max(held[0], bytes_held() - before)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield held
+    finally:
+        done.set()
+        watcher.join()
+
+
+PATTERN = "*" + "a" * 253 + "b"  # 25 ms a value: almost, at every place of the text
+COSTLY = {
+    "a-hundred-patterns": "&".join([f"name=like.{PATTERN}"] * 100),
+    "a-hundred-folded": "or=(" + ",".join([f"name.ilike.{PATTERN}"] * 99) + ")",
+    "a-thousand-patterns": f"name=like(any).{{{','.join([PATTERN[:240] + str(n) for n in range(250)])}}}",
+    "a-hundred-expressions": "&".join(["name=match.(.*a.*){30}b"] * 100),
+    "expressions-that-thrash": "&".join(
+        f"city=not.match.(a%7B0,{20 + n}%7Db?)%7B9%7Dc" for n in range(60)
+    ),
+}
+
+
+@pytest.mark.parametrize("who", ["admin", "root"])
+@pytest.mark.parametrize("query", COSTLY.values(), ids=COSTLY)
+def test_costly_filters_are_stopped(heavy: Site, query: str, who: str) -> None:
+    answer, seconds = send(heavy, who, "GET", f"/buildings?select=id&{query}")
+
+    assert (answer.status, answer.code) == (500, "57014") or answer.status == 200, answer
+    assert seconds < ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+
+
+def test_a_costly_filter_of_a_write_is_stopped_and_nothing_is_written(
+    heavy: Site,
+) -> None:
+    query = COSTLY["a-hundred-patterns"]
+    path = f"/buildings?{query.replace('name=like', 'name=not.like')}"
+
+    answer, seconds = send(heavy, "admin", "PATCH", path, {"units": 77})
+
+    if answer.status == 204:
+        pytest.skip("a machine so fast that it was done on time")
+    assert (answer.status, answer.code) == (500, "57014")
+    assert seconds < 4 + MARGIN_SECONDS
+    assert heavy.side.execute("SELECT count(*) FROM buildings WHERE units = 77").fetchone() == (0,)
+    other, _ = send(heavy, "admin", "POST", "/inspections", {"building_id": 1, "inspection_type": "x"})
+    assert other.status == 201, "the next writer gets its turn"
+
+
+LARGE = {
+    "many-large-rows": "/buildings?select=*",
+    "one-large-row": "/clients?select=*,buildings(*)",
+    "large-rows-of-large-rows": "/buildings?select=id,clients(buildings(*))",
+    "to-and-fro": "/clients?select=buildings(*,clients(*,buildings(*,clients(*,buildings(*)))))",
+    "spread": "/buildings?select=*,...clients(clients_name:name)",
+    "csv": "/buildings",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("who", ["admin", "root"])
+@pytest.mark.parametrize("path", LARGE.values(), ids=LARGE)
+def test_large_answers_are_refused_within_bounds(heavy: Site, path: str, who: str) -> None:
+    with watched() as held:
+        answer, seconds = send(heavy, who, "GET", path)
+
+    assert (answer.status, answer.code) in ((400, "54000"), (500, "57014")), answer
+    assert seconds < ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    assert held[0] < MEMORY_MAX
+
+
+def test_a_value_beyond_the_bound_is_said_to_be_too_large(heavy: Site) -> None:
+    """One row that is too large, and rows that are too many, get the same answer."""
+    one, _ = send(heavy, "root", "GET", "/clients?select=buildings(name,address)")
+    many, _ = send(heavy, "root", "GET", "/buildings?select=name,address,city")
+
+    assert one.status == many.status == 400
+    assert one.body == many.body
+
+
+def test_an_answer_just_below_the_bound_is_given(heavy: Site) -> None:
+    with watched() as held:
+        answer, _ = send(heavy, "root", "GET", "/buildings?select=*&limit=80")
+
+    assert answer.status == 200
+    assert 30 << 20 < len(answer.body) < RESPONSE_MAX
+    assert held[0] < 200 << 20
+
+
+DEEP = {
+    "five-deep": "/clients?select=*,buildings(*,inspections(*,inspectors(*,inspections(*,buildings(*)))))",
+    "to-and-fro": "/inspectors?select=inspections(inspectors(inspections(inspectors(inspections(id)))))",
+    "all-by-all": "/buildings?select=clients(buildings(clients(buildings(id))))",
+    "counted": "/clients?select=buildings(inspections(buildings(inspections(buildings(count())))))",
+    "inner": "/buildings?select=id,clients!inner(buildings!inner(inspections!inner(buildings!inner(id))))"
+    "&clients.buildings.inspections.notes=ilike.*z*",
+    "ordered": "/inspections?select=id,buildings(name,clients(name))&order=notes.desc,buildings(name)",
+}
+
+
+@pytest.mark.parametrize("path", DEEP.values(), ids=DEEP)
+def test_deep_embeds_end_on_time(deep: Site, path: str) -> None:
+    with watched() as held:
+        answer, seconds = send(deep, "admin", "GET", path)
+
+    assert (answer.status, answer.code if answer.status != 200 else None) in (
+        (200, None),
+        (400, "54000"),
+        (500, "57014"),
+    )
+    assert seconds < ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    assert held[0] < MEMORY_MAX
+
+
+def test_the_worker_serves_on(deep: Site) -> None:
+    answer, _ = send(deep, "admin", "GET", "/inspections?select=id&limit=1")
+
+    assert answer.status == 200
+
+
+# ── every bound at its last legal place, and one beyond (P04) ───────────────────────────────────────────
+
+EMBEDS = "inspections(buildings(inspections(buildings(inspections(id)))))"
+BOUNDS = {
+    "embeds": (f"/buildings?select={EMBEDS}", "/buildings?select=clients(" + EMBEDS.replace("inspections(", "buildings(inspections(", 1) + "))", "5"),
+    "logic": ("/buildings?and=" + "(or" * 9 + "(id.eq.1,id.eq.2)" + ")" * 9, None, "10"),
+    "conditions": ("/buildings?" + "&".join(["id=gt.0"] * 100), "/buildings?" + "&".join(["id=gt.0"] * 101), "100"),
+    "list": (
+        f"/buildings?id=in.({','.join(map(str, range(1_000)))})",
+        f"/buildings?id=in.({','.join(map(str, range(1_001)))})",
+        "1000",
+    ),
+    "pattern": (f"/buildings?name=like.{'x' * 256}", f"/buildings?name=like.{'x' * 257}", "256"),
+    "order": (
+        f"/buildings?order={','.join(['id'] * 16)}",
+        f"/buildings?order={','.join(['id'] * 17)}",
+        "16",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("within", "beyond", "bound"), BOUNDS.values(), ids=BOUNDS)
+def test_p04_a_bound_is_kept_and_named(
+    deep: Site, within: str, beyond: str | None, bound: str
+) -> None:
+    kept, _ = send(deep, "root", "GET", f"{within}&limit=1" if "?" in within else within)
+
+    assert kept.status in (200, 400, 500), kept
+    assert kept.code in ("57014", "54000") if kept.status != 200 else True, kept
+    if beyond is not None:
+        refused, seconds = send(deep, "root", "GET", beyond)
+        assert refused.status == 400
+        assert bound in refused.json["message"].replace(",", "")
+        assert seconds < MARGIN_SECONDS
+
+
+def test_p04_all_bounds_at_once(deep: Site) -> None:
+    conditions = "&".join(f"inspections.notes=ilike.*{n}z*" for n in range(90))
+    path = (
+        f"/buildings?select={EMBEDS}&{conditions}&order={','.join(['name', 'city'] * 8)}"
+        f"&id=in.({','.join(map(str, range(1_000)))})"
+    )
+
+    answer, seconds = send(deep, "admin", "GET", path)
+
+    assert answer.status in (200, 400, 500), answer
+    assert seconds < ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+
+
+# ── control: without the time limit, or the size, the tests above would not pass ─────────────────────────
+
+
+def test_without_the_time_limit_it_would_run_on(
+    heavy: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heavy.app.extensions["walkthrough"].reader.dispose()
+    monkeypatch.setattr("models.sql.sqlite.Connection.overdue", lambda self: 0)
+    monkeypatch.setattr("models.sql.sqlite.Connection.in_time", lambda self: 1)
+    query = f"or=(name.like.{PATTERN},city.like.{PATTERN})"
+
+    answer, seconds = send(heavy, "admin", "GET", f"/buildings?select=id&{query}")
+
+    monkeypatch.undo()
+    heavy.app.extensions["walkthrough"].reader.dispose()
+    assert answer.status == 200
+    assert seconds > ENDS_WITHIN_SECONDS

@@ -1,0 +1,327 @@
+"""Every mutant of the rule dies: each arm dropped or opened, each predicate of a write dropped or widened, each
+privilege granted, each door unlocked, each second look left out, each cascade cut.
+
+`POLICIES` and `CALLS` are data, so the list of mutants is made from them: whoever adds a line there adds its mutants.
+"""
+
+import random
+from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import replace
+from functools import wraps
+
+import pytest
+import sqlalchemy as sa
+from flask import g
+
+from access import decorators
+from access import policy
+from access.caller import SERVICE
+from access.caller import STANDINGS
+from access.caller import Caller
+from access.caller import Kind
+from access.caller import Role
+from access.policy import CALLS
+from access.policy import POLICIES
+from access.policy import Both
+from access.policy import Either
+from access.policy import Policy
+from access.policy import every_row
+from access.policy import no_row
+from models import Building
+from models import Client
+from models import ClientManagerBuildingAccess
+from models import Inspection
+from models import User
+from models.sql import operators
+from routes import resource
+from routes import rpc
+from tests.safety.killers import every_probe
+from tests.safety.killers import killed
+from tests.safety.planted import forget_plans
+from tests.safety.sites import Site
+
+Patch = pytest.MonkeyPatch
+Apply = Callable[[Patch, Site], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A change of the rule that must not pass unnoticed, and what it is about."""
+
+    name: str
+    about: tuple[str, ...]
+    apply: Apply
+
+
+WHO = {Role.SUPER_ADMIN: "root", Role.CLIENT_ADMIN: "ada", Role.CLIENT_MANAGER: "moe"}
+
+
+def in_policy(model: type, role: Role, changed: Policy, name: str, kind: str) -> Mutant:
+    def apply(patch: Patch, site: Site) -> None:
+        patch.setitem(POLICIES, model, {**POLICIES[model], role: changed})
+
+    table = model.__tablename__
+    return Mutant(f"{table} of {role.value}: {name}", (table, kind, WHO[role]), apply)
+
+
+def of_policies() -> Iterator[Mutant]:
+    for model, policies in POLICIES.items():
+        for role, each in policies.items():
+            for name, predicate in variants(each.read):
+                yield in_policy(model, role, replace(each, read=predicate), f"read, {name}", "read")
+            yield from of_writes(model, role, each)
+
+
+def of_writes(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
+    if each.write is None:
+        for name, predicate in (("every row", every_row), ("what is read", each.read)):
+            yield in_policy(model, role, replace(each, write=predicate), f"may write {name}", "write")
+        return
+    yield in_policy(model, role, replace(each, write=None, check=None), "may not write", "write")
+    for name, predicate in variants(each.write):
+        # The check stays what it was, or what stood in for it.
+        kept = each.check or each.write
+        changed = replace(each, write=predicate, check=kept)
+        yield in_policy(model, role, changed, f"write, {name}", "write")
+    for name, predicate in variants(each.check or each.write):
+        yield in_policy(model, role, replace(each, check=predicate), f"check, {name}", "write")
+
+
+def variants(predicate: policy.Predicate) -> Iterator[tuple[str, policy.Predicate]]:
+    """Every way in which a predicate may be a little wrong."""
+    if predicate is not every_row:
+        yield "opened", every_row
+    if predicate is not no_row:
+        yield "closed", no_row
+    parts = getattr(predicate, "arms", None) or getattr(predicate, "claims", ())
+    kind = Either if isinstance(predicate, Either) else Both
+    for place, part in enumerate(parts):
+        rest = (*parts[:place], *parts[place + 1 :])
+        yield f"without {name_of(part)}", kind(rest)
+        for name, changed in variants(part):
+            if changed is every_row and kind is Both:
+                continue  # as if it were dropped
+            if changed is no_row:
+                continue
+            yield f"{name_of(part)} {name}", kind((*parts[:place], changed, *parts[place + 1 :]))
+    if predicate is policy.own_manager:
+        yield "of any role", policy.client_ownership
+        yield "of any client", manager_of_any_client
+    if predicate is policy.to_own_manager:
+        yield "whoever they are", to_anybody_of_client
+
+
+def name_of(predicate: policy.Predicate) -> str:
+    return getattr(predicate, "__name__", type(predicate).__name__)
+
+
+def manager_of_any_client(standing: object, user: policy.Row) -> sa.ColumnElement[bool]:
+    return policy.equals(user.role, Role.CLIENT_MANAGER.value)
+
+
+def to_anybody_of_client(standing: object, grant: policy.Row) -> sa.ColumnElement[bool]:
+    user = policy.alias(User, "rule_users")
+    return policy.among(grant.manager_id, user.c.id, user.c.client_id == policy.CALLER.client_id)
+
+
+# Rows said to be visible because another is
+
+
+def implied(model: type, role: Role, by: type) -> Mutant:
+    changed = replace(POLICIES[model][role], implied_by=by)
+    return in_policy(model, role, changed, f"implied by {by.__tablename__}", "read")
+
+
+IMPLIED = [
+    implied(Building, Role.CLIENT_MANAGER, Inspection),
+    implied(Building, Role.CLIENT_ADMIN, Inspection),
+    implied(Client, Role.CLIENT_ADMIN, Building),
+    implied(User, Role.CLIENT_MANAGER, ClientManagerBuildingAccess),
+]
+
+# Grants, functions, chosen columns
+
+
+def grants_of_anybody(patch: Patch, site: Site) -> None:
+    def granted(standing: policy.Standing, kind: Kind, key: policy.Row) -> sa.ColumnElement[bool]:
+        if kind not in standing.holds or (standing.role, kind) not in policy.GRANTS:
+            return sa.false()
+        grants = policy.GRANTS[standing.role, kind]
+        grant = policy.alias(grants.model, f"rule_{kind.value}_grants")
+        return policy.among(key, grant.c[grants.target], sa.true())
+
+    patch.setattr(policy, "granted", granted)
+
+
+def of_calls() -> Iterator[Mutant]:
+    for function, roles in CALLS.items():
+        for role in Role:
+            changed = roles ^ {role}
+            verb = "may not call" if role in roles else "may call"
+
+            def apply(
+                patch: Patch, site: Site, function: str = function, changed: frozenset = changed
+            ) -> None:
+                patch.setitem(CALLS, function, changed)
+
+            name = f"{role.value} {verb} {function}"
+            yield Mutant(name, (function, "call", WHO[role], f"rpc.{function}"), apply)
+
+
+def may_choose_all(patch: Patch, site: Site) -> None:
+    patch.setattr(policy, "may_choose", lambda role, column: True)
+
+
+def may_choose_one(column: str) -> Mutant:
+    def apply(patch: Patch, site: Site) -> None:
+        patch.setattr(policy, "CHOSEN_BY_SUPER_ADMIN", policy.CHOSEN_BY_SUPER_ADMIN - {column})
+
+    return Mutant(f"anybody chooses {column}", ("buildings", "write", "ada"), apply)
+
+
+# Doors
+
+
+def views(site: Site) -> Iterator[tuple[str, object, dict[str, object]]]:
+    """The views behind a decorator that asks for a caller, with what it was made of."""
+    for endpoint, view in sorted(site.app.view_functions.items()):
+        if "allowed" in view.__code__.co_freevars and not endpoint.startswith("rest_"):
+            cells = zip(view.__code__.co_freevars, view.__closure__, strict=True)
+            yield endpoint, view, {name: cell.cell_contents for name, cell in cells}
+
+
+def unlocked(endpoint: str, parts: dict[str, object]) -> Mutant:
+    """The decorator taken off: whoever knocks is let in, as one who may do anything."""
+
+    def apply(patch: Patch, site: Site) -> None:
+        @wraps(parts["view"])
+        def entered(*arguments: object, **named: object) -> object:
+            g.claims, g.caller = None, SERVICE
+            return parts["view"](SERVICE, *arguments, **named)
+
+        patch.setitem(site.app.view_functions, endpoint, entered)
+
+    return Mutant(f"{endpoint}: no decorator", ("door", endpoint), apply)
+
+
+def unprivileged(endpoint: str, parts: dict[str, object]) -> Mutant:
+    """The decorator no longer asks for the privilege."""
+
+    def apply(patch: Patch, site: Site) -> None:
+        view = decorators.entering(
+            lambda role: True, **{name: part for name, part in parts.items() if name != "allowed"}
+        )
+        patch.setitem(site.app.view_functions, endpoint, view)
+
+    return Mutant(f"{endpoint}: no privilege asked for", ("door", endpoint), apply)
+
+
+def of_doors(site: Site) -> Iterator[Mutant]:
+    for endpoint, _, parts in views(site):
+        yield unlocked(endpoint, parts)
+        if not all(parts["allowed"](role) for role in Role):
+            yield unprivileged(endpoint, parts)
+
+
+def apikey_off(patch: Patch, site: Site) -> None:
+    patch.setattr(decorators, "check_apikey", lambda: None)
+
+
+# The caller, the barrier, the second look
+
+
+def look_up_off(patch: Patch, site: Site) -> None:
+    patch.setattr(
+        decorators,
+        "look_up",
+        lambda transaction, claims: Caller(
+            claims.user_id, claims.client_id, STANDINGS[claims.role, True, True], claims.session_id
+        ),
+    )
+
+
+def barrier_off(patch: Patch, site: Site) -> None:
+    bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
+    patch.setattr(operators, "OPERATORS", bare)
+
+
+def no_second_look(room: object) -> Apply:
+    return lambda patch, site: patch.setattr(room, "admit", lambda transaction: g.caller)
+
+
+OTHERS = [
+    Mutant("grants of anybody count", ("buildings", "read", "moe"), grants_of_anybody),
+    Mutant("anybody chooses ids", ("buildings", "write", "ada"), may_choose_all),
+    *map(may_choose_one, ("id", "updated_at")),
+    Mutant("no apikey asked for", ("door",), apikey_off),
+    Mutant("the user is not looked up", ("session",), look_up_off),
+    Mutant("no barrier before filters", ("barrier",), barrier_off),
+    Mutant("a write does not ask again", ("again",), no_second_look(resource)),
+    Mutant("a call does not ask again", ("again",), no_second_look(rpc)),
+]
+
+# Triggers
+
+
+def without_trigger(name: str, sql: str) -> Mutant:
+    def apply(patch: Patch, site: Site) -> None:
+        site.side.execute(f"DROP TRIGGER {name}")
+
+    subject = name.split("_role_")[0] if "_role_" in name else "last" if "last" in name else "follow"
+    return Mutant(f"no trigger {name}", (subject, "write", "root", *name.split("_")[:1]), apply)
+
+
+def triggers(site: Site) -> dict[str, str]:
+    found = site.side.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    return dict(found.fetchall())
+
+
+def every_mutant(site: Site) -> list[Mutant]:
+    return [
+        *of_policies(),
+        *IMPLIED,
+        *of_calls(),
+        *OTHERS,
+        *of_doors(site),
+        *(without_trigger(name, sql) for name, sql in triggers(site).items()),
+    ]
+
+
+def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
+    """What kills a mutant; None where it survives."""
+    kept = triggers(site)
+    with pytest.MonkeyPatch.context() as patch:
+        mutant.apply(patch, site)
+        forget_plans()
+        try:
+            return killed(site, probes, mutant.about)
+        finally:
+            patch.undo()
+            for name in kept.keys() - triggers(site).keys():
+                site.side.execute(kept[name])
+            forget_plans()
+
+
+
+
+def test_every_mutant_of_the_rule_is_killed(site: Site) -> None:
+    probes = every_probe(site)
+    mutants = every_mutant(site)
+    random.Random(0).shuffle(mutants)
+
+    survivors = [mutant.name for mutant in mutants if fate(mutant, site, probes) is None]
+
+    assert len(mutants) > 150
+    assert sorted(survivors) == []
+
+
+def test_a_mutant_that_changes_nothing_survives(site: Site) -> None:
+    """The control: the suite does not cry wolf."""
+
+    def nothing(patch: Patch, site: Site) -> None:
+        patch.setitem(POLICIES, Building, dict(POLICIES[Building]))
+
+    mutant = Mutant("nothing", ("buildings",), nothing)
+    assert fate(mutant, site, every_probe(site)) is None
