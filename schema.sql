@@ -224,11 +224,59 @@ CREATE TABLE origins (
     CONSTRAINT origins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
+-- Boards on walls: each reads as one user, by a token of which only a digest is kept. Times are Unix seconds. A token is
+-- no older than credentials.tokens_since allows: a new password, a global sign-out, another role or client end it too.
+CREATE TABLE devices (
+    id           TEXT PRIMARY KEY NOT NULL,
+    user_id      TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    token_digest TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    last_seen_at INTEGER,
+    expires_at   INTEGER NOT NULL,
+    CONSTRAINT devices_token_digest_key UNIQUE (token_digest),
+    CONSTRAINT devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT devices_name_check CHECK (length(CAST(name AS BLOB)) <= 256)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX devices_user_id ON devices (user_id);
+
 -- Facts about the file: the clock's high-water mark, and whatever else is one value.
 CREATE TABLE facts (
     name  TEXT PRIMARY KEY NOT NULL,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The audit trail: every change of a row of the resources above, in the transaction that makes it, with what changed;
+-- sign-ins and refusals. The triggers that write it are made from the models (models/audit.py) when the file is made:
+-- three a table, all alike. Nothing changes or deletes what is written.
+
+CREATE TABLE audit_log (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    at        TEXT NOT NULL,
+    actor_id  TEXT,
+    action    TEXT NOT NULL,
+    relation  TEXT NOT NULL,
+    row_key   TEXT,
+    client_id INTEGER,
+    before    TEXT,
+    after     TEXT
+) STRICT;
+CREATE INDEX audit_log_client_id ON audit_log (client_id);
+CREATE INDEX audit_log_relation ON audit_log (relation, row_key);
+CREATE INDEX audit_log_refused ON audit_log (actor_id) WHERE action = 'refused';
+CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log
+BEGIN SELECT RAISE(ABORT, 'check:audit_log_append_only_check'); END;
+CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
+BEGIN SELECT RAISE(ABORT, 'check:audit_log_append_only_check'); END;
+
+-- Who the transaction under way acts for, and its moment: the triggers read it. No row: nothing is written down (an
+-- import writes one line for all its rows).
+CREATE TABLE audit_context (
+    one      INTEGER PRIMARY KEY CHECK (one = 1),
+    at       TEXT NOT NULL,
+    actor_id TEXT
+) STRICT;
+INSERT INTO audit_context (one, at) VALUES (1, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'));
 
 -- What holds at every door, whoever opens it. The words of RAISE are read by models/sql/sqlite.py.
 

@@ -133,6 +133,8 @@ def admit(transaction: Transaction) -> Caller:
     """The request's caller as they are in this transaction: what a write asks again after its wait."""
     claims: Claims | None = g.claims
     caller = SERVICE if claims is None else look_up(transaction, claims)
+    if transaction.writes:
+        transaction.act_as(caller.id)
     g.caller = caller
     return caller
 

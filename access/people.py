@@ -26,6 +26,7 @@ from access.person import write_metadata
 from access.prepared import Prepared
 from access.token import AUDIENCE
 from access.token import Signers
+from models import audit
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.db import Transaction
@@ -154,6 +155,8 @@ def change(transaction: Transaction, person: Person, changes: Changes) -> None:
             keep(transaction, person.id, column, write_metadata(merged(metadata, more)))
     if changes.disabled_until is not None:
         keep(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
+        disabled = changes.disabled_until > transaction.unix
+        note(transaction, "disable" if disabled else "enable", person.id)
 
 
 def set_password(transaction: Transaction, user_id: str, password: str) -> None:
@@ -168,6 +171,20 @@ def replace_password(
     keep(transaction, user_id, CREDENTIALS.c.password_hash, password_hash)
     end_other_sessions(transaction, user_id, but_session)
     end_tokens(transaction, user_id)
+    note(transaction, "password", user_id)
+
+
+def note(transaction: Transaction, action: str, user_id: str) -> None:
+    """Write into the audit trail what happened to somebody's credentials, and by whom; never what they are."""
+    person = by_id(transaction, user_id)
+    audit.note(
+        transaction,
+        action,
+        "users",
+        actor_id=transaction.actor_id,
+        client_id=person.client_id if person is not None else None,
+        row_key=user_id,
+    )
 
 
 def end_other_sessions(transaction: Transaction, user_id: str, but_session: str | None) -> int:

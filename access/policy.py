@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from access.caller import Kind
 from access.caller import Role
 from access.caller import Standing
+from models import AuditLog
 from models import Building
 from models import Client
 from models import ClientAdminBuildingAccess
@@ -232,6 +233,13 @@ def alias(model: type[Model], name: str) -> Row:
 
 EVERYTHING = Policy(read=every_row, write=every_row)
 
+# Written by triggers alone: nobody, not even a super admin, has the privilege to change what was.
+AUDIT = {
+    SUPER_ADMIN: Policy(read=every_row),
+    CLIENT_ADMIN: Policy(read=client_ownership),
+    CLIENT_MANAGER: Policy(read=no_row),
+}
+
 ADMIN_GRANTS = {
     SUPER_ADMIN: EVERYTHING,
     CLIENT_ADMIN: Policy(read=to_own_user),
@@ -277,6 +285,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         CLIENT_ADMIN: Policy(read=client_ownership, write=own_manager),
         CLIENT_MANAGER: Policy(read=oneself),
     },
+    AuditLog: AUDIT,
     ClientAdminBuildingAccess: ADMIN_GRANTS,
     ClientAdminInspectionAccess: ADMIN_GRANTS,
     ClientManagerBuildingAccess: {

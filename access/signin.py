@@ -28,6 +28,7 @@ from access.prepared import Prepared
 from access.refresh_token import RefreshToken
 from access.refresh_token import RefreshTokens
 from access.session import SessionGone
+from models import audit
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.db import Transaction
@@ -135,6 +136,11 @@ def count_guess(email: str, origin: str, deadline: Deadline) -> tuple[int, Perso
     """Commit that this is being tried; the try, and whoever it is aimed at, as they are then."""
     with deadline.writing() as transaction:
         person = people.by_email(transaction, email)
+        # Noted for nobody too: how long this takes may not tell whether there is somebody.
+        known = (person.id, person.client_id) if person is not None else (None, None)
+        audit.note(
+            transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0]
+        )
         return throttle.count_guess(transaction, guess_at(person, email, origin)), person
 
 
@@ -149,6 +155,9 @@ def begin_session(transaction: Transaction, tokens: RefreshTokens, user_id: str)
     people.keep(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
     person = people.by_id(transaction, user_id)
     assert person is not None
+    audit.note(
+        transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id
+    )
     return SignedIn(person, session_id, tokens.issue(session_id, 0, salt), now)
 
 
@@ -238,6 +247,10 @@ def sign_out(transaction: Transaction, caller: Caller, scope: Scope) -> None:
             raise nothing_to_end()
     elif caller.session_id is None or not DELETE_SESSION.run(transaction, id=caller.session_id):
         raise nothing_to_end()
+    audit.note(
+        transaction, "sign_out", "users",
+        actor_id=caller.id, client_id=caller.client_id, row_key=caller.id, details={"scope": scope.value},
+    )  # fmt: skip
 
 
 def nothing_to_end() -> SessionGone:

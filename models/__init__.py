@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.audit_log import AuditLog
 from models.base import Model
 from models.building import Building
 from models.client import Client
@@ -25,10 +26,12 @@ RESOURCES: dict[str, type[Model]] = {
     "client_manager_building_access": ClientManagerBuildingAccess,
     "client_admin_inspection_access": ClientAdminInspectionAccess,
     "client_manager_inspection_access": ClientManagerInspectionAccess,
+    "audit_log": AuditLog,
 }
 
 __all__ = [
     "RESOURCES",
+    "AuditLog",
     "Building",
     "Client",
     "ClientAdminBuildingAccess",

@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from models import audit
 from models.base import Filled
 from models.db import Database
 from models.db import Transaction
@@ -75,6 +76,8 @@ def import_archive(
     """Insert every row of an archive or none; the number of rows by table."""
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
+        # One line in the audit trail for all of it: what was imported stands in the file.
+        transaction.run(transaction.spelling.pause_audit)
         counts: dict[str, int] = {}
         for name in ORDER:
             relation = catalog().relations[name]
@@ -84,6 +87,10 @@ def import_archive(
                 except Fault as fault:
                     raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
             counts[name] = len(tables.get(name, []))
+        transaction.run(transaction.spelling.resume_audit, (transaction.now,))
+        audit.note(
+            transaction, "import", "archive", actor_id=None, client_id=None, details=dict(counts)
+        )
     return counts
 
 

@@ -50,6 +50,18 @@ ORIGINS = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False),
 )
 
+DEVICES = sa.Table(
+    "devices",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("token_digest", sa.Text, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("last_seen_at", sa.BigInteger),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+)
+
 FACTS = sa.Table(
     "facts",
     metadata,

@@ -31,6 +31,7 @@ from models.sql.turns import Turns
 from models.transaction import NotKept
 from models.transaction import Transaction
 
+BEGIN_WRITE = "BEGIN IMMEDIATE"
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
 TURN_SECONDS_MAX = 5.0
@@ -63,6 +64,7 @@ class Database:
         self.log = Log(path)
         self.written_at = float("-inf")
         self.refused_a_write = False
+        self.is_audited = False  # there is a trail to write to, once the tables are made
 
     @contextmanager
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> Iterator[Transaction]:
@@ -85,7 +87,7 @@ class Database:
         with self.turns.turn(wait_seconds_max), self.checked_out(self.writer) as connection:
             connection.wait_until(deadline)
             try:
-                kept = yield from self.transact(connection, "BEGIN IMMEDIATE", seconds_max)
+                kept = yield from self.transact(connection, BEGIN_WRITE, seconds_max)
             except sqlite.DISK_FAULTS:
                 self.refused_a_write = True
                 raise
@@ -98,13 +100,16 @@ class Database:
     ) -> Generator[Transaction, None, bool]:
         """Begin, hand over, and end; whether it was kept."""
         connection.faults.clear()
-        transaction = Transaction(connection, self.spelling)
+        transaction = Transaction(connection, self.spelling, writes=begin == BEGIN_WRITE)
         transaction.run(begin)
         transaction.began = time.time()
         # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
         connection.deadline = time.monotonic() + seconds_max
         token = OPEN.set(transaction)
         try:
+            if self.is_audited and begin == BEGIN_WRITE:
+                # On nobody's behalf until somebody is admitted: not on that of the last one.
+                transaction.act_as(None)
             yield transaction
         except BaseException:
             connection.deadline = float("inf")

@@ -30,7 +30,11 @@ class Transaction:
     keep its snapshot alive, and with it the log, whatever COMMIT says.
     """
 
-    def __init__(self, connection: sqlite.Connection, spelling: Spelling) -> None:
+    def __init__(
+        self, connection: sqlite.Connection, spelling: Spelling, *, writes: bool = False
+    ) -> None:
+        self.writes = writes
+        self.actor_id: str | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
         self.spelling = spelling
@@ -127,6 +131,11 @@ class Transaction:
         """The first row's first column, or None."""
         row = self.one(sql, parameters)
         return row[0] if row is not None else None
+
+    def act_as(self, actor_id: str | None) -> None:
+        """Say on whose behalf the transaction changes rows: the audit trail's triggers ask."""
+        self.actor_id = actor_id
+        self.run(self.spelling.act_as, (self.now, actor_id))
 
     def roll_back_at_end(self) -> None:
         """`tx=rollback`: everything happens, and nothing stays."""

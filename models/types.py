@@ -295,6 +295,12 @@ TIMESTAMP = ColumnType(
     sa.Text(),
     (("type", "string"), ("format", "date-time")),
 )
+def refuse_json(value: object) -> Bound:
+    """No payload or filter names a JSON value: the one resource that has them is written by itself."""
+    raise InvalidInput("a JSON value cannot be compared or given")
+
+
+JSON = ColumnType("json", refuse_json, refuse_json, sa.Text(), (("type", "object"),))
 UUID = ColumnType(
     "uuid",
     read_uuid,

@@ -3,6 +3,7 @@ JSON whatever went wrong. The only place that catches everything."""
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -17,8 +18,13 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from access.caller import Caller
+from access.policy import PermissionDenied
+from models import audit
+from models.db import database
 from models.faults import Fault
 from models.sql.catalog import catalog
+from models.sql.judge import RowDenied
 from routes import request_log
 from routes import timing
 from routes.postgrest import errors
@@ -36,6 +42,8 @@ EXPOSED = "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-Aft
 PREFLIGHT_SECONDS = "7200"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
+
+LOG = logging.getLogger("walkthrough")
 
 Renderer = Callable[[Fault], errors.Answer]
 
@@ -132,7 +140,31 @@ def answer_fault(fault: Fault) -> Response:
     data, sign_in = current_app.extensions["walkthrough.render"]
     answered = (sign_in if is_sign_in(request.path) else data)(fault)
     g.refusal = type(fault).__name__
+    if isinstance(fault, PermissionDenied | RowDenied):
+        note_refusal(fault)
     return Response(answered.body, answered.status, answered.headers)
+
+
+REFUSAL_WAIT_SECONDS = 1.0
+
+
+def note_refusal(fault: Fault) -> None:
+    """Write a refusal into the audit trail; the answer does not depend on whether there was a turn."""
+    caller: Caller | None = g.get("caller")
+    if caller is None or caller.id is None:
+        return
+    relation = request.path.removeprefix("/rest/v1").strip("/")[:64]
+    try:
+        with database().writing(wait_seconds_max=REFUSAL_WAIT_SECONDS) as transaction:
+            audit.note_refusal(
+                transaction,
+                relation,
+                actor_id=caller.id,
+                client_id=caller.client_id,
+                message=fault.message,
+            )
+    except Fault:
+        LOG.warning("a refusal was not written into the audit trail")
 
 
 def is_sign_in(path: str) -> bool:

@@ -6,6 +6,7 @@ from flask import Blueprint
 from flask import Flask
 
 from access.decorators import check_marks
+from routes import audit_log
 from routes import auth
 from routes import auth_admin
 from routes import buildings
@@ -38,6 +39,7 @@ RESOURCES: tuple[Blueprint, ...] = (
     client_manager_building_access.bp,
     client_admin_inspection_access.bp,
     client_manager_inspection_access.bp,
+    audit_log.bp,
 )
 
 SUPABASE_PREFIX = "/rest/v1"

@@ -34,6 +34,10 @@ class Spelling(Protocol):
     """What a database must know how to say."""
 
     name: str
+    act_as: str
+    """Says the moment and the actor to the audit trail's triggers."""
+    pause_audit: str
+    resume_audit: str
     sa_dialect: sa.Dialect
     keeps_subquery_order: bool
 
@@ -130,6 +134,9 @@ class SqliteSpelling:
     """SQLite 3.37 and later, with the functions that models/sql/functions.py gives a connection."""
 
     name = "sqlite"
+    act_as = "UPDATE audit_context SET at = ?, actor_id = ?"
+    pause_audit = "DELETE FROM audit_context"
+    resume_audit = "INSERT INTO audit_context (one, at) VALUES (1, ?)"
     sa_dialect: sa.Dialect = sqlite.dialect()
     # A FROM sub-select with ORDER BY and LIMIT is run as a co-routine and read in its own order,
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.

@@ -82,6 +82,7 @@ def test_a_table_of_another_shape_is_named(file):
     assert status == 1
     assert "the table inspectors is not what this version makes" in said
     assert "the trigger users_moved is not what this version makes" in said
+    assert check(file, "--scan", "quick")[0] == 0, "no reason not to start"
 
 
 @pytest.mark.parametrize("end", ["", ".lock"])

@@ -5,6 +5,7 @@ A probe says what it is about, so that those about a mutant's own relation come 
 """
 
 import json
+import sqlite3
 from collections.abc import Callable
 from collections.abc import Iterable
 from contextlib import contextmanager
@@ -383,13 +384,52 @@ def disabled_root_stays(site: Site) -> None:
     """The last super admin cannot be shut out at the sign-in's door either."""
     try:
         path = f"/auth/v1/admin/users/{ROOT}"
-        refused = send(site, "root", "PUT", path, {"ban_duration": "24h"})
+        refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
         expect(refused.status >= 400, refused)
         site.side.execute("INSERT INTO credentials (user_id) VALUES (?)", (ROOT,))
-        refused = send(site, "root", "PUT", path, {"ban_duration": "24h"})
+        refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
         expect(refused.status >= 400, refused)
     finally:
         site.load(cast_world())
+
+
+def planted(table: str, row: dict, who: str, method: str, path: str) -> Callable[[Site], None]:
+    """A row that only an old file, or a grant, can bring about is out of reach: nothing matches it."""
+
+    def run(site: Site) -> None:
+        kept = site.side.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?", (table,)
+        ).fetchall()
+        try:
+            for name, _ in kept:
+                site.side.execute(f"DROP TRIGGER {name}")
+            names, places = ", ".join(row), ", ".join("?" * len(row))
+            site.side.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", [*row.values()])
+            for _, sql in kept:
+                site.side.execute(sql)
+            answer = send(site, who, method, path, prefer=UNDONE)
+            expect(answer.status == 200 and answer.json == [], answer)
+        finally:
+            site.load(cast_world())
+
+    return run
+
+
+def shut_out_by_sql(site: Site) -> None:
+    """The schema itself refuses to disable the last super admin, whoever asks it to."""
+    far = 2**40
+    for statement in (
+        "INSERT INTO credentials (user_id, disabled_until) VALUES (:id, :far)",
+        "INSERT INTO credentials (user_id) VALUES (:id)",
+        "UPDATE credentials SET disabled_until = :far WHERE user_id = :id",
+    ):
+        refused = False
+        try:
+            site.side.execute(statement, {"id": ROOT, "far": far})
+        except sqlite3.IntegrityError:
+            refused = True
+        expect(refused == ("far" in statement), statement)
+    site.load(cast_world())
 
 
 OTHERS = [
@@ -412,6 +452,33 @@ OTHERS = [
     ),
     Probe("filters stand behind the rule", frozenset(("barrier",)), guarded),
     Probe("the last super admin stays", frozenset(("last",)), disabled_root_stays),
+    Probe("the last super admin stays in SQL", frozenset(("last",)), shut_out_by_sql),
+    Probe(
+        "a reading seen by a grant is not written",
+        frozenset(("reports_lead", "write", "ada")),
+        planted(
+            "reports_lead",
+            {"id": 99, "inspection_id": 8, "client_id": 2},
+            "ada",
+            "DELETE",
+            "/reports_lead?id=eq.99",
+        ),
+    ),
+    *[
+        Probe(
+            f"{method} {table} leaves out a grantee who is no manager (G14)",
+            frozenset((table, "read" if method == "GET" else "write", "ada")),
+            planted(
+                table,
+                {"manager_id": ADA, oracle.KEYS[table][1]: 2, "assigned_at": "2025-01-01T00:00:00+00:00"},
+                "ada",
+                method,
+                f"/{table}?{oracle.KEYS[table][1]}=eq.2",
+            ),
+        )
+        for table in (MGR_BUILDING, MGR_INSPECTION)
+        for method in ("GET", "DELETE")
+    ],
 ]
 
 # ── every door: its key, its token, its privilege ────────────────────────────────────────────────────────

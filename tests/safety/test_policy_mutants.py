@@ -306,6 +306,17 @@ def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
 
 
 
+EQUIVALENT = (
+    *(
+        f"{table} of client_admin: write, {change}"
+        for table in ("client_manager_building_access", "client_manager_inspection_access")
+        for change in ("to_own_manager whoever they are", "without to_own_manager")
+    ),
+    "users of client_admin: write, of any client",
+)
+"""Mutants that change nothing: whatever is written must be readable too, and the rule for reading says the same."""
+
+
 def test_every_mutant_of_the_rule_is_killed(site: Site) -> None:
     probes = every_probe(site)
     mutants = every_mutant(site)
@@ -314,7 +325,7 @@ def test_every_mutant_of_the_rule_is_killed(site: Site) -> None:
     survivors = [mutant.name for mutant in mutants if fate(mutant, site, probes) is None]
 
     assert len(mutants) > 150
-    assert sorted(survivors) == []
+    assert sorted(survivors) == sorted(EQUIVALENT), "\n".join(survivors)
 
 
 def test_a_mutant_that_changes_nothing_survives(site: Site) -> None:

@@ -1,0 +1,231 @@
+"""Boards on walls: a token that shows what one user sees, for months, and lets nobody change anything.
+
+Only a digest of a token is kept. Whoever may change a user may give a board that user's view, and
+anybody who may change users at all their own. What ends a user's other tokens (a new password, a global
+sign-out, another role or client, a ban) ends their boards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlalchemy as sa
+
+from access import administration
+from access import people
+from access.administration import STANDINGS_KEPT
+from access.administration import UserNotFound
+from access.administration import values_of
+from access.caller import Caller
+from access.caller import Role
+from access.caller import Standing
+from access.policy import AccessRule
+from access.prepared import Prepared
+from access.session import look_up
+from access.token import Claims
+from access.token import RefusedClaims
+from models.credential import DEVICES
+from models.db import Transaction
+from models.db import writing
+from models.faults import Fault
+from models.sql.rule import Action
+from models.sql.statement import parameter
+from models.types import read_string
+from models.user import User
+
+TOKEN_BYTES = 32
+TOKEN_PREFIX = "wtk_"  # tells whoever finds one what it is
+TOKEN_CHARACTERS_MAX = 128
+DAYS_MAX = 366
+DAY_SECONDS = 24 * 3_600
+NAME_BYTES_MAX = 256
+SEEN_SECONDS = 3_600  # flash wears: a board that asks twice a minute is noted once an hour
+SEEN_WAIT_SECONDS_MAX = 0.2
+DEVICES_MAX = 1_000  # shown at once
+
+
+class UnfitDevice(Fault):
+    """A board without a name, or for longer than any may last."""
+
+
+class NoSuchDevice(Fault):
+    """A board that is not there, or not the caller's to see; nobody is told which."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such board")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A board, and whose view it has."""
+
+    id: str
+    user_id: str
+    user_name: str
+    name: str
+    created_at: int
+    last_seen_at: int | None
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A board that is asking, as the caller whose view it has."""
+
+    caller: Caller
+    device_id: str
+    is_due: bool
+
+
+def enter(transaction: Transaction, token: str) -> Seen | None:
+    """The board of a token that is in force, or None."""
+    if len(token) > TOKEN_CHARACTERS_MAX:
+        return None
+    row = BY_DIGEST.one(transaction, token_digest=digest(token), now=transaction.unix)
+    if row is None:
+        return None
+    device_id, user_id, created_at, last_seen_at, expires_at, role, client_id = row
+    assert isinstance(created_at, int)
+    assert isinstance(expires_at, int)
+    client = client_id if isinstance(client_id, int) else None
+    claims = Claims(str(user_id), Role(str(role)), client, created_at, None, expires_at, None)
+    try:
+        caller = look_up(transaction, claims)
+    except RefusedClaims:
+        return None
+    seen_at = last_seen_at if isinstance(last_seen_at, int) else 0
+    return Seen(caller, str(device_id), seen_at + SEEN_SECONDS <= transaction.unix)
+
+
+def note_seen(seen: Seen) -> None:
+    """Write down that a board was here, if that is due and nobody has to wait for it."""
+    if not seen.is_due:
+        return
+    try:
+        with writing(wait_seconds_max=SEEN_WAIT_SECONDS_MAX) as transaction:
+            NOTE_SEEN.run(transaction, id=seen.device_id, now=transaction.unix)
+    except Fault:
+        return  # the next request will do
+
+
+def make(
+    transaction: Transaction, caller: Caller, user_id: str, name: str, days: int
+) -> tuple[str, str]:
+    """Make a board with a user's view; its id, and the token, which is told this once."""
+    named = read_string(name.strip())
+    if not named or len(named.encode()) > NAME_BYTES_MAX:
+        raise UnfitDevice("A board needs a name of at most 256 bytes")
+    if not 1 <= days <= DAYS_MAX:
+        raise UnfitDevice(f"A board lasts between 1 and {DAYS_MAX} days")
+    if user_id != caller.id:
+        administration.found(transaction, caller, user_id, Action.UPDATE)
+    person = people.by_id(transaction, user_id)
+    if person is None:
+        raise UserNotFound
+    FORGET.run(transaction, now=transaction.unix)
+    device_id = str(uuid.uuid4())
+    token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+    # As with any token without a session: it is younger than what ended the older ones.
+    created_at = max(transaction.unix, person.tokens_since)
+    INSERT.run(
+        transaction,
+        id=device_id,
+        user_id=user_id,
+        name=named,
+        token_digest=digest(token),
+        created_at=created_at,
+        expires_at=created_at + days * DAY_SECONDS,
+    )
+    return device_id, token
+
+
+def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
+    """End a board that the caller could have made."""
+    if not any(each.id == device_id for each in listed(transaction, caller)):
+        raise NoSuchDevice
+    DELETE.run(transaction, id=device_id)
+
+
+def listed(transaction: Transaction, caller: Caller) -> list[Device]:
+    """The boards that the caller could have made."""
+    rows = within_reach(caller.standing).all(
+        transaction, now=transaction.unix, **values_of(caller)
+    )
+    return [
+        Device(
+            str(row[0]),
+            str(row[1]),
+            str(row[2]),
+            str(row[3]),
+            int(row[4] or 0),
+            row[5] if isinstance(row[5], int) else None,
+            int(row[6] or 0),
+        )
+        for row in rows
+    ]
+
+
+def digest(token: str) -> str:
+    """What is kept of a token: it is 256 random bits, so no salt or slow hash adds to it."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+# The statements
+
+USERS = User.__table__
+NOW = parameter("now", sa.BigInteger)
+
+BY_DIGEST = Prepared(
+    sa.select(
+        DEVICES.c.id,
+        DEVICES.c.user_id,
+        DEVICES.c.created_at,
+        DEVICES.c.last_seen_at,
+        DEVICES.c.expires_at,
+        USERS.c.role,
+        USERS.c.client_id,
+    )
+    .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
+    .where(DEVICES.c.token_digest == parameter("token_digest"), DEVICES.c.expires_at > NOW)
+)
+INSERT = Prepared(
+    sa.insert(DEVICES).values(
+        id=parameter("id"),
+        user_id=parameter("user_id"),
+        name=parameter("name"),
+        token_digest=parameter("token_digest"),
+        created_at=parameter("created_at"),
+        expires_at=parameter("expires_at"),
+    )
+)
+NOTE_SEEN = Prepared(
+    sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
+)
+DELETE = Prepared(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
+FORGET = Prepared(sa.delete(DEVICES).where(DEVICES.c.expires_at <= NOW))
+
+
+@lru_cache(STANDINGS_KEPT)
+def within_reach(standing: Standing) -> Prepared:
+    """The boards with the view of a user whom the caller may change, or of the caller."""
+    changed = AccessRule(standing).rows(Action.UPDATE, User, USERS.c)
+    oneself = USERS.c.id == parameter("caller_id", sa.Text)
+    return Prepared(
+        sa.select(
+            DEVICES.c.id,
+            DEVICES.c.user_id,
+            USERS.c.name,
+            DEVICES.c.name,
+            DEVICES.c.created_at,
+            DEVICES.c.last_seen_at,
+            DEVICES.c.expires_at,
+        )
+        .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
+        .where(sa.or_(changed, oneself), DEVICES.c.expires_at > NOW)
+        .order_by(DEVICES.c.created_at, DEVICES.c.id)
+        .limit(DEVICES_MAX)
+    )

@@ -1,0 +1,28 @@
+"""What happened to rows, by whose hand: a resource that only triggers write (see models/audit.py)."""
+
+from __future__ import annotations
+
+from models.base import Filled
+from models.base import Model
+from models.base import column
+from models.types import BIGINT
+from models.types import JSON
+from models.types import TEXT
+from models.types import TIMESTAMP
+from models.types import UUID
+
+
+class AuditLog(Model):
+    """One change of one row, or one sign-in or refusal. Append-only: nobody, nothing changes it."""
+
+    __tablename__ = "audit_log"
+
+    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    actor_id = column(UUID)
+    action = column(TEXT, required=True)
+    relation = column(TEXT, required=True)
+    row_key = column(TEXT)
+    client_id = column(BIGINT)
+    before = column(JSON)
+    after = column(JSON)

@@ -1,0 +1,279 @@
+"""Who enters the console: a signed cookie names a session, and the session's user is looked up as always.
+
+Every form carries a token that is bound to its session. What a browser says of where a request comes
+from (Sec-Fetch-Site) is believed when it refuses, never when it allows.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import TypeVar
+from typing import cast
+
+from flask import Response
+from flask import current_app
+from flask import g
+from flask import request
+from werkzeug.datastructures import MultiDict
+
+from access import device
+from access import policy
+from access.caller import Caller
+from access.caller import Role
+from access.decorators import admit
+from access.decorators import credentials
+from access.decorators import current_time
+from access.decorators import mark
+from access.decorators import require
+from access.signin import SignedIn
+from access.token import RefusedClaims
+from models.base import Model
+from models.db import Transaction
+from models.db import reading
+from models.faults import Fault
+from models.sql.rule import Action
+from routes.console.seal import AGE_SECONDS_MAX
+from routes.console.seal import Seal
+from routes.console.seal import Seals
+from routes.edge import read_body
+from routes.postgrest.encoding import decode_pairs
+from routes.postgrest.media import UnsupportedMediaType
+
+View = TypeVar("View", bound=Callable[..., object])
+
+PATH = "/console"
+KIOSK_PATH = f"{PATH}/kiosk"
+COOKIE = "walkthrough_console"
+SIGN_IN_COOKIE = "walkthrough_sign_in"
+DEVICE_COOKIE = "walkthrough_kiosk"
+FORM_BYTES_MAX = 512 << 10
+FORM_TYPE = "application/x-www-form-urlencoded"
+NONCE_BYTES = 18
+SAME_PLACE = (None, "same-origin", "none")
+
+
+class SignInNeeded(Fault):
+    """Nobody is signed in here, or not any more."""
+
+    def __init__(self) -> None:
+        super().__init__("Please sign in")
+
+
+class ForgedForm(Fault):
+    """A form that this session was not given."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This form is out of date", hint="Go back, load the page again, and send it once more."
+        )
+
+
+class DeviceNeeded(Fault):
+    """No device's token, or one that was revoked or has run out."""
+
+    def __init__(self) -> None:
+        super().__init__("This board is signed out")
+
+
+def requires_session(*, writes: bool = False) -> Callable[[View], View]:
+    """Somebody who is signed in to the console, whatever their role."""
+    return entering(lambda role: True, "this page", "caller", writes)
+
+
+def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
+    """The privilege to do this to any row of the relation, and a form of one's own where it writes."""
+    return entering(
+        lambda role: policy.permits(role, action, model),
+        f"table {model.__tablename__}",
+        f"{action.value} {model.__tablename__}",
+        action is not Action.READ,
+    )
+
+
+def requires_administrator(*, writes: bool = False) -> Callable[[View], View]:
+    """Somebody who may write users; which ones is the row rule's to say."""
+    return entering(policy.may_administer, "table users", "administrator", writes)
+
+
+def entering(
+    allowed: Callable[[Role], bool], denied: str, requirement: str, writes: bool
+) -> Callable[[View], View]:
+    """The view behind cookie, look-up and privilege. One that shows a page reads in the look-up's own
+    snapshot; one that takes a form has it checked first, and asks `admit` again in its turn to write."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def entered(*arguments: object, **named: object) -> object:
+            seal = open_seal()
+            if is_form():
+                g.form = read_form(seal.session_id)
+                with reading() as transaction:
+                    caller = admit_sealed(transaction)
+                require(allowed, caller.role, denied)
+                return view(caller, *arguments, **named)
+            with reading() as transaction:
+                caller = admit_sealed(transaction)
+                require(allowed, caller.role, denied)
+                return view(caller, *arguments, **named)
+
+        doing = "form" if writes else "page"
+        return mark(cast(View, entered), f"console {doing}: {requirement}")
+
+    return decorate
+
+
+def requires_board(view: View) -> View:
+    """A device's token, or somebody signed in; for reading only, by construction.
+
+    The view runs inside `reading()`, whose connections refuse to write (`query_only`) and in which no
+    turn to write can be asked for; and the device's cookie is sent to the board's pages alone.
+    """
+
+    @wraps(view)
+    def entered(*arguments: object, **named: object) -> object:
+        assert request.method in ("GET", "HEAD"), "a board only reads"
+        token = request.cookies.get(DEVICE_COOKIE)
+        if token is None:
+            if request.cookies.get(COOKIE) is None:
+                raise DeviceNeeded
+            open_seal()
+            with reading() as transaction:
+                return view(admit_sealed(transaction), *arguments, **named)
+        with reading() as transaction:
+            seen = device.enter(transaction, token)
+            if seen is None:
+                raise DeviceNeeded
+            g.caller = seen.caller
+            answered = view(seen.caller, *arguments, **named)
+        device.note_seen(seen)
+        return answered
+
+    return mark(cast(View, entered), "console board")
+
+
+def admit_sealed(transaction: Transaction) -> Caller:
+    """The caller as they are in this transaction; whose session has ended has to sign in."""
+    try:
+        return admit(transaction)
+    except RefusedClaims as refusal:
+        g.ended = True
+        raise SignInNeeded from refusal
+
+
+# The session's cookie
+
+
+def seals() -> Seals:
+    """The application's seals, made of its keys."""
+    found: Seals | None = current_app.extensions.get("walkthrough.seals")
+    if found is None:
+        found = Seals(credentials().signers.signer.secret_keys)
+        current_app.extensions["walkthrough.seals"] = found
+    return found
+
+
+def open_seal() -> Seal:
+    """The request's seal, or SignInNeeded."""
+    seal = seals().read(request.cookies.get(COOKIE, ""))
+    if seal is None or not seal.is_in_force(current_time()):
+        raise SignInNeeded
+    g.claims = seal.claims()
+    g.seal = seal
+    return seal
+
+
+def begin(response: Response, signed_in: SignedIn) -> None:
+    """Hand a browser the session that was just begun."""
+    person = signed_in.person
+    now = current_time()
+    seal = Seal(
+        signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now
+    )
+    set_cookie(response, COOKIE, seals().write(seal), PATH)
+    response.delete_cookie(SIGN_IN_COOKIE, path=PATH)
+
+
+def renew(response: Response) -> None:
+    """Hand out a younger seal to whoever is at work, and take away one that has ended."""
+    seal: Seal | None = g.get("seal")
+    now = current_time()
+    if g.get("ended"):
+        end(response)
+    elif seal is not None and seal.is_due(now):
+        set_cookie(response, COOKIE, seals().write(replace(seal, renewed=now)), PATH)
+
+
+def end(response: Response) -> None:
+    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="Strict")
+
+
+def set_cookie(
+    response: Response, name: str, value: str, path: str, seconds: int | None = None
+) -> None:
+    response.set_cookie(
+        name,
+        value,
+        max_age=seconds,
+        path=path,
+        secure=is_private(),
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def is_private() -> bool:
+    """Whether the browser came over TLS: to us, or to a proxy that we trust to say so."""
+    if request.scheme == "https":
+        return True
+    try:
+        peer = ipaddress.ip_address(request.environ.get("REMOTE_ADDR") or "")
+    except ValueError:
+        return False
+    trusted = any(peer in network for network in current_app.config["TRUSTED_PROXIES"])
+    return trusted and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+
+
+# Forms
+
+
+def is_form() -> bool:
+    return request.method == "POST"
+
+
+def read_form(holder: str) -> MultiDict[str, str]:
+    """A form's fields, once it is known to be ours."""
+    if request.mimetype != FORM_TYPE:
+        raise UnsupportedMediaType(request.mimetype)
+    pairs = decode_pairs(read_body(FORM_BYTES_MAX))
+    # Browsers send line ends as CR LF, whatever was typed.
+    form = MultiDict([(key, (value or "").replace("\r\n", "\n")) for key, value in pairs])
+    if request.headers.get("Sec-Fetch-Site") not in SAME_PLACE:
+        raise ForgedForm
+    if not holder or not seals().is_form_token(form.get("csrf", ""), holder):
+        raise ForgedForm
+    return form
+
+
+def form_token() -> str:
+    """The token of the page that is being made: of its session, or of a sign-in about to happen."""
+    seal: Seal | None = g.get("seal")
+    if seal is not None:
+        return seals().form_token(seal.session_id)
+    return seals().form_token(nonce())
+
+
+def nonce() -> str:
+    """What stands for a session where there is none yet."""
+    if "nonce" not in g:
+        g.nonce = request.cookies.get(SIGN_IN_COOKIE) or secrets.token_urlsafe(NONCE_BYTES)
+    found: str = g.nonce
+    return found
+
+
+def keep_nonce(response: Response) -> None:
+    if "nonce" in g and request.cookies.get(SIGN_IN_COOKIE) != g.nonce:
+        set_cookie(response, SIGN_IN_COOKIE, g.nonce, PATH, AGE_SECONDS_MAX)

@@ -1,0 +1,196 @@
+"""The audit trail: who did what to which rows, told to those whose rows they are, and never changed."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from models import audit
+from models.db import database
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.conftest import open_app
+
+
+def trail(api: Callable, who: str = "root", **filters: str) -> list[dict]:
+    query = "&".join(f"{name}={value}" for name, value in filters.items())
+    return api(who).get(f"/audit_log?order=id&action=neq.import&{query}").json
+
+
+def test_a_created_row_is_told_whole_with_who_made_it(api: Callable) -> None:
+    api("ada").post("/inspections", {"building_id": 1, "inspection_type": "fire"})
+
+    (line,) = trail(api)
+
+    assert (line["actor_id"], line["action"], line["relation"]) == (ADA, "insert", "inspections")
+    assert line["row_key"] == "10"
+    assert line["client_id"] == 1
+    assert line["before"] is None
+    assert line["after"]["inspection_type"] == "fire"
+    assert "client_id" not in line["after"]
+
+
+def test_a_change_tells_what_changed_and_nothing_else(api: Callable) -> None:
+    api("ada").patch("/buildings?id=eq.1", {"floors": 3})
+
+    (line,) = trail(api)
+
+    assert line["before"]["floors"] == 12
+    assert line["after"]["floors"] == 3
+    assert set(line["before"]) == {"floors", "updated_at"}
+
+
+def test_a_deletion_tells_what_went_with_it(api: Callable) -> None:
+    api("ada").delete("/inspections?id=eq.2")
+
+    told = {(line["action"], line["relation"], line["row_key"]) for line in trail(api)}
+
+    assert told == {
+        ("delete", "inspections", "2"),
+        ("delete", "reports_lead", "1"),
+        ("delete", "reports_lead", "2"),
+    }
+
+
+def test_a_building_that_changes_hands_leaves_one_client_and_comes_to_the_other(
+    api: Callable,
+) -> None:
+    api("root").patch("/buildings?id=eq.6", {"client_id": 2})
+
+    for_ada = trail(api, "ada", relation="eq.buildings")
+    for_bob = trail(api, "bob", relation="eq.buildings")
+
+    assert [line["action"] for line in for_ada] == ["delete"]
+    assert [line["action"] for line in for_bob] == ["insert"]
+    assert for_ada[0]["before"]["client_id"] == 1
+    assert for_bob[0]["after"]["client_id"] == 2
+
+
+def test_grants_made_by_a_function_are_told_with_their_grantor(api: Callable) -> None:
+    api("ada").rpc(
+        "assign_to_client_manager", {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []}
+    )
+
+    lines = trail(api, relation="eq.client_manager_building_access")
+
+    assert [line["row_key"] for line in lines] == [f"{MOE},2", f"{MOE},3"]
+    assert {line["actor_id"] for line in lines} == {ADA}
+
+
+def test_each_admin_reads_of_their_own_clients_rows_and_a_manager_of_none(api: Callable) -> None:
+    api("root").patch("/buildings?id=eq.1", {"floors": 3})
+    api("root").patch("/buildings?id=eq.4", {"floors": 3})
+    api("root").patch("/inspectors?id=eq.1", {"name": "Ines V."})
+
+    seen = {who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")}
+
+    assert seen == {"root": ["1", "4", "1"], "ada": ["1"], "bob": ["4"], "moe": []}
+
+
+def test_what_was_rolled_back_left_no_trace(api: Callable) -> None:
+    api("ada").patch("/buildings?id=eq.1", {"floors": 3}, prefer="tx=rollback")
+    api("ada").post(
+        "/inspections",
+        [{"building_id": 1, "inspection_type": "fire"}, {"building_id": 4, "inspection_type": "fire"}],
+    )
+
+    assert [line["action"] for line in trail(api)] == ["refused"]
+
+
+def test_a_refusal_is_told(api: Callable) -> None:
+    api("moe").patch("/buildings?id=eq.1", {"floors": 3})
+    api("ada").patch("/buildings?id=eq.1", {"client_id": 2})
+
+    first, second = trail(api)
+
+    assert (first["action"], first["actor_id"], first["relation"]) == ("refused", MOE, "buildings")
+    assert first["after"] == {"message": "permission denied for table buildings"}
+    assert (second["actor_id"], second["client_id"]) == (ADA, 1)
+
+
+def test_refusals_of_one_person_cannot_fill_the_disk(
+    api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "REFUSALS_A_MINUTE", 3)
+    audit.refusal_statement.cache_clear()
+
+    for _ in range(5):
+        api("moe").patch("/buildings?id=eq.1", {"floors": 3})
+    api("mia").patch("/buildings?id=eq.1", {"floors": 3})
+    refused = [line["actor_id"] for line in trail(api)]
+    audit.refusal_statement.cache_clear()
+
+    assert refused.count(MOE) == 3
+    assert len(refused) == 4
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "service"])
+@pytest.mark.parametrize("method", ["post", "patch", "delete", "put"])
+def test_nobody_has_the_privilege_to_change_the_trail(api: Callable, who: str, method: str) -> None:
+    path = "/audit_log?id=eq.1"
+
+    answer = (
+        api(who).delete(path) if method == "delete" else getattr(api(who), method)(path, {"action": "x"})
+    )
+
+    assert (answer.status, answer.code) == (403, "42501")
+
+
+@pytest.mark.parametrize("statement", ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"])
+def test_the_file_itself_refuses_to_change_the_trail(
+    tmp_path: pathlib.Path, statement: str
+) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+
+    with app.app_context(), pytest.raises(Exception, match="audit_log_append_only_check"):  # noqa: SIM117
+        with database().writing() as transaction:
+            transaction.run("INSERT INTO audit_log (at, action, relation) VALUES ('', 'x', 'x')")
+            transaction.run(statement)
+
+
+def test_an_import_is_one_line(api: Callable) -> None:
+    (line,) = api("root").get("/audit_log?action=eq.import").json
+
+    assert line["after"]["buildings"] == 6
+    assert line["actor_id"] is None
+
+
+def test_a_row_changed_on_nobodys_behalf_is_not_laid_to_the_last_one(
+    tmp_path: pathlib.Path,
+) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+
+    with app.app_context():
+        with database().writing() as transaction:
+            now = transaction.now
+            transaction.run(
+                "INSERT INTO clients (id, name, created_at, updated_at) VALUES (1, 'A', ?, ?)",
+                (now, now),
+            )
+        with database().writing() as transaction:
+            transaction.act_as(BOB)
+        with database().writing() as transaction:
+            transaction.run("UPDATE clients SET name = 'B' WHERE id = 1")
+        with database().reading() as transaction:
+            actors = transaction.all("SELECT actor_id FROM audit_log WHERE action = 'update'")
+
+    assert actors == [(None,)]
+
+
+def test_no_secret_is_in_the_trail(api: Callable) -> None:
+    body = {
+        "email": "new@acme.example", "password": "a-very-secret-word", "app_metadata": {"role": "client_manager"},
+    }  # fmt: skip
+    api("ada").post("/auth/v1/admin/users", body)
+
+    text = json.dumps(trail(api))
+
+    assert "new@acme.example" in text
+    assert "a-very-secret-word" not in text
+    assert "argon2" not in text
+    assert ROOT not in text
