@@ -16,6 +16,8 @@ class AuditLog(Model):
     """One change of one row, or one sign-in or refusal. Append-only: nobody, nothing changes it."""
 
     __tablename__ = "audit_log"
+    # For administrators, not for applications: what these are built against is the ten resources.
+    is_published = False
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)

@@ -35,9 +35,11 @@ Row = Any
 
 
 class Model(DeclarativeBase):
-    """A table. A resource's `hidden` says how the columns that no caller knows are computed from a row."""
+    """A table. `derived` says how the columns that no caller knows are computed from a row, and
+    `is_published` whether documents for developers tell of it."""
 
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
+    is_published: ClassVar[bool] = True
 
 
 def column(

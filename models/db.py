@@ -22,6 +22,7 @@ from flask import current_app
 
 from models.base import db
 from models.faults import Fault
+from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
@@ -64,6 +65,7 @@ class Database:
         self.log = Log(path)
         self.written_at = float("-inf")
         self.refused_a_write = False
+        self.remembered = Remembered()
         self.is_audited = False  # there is a trail to write to, once the tables are made
 
     @contextmanager
@@ -100,7 +102,9 @@ class Database:
     ) -> Generator[Transaction, None, bool]:
         """Begin, hand over, and end; whether it was kept."""
         connection.faults.clear()
-        transaction = Transaction(connection, self.spelling, writes=begin == BEGIN_WRITE)
+        transaction = Transaction(
+            connection, self.spelling, self.remembered, writes=begin == BEGIN_WRITE
+        )
         transaction.run(begin)
         transaction.began = time.time()
         # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.

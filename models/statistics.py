@@ -11,10 +11,12 @@ import datetime
 from collections.abc import Iterable
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 from itertools import islice
 from typing import Any
 
+from models.audit import last_change
 from models.db import Transaction
 from models.faults import Fault
 from models.sql import counts
@@ -106,6 +108,16 @@ class Dashboard:
 
 def dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
     """Count everything visible as it stands at the transaction's moment."""
+    today = transaction.moment.date()
+    found = transaction.remembered.get(
+        last_change(transaction),
+        ("dashboard", visible, today),
+        lambda: count_dashboard(transaction, visible),
+    )
+    return replace(found, generated_at=transaction.now)
+
+
+def count_dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
     database = transaction.spelling.name
     tally = read_tally(transaction, visible)
     buildings = counts.plan_buildings(database, visible.rule)
@@ -339,6 +351,21 @@ def chart(
         raise InvalidPeriod(
             f"a chart has at most {POINTS_MAX} points", hint="Choose dates closer together."
         )
+    return transaction.remembered.get(
+        last_change(transaction),
+        ("chart", visible, start, end),
+        lambda: draw(transaction, visible, start, end, interval, periods),
+    )
+
+
+def draw(
+    transaction: Transaction,
+    visible: Visible,
+    start: datetime.date,
+    end: datetime.date,
+    interval: Interval,
+    periods: list[str],
+) -> Chart:
     bounds = {"start_date": start.isoformat(), "end_date": end.isoformat()}
     return Chart(
         bounds["start_date"],

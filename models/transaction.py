@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
+from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.dialect import Spelling
 from models.types import Bound
@@ -31,8 +32,14 @@ class Transaction:
     """
 
     def __init__(
-        self, connection: sqlite.Connection, spelling: Spelling, *, writes: bool = False
+        self,
+        connection: sqlite.Connection,
+        spelling: Spelling,
+        remembered: Remembered,
+        *,
+        writes: bool = False,
     ) -> None:
+        self.remembered = remembered
         self.writes = writes
         self.actor_id: str | None = None
         self.connection = connection

@@ -159,6 +159,10 @@ class Catalog:
             name: tuple(self.ways_from(name)) for name in self.relations
         }
 
+    def published(self) -> list[Relation]:
+        """The relations that documents tell of."""
+        return [each for each in self.relations.values() if each.model.is_published]
+
     def ways_from(self, source: str) -> Iterator[Relationship]:
         for relation in self.relations.values():
             for fk in relation.foreign_keys:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -201,7 +200,7 @@ def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) ->
     written = execute.delete(
         transaction,
         AccessRule(caller.standing),
-        replace(binding_of(caller, query.values)),
+        binding_of(caller, query.values),
         relation=target,
         query=query,
         shape=None,

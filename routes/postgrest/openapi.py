@@ -57,7 +57,7 @@ BODY_CALL_ERRORS: Final = (*CALL_ERRORS, 413, 415)
 
 def document(calls: Iterable[Call]) -> Json:
     """The whole document."""
-    relations = catalog().relations.values()
+    relations = catalog().published()
     return {
         "openapi": "3.1.0",
         "info": {"title": TITLE, "description": DESCRIPTION, "version": VERSION},

@@ -28,7 +28,7 @@ DEFAULTS: Final = {
 
 def document(calls: Iterable[Call]) -> Json:
     """The whole document."""
-    relations = catalog().relations.values()
+    relations = catalog().published()
     return {
         "swagger": "2.0",
         "info": {

@@ -1,0 +1,167 @@
+"""A list's URL: the dialect's own parameters, read back into the form that made them.
+
+A form cannot write `date_visited=gte.2026-01-01`, so it sends `from=` and the like together with `find=`,
+and is sent on to the address in the dialect, which is what is bookmarked, sorted and paged. Knows no Flask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from urllib.parse import quote
+from urllib.parse import urlencode
+
+from routes.postgrest.limits import parse_bigint
+
+PAGE_ROWS = 50
+SEARCH_CHARACTERS_MAX = 100
+OWN = ("select", "limit", "offset", "order", "find", "done", "columns", "on_conflict")
+WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
+SAFE = "*,.():\"!"
+
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of the console: which relation, which columns, how it is searched and sorted.
+
+    `searched` are text columns; `searched_embed` a column of a to-one embed that is searched as well.
+    """
+
+    relation: str
+    select: str
+    order: str
+    searched: tuple[str, ...]
+    searched_embed: tuple[str, str] | None = None
+    equals: tuple[str, ...] = ()
+    ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        return f"/console/{self.relation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an address asks of a list."""
+
+    listing: Listing
+    filters: Pairs
+    order: str
+    offset: int
+
+    @property
+    def is_searched(self) -> bool:
+        return any(WORD.search(value) for _, value in self.filters)
+
+    def text(self) -> str:
+        """The query string that the engine is asked with."""
+        pairs = [("select", self.listing.select), *self.filters, ("order", self.total_order())]
+        return urlencode(pairs, safe=SAFE, quote_via=quote)
+
+    def total_order(self) -> str:
+        """The order, with the key as its last word, so that pages neither repeat nor lose a row."""
+        named = {term.split(".")[0] for term in self.order.split(",")}
+        return self.order if "id" in named else f"{self.order},id.desc"
+
+    def url(self, **changes: str | int) -> str:
+        """The same list in another order, or from another row on."""
+        pairs = [*self.filters]
+        order = str(changes.get("order", self.order))
+        offset = changes.get("offset", 0)
+        if order != self.listing.order:
+            pairs.append(("order", order))
+        if offset:
+            pairs.append(("offset", str(offset)))
+        query = urlencode(pairs, safe=SAFE, quote_via=quote)
+        return f"{self.listing.path}?{query}" if query else self.listing.path
+
+    def csv_url(self) -> str:
+        return self.url().replace(self.listing.path, f"{self.listing.path}.csv", 1)
+
+    def api_url(self) -> str:
+        return f"/{self.listing.relation}?{self.text()}"
+
+    def sorted_by(self, column: str) -> str:
+        """ascending, descending or none: what a column's heading says of itself."""
+        first, _, rest = self.order.split(",")[0].partition(".")
+        if first != column:
+            return "none"
+        return "descending" if rest.startswith("desc") else "ascending"
+
+    def sort_url(self, column: str) -> str:
+        upward = self.sorted_by(column) == "descending"
+        return self.url(order=f"{column}.asc" if upward else f"{column}.desc")
+
+    def typed(self) -> dict[str, str]:
+        """What the form would hold that made this address."""
+        found = {name: value for name, value in self.filters if name in self.listing.equals}
+        for name, (first, last) in self.listing.ranges.items():
+            for key, value in self.filters:
+                if key == name and value.startswith("gte."):
+                    found[first] = value[4:]
+                elif key == name and value.startswith("lte."):
+                    found[last] = value[4:]
+        for _, value in self.filters:
+            if (word := WORD.search(value)) is not None:
+                found["q"] = re.sub(r"\\(.)", r"\1", word[1])
+                break
+        return found
+
+    def others(self) -> list[tuple[str, str]]:
+        """Filters that no field of the form stands for: they are said in words and kept."""
+        hidden = set(self.listing.equals) | {name for name in self.listing.ranges}
+        embed = self.listing.searched_embed
+        return [
+            (name, value)
+            for name, value in self.filters
+            if name not in hidden
+            and not WORD.search(value)
+            and not (embed is not None and name == ".".join(embed))
+        ]
+
+
+def wanted(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> Wanted:
+    """What the pairs of a query string ask; an empty value asks nothing."""
+    said = [(name, value) for name, value in pairs if value]
+    filters = tuple(pair for pair in said if pair[0] not in OWN)
+    given = dict(said)
+    offset = given.get("offset", "0")
+    offset_rows = parse_bigint(offset) if offset.isascii() and offset.isdigit() else 0
+    return Wanted(listing, filters, given.get("order", listing.order), offset_rows)
+
+
+def in_dialect(listing: Listing, form: Mapping[str, str], kept: Pairs = ()) -> str:
+    """The address that a list's form asks for."""
+    pairs: list[tuple[str, str]] = [*kept]
+    for name in listing.equals:
+        if value := form.get(name, "").strip():
+            pairs.append((name, value))
+    for name, (first, last) in listing.ranges.items():
+        if value := form.get(first, "").strip():
+            pairs.append((name, f"gte.{value}"))
+        if value := form.get(last, "").strip():
+            pairs.append((name, f"lte.{value}"))
+    if word := form.get("q", "").strip()[:SEARCH_CHARACTERS_MAX]:
+        pairs += search(listing, word)
+    return Wanted(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
+
+
+def search(listing: Listing, word: str) -> list[tuple[str, str]]:
+    """A word in any of the searched columns.
+
+    >>> search(Listing("inspectors", "id", "name.asc", ("name", "email")), 'a "b"')
+    [('or', '(name.ilike."*a \\\\"b\\\\"*",email.ilike."*a \\\\"b\\\\"*")')]
+    """
+    quoted = word.replace("\\", "\\\\").replace('"', '\\"')
+    arms = [f'{column}.ilike."*{quoted}*"' for column in listing.searched]
+    pairs: list[tuple[str, str]] = []
+    if listing.searched_embed is not None:
+        embed, column = listing.searched_embed
+        arms.append(f"{embed}.not.is.null")
+        pairs.append((f"{embed}.{column}", f"ilike.*{word}*"))
+    return [("or", f"({','.join(arms)})"), *pairs]

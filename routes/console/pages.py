@@ -1,0 +1,274 @@
+"""What every page of the console has: its frame, its headers, its files, and how it says no.
+
+One blueprint holds them all. Nothing is inline: no script, no style; files are served by name from one
+table, so that no path is ever made of what a request says.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+from urllib.parse import quote
+from urllib.parse import urlencode
+
+from flask import Blueprint
+from flask import Response
+from flask import g
+from flask import render_template
+from flask import request
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed
+
+from access import policy
+from access.caller import Caller
+from access.caller import Role
+from access.decorators import public
+from access.token import RefusedClaims
+from models import Building
+from models import Inspection
+from models import Inspector
+from models.faults import Fault
+from models.sql.constraints import ForeignKeyViolation
+from models.sql.judge import RowDenied
+from models.sql.rule import Action
+from models.sql.sqlite import TimedOut
+from routes import request_log
+from routes.console import door
+from routes.console.door import PATH
+from routes.console.door import DeviceNeeded
+from routes.console.door import SignInNeeded
+from routes.gotrue import errors as sign_in_errors
+from routes.postgrest import errors
+from routes.postgrest.requests import UnknownPath
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HTML: Final = "text/html; charset=utf-8"
+HEADERS: Final = {
+    "Content-Type": HTML,
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Vary": "Cookie",
+}
+
+STATIC: Final = files("routes.console") / "static"
+FILES: Final = {
+    "console.css": "text/css; charset=utf-8",
+    "kiosk.js": "text/javascript; charset=utf-8",
+    "enter.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+ROLE_NAMES: Final = {role: role.value.replace("client_", "").replace("_", " ") for role in Role}
+WORDS: Final = {
+    "in_progress": "in progress",
+    "client_ownership": "It belongs to the person's own client.",
+    "building_grant": "The building was granted to the person.",
+    "through_building": "Its building was granted to the person.",
+    "inspection_grant": "The inspection was granted to the person.",
+    "super_admin": "A super admin sees everything.",
+}
+COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
+COMMON_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
+
+bp = Blueprint("console", __name__, url_prefix=PATH, template_folder="templates")
+
+
+def show(template: str, status: int = 200, **values: object) -> Response:
+    """A page."""
+    caller: Caller | None = g.get("caller")
+    seal = g.get("seal")
+    page = render_template(
+        template,
+        caller=caller,
+        person_name=seal.name if seal is not None else None,
+        role_name=ROLE_NAMES[caller.role] if caller is not None else None,
+        links=links(caller) if caller is not None and seal is not None else (),
+        csrf=door.form_token,
+        message=request.args.get("done", "")[:200],
+        **values,
+    )
+    response = Response(page, status, HEADERS)
+    door.keep_nonce(response)
+    return response
+
+
+def links(caller: Caller) -> list[tuple[str, str]]:
+    """The pages that the caller's role opens."""
+    found = [("Dashboard", f"{PATH}/")]
+    for name, model in (("inspections", Inspection), ("buildings", Building)):
+        if policy.permits(caller.role, Action.READ, model):
+            found.append((name.capitalize(), f"{PATH}/{name}"))
+    if policy.permits(caller.role, Action.READ, Inspector):
+        found.append(("Inspectors", f"{PATH}/inspectors"))
+    if policy.may_administer(caller.role):
+        found += [
+            ("People", f"{PATH}/people"),
+            ("Access", f"{PATH}/access"),
+            ("Boards", f"{PATH}/devices"),
+        ]
+    return [*found, ("Why?", f"{PATH}/why")]
+
+
+def go(path: str, done: str | None = None) -> Response:
+    """Send a browser on with a GET, after a form; `done` says there what has happened."""
+    where = f"{PATH}{path}"
+    if done is not None:
+        where += ("&" if "?" in where else "?") + urlencode({"done": done})
+    return Response("", 303, {**HEADERS, "Location": where})
+
+
+def wording(value: object) -> str:
+    """A stored word as people say it."""
+    return WORDS.get(str(value), str(value)) if value is not None else "–"
+
+
+def day(value: object) -> str:
+    """The day of a timestamp, or a dash."""
+    return str(value)[:10] if value else "–"
+
+
+def moment(value: object) -> str:
+    return f"{str(value)[:16].replace('T', ' ')} UTC" if value else "–"
+
+
+def thousands(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def badge(value: object) -> str:
+    """The style of a status; what is no common one has none of its own."""
+    return str(value) if value in COMMON_STATUSES else "other"
+
+
+bp.add_app_template_filter(wording)
+bp.add_app_template_filter(day)
+bp.add_app_template_filter(moment)
+bp.add_app_template_filter(thousands)
+bp.add_app_template_filter(badge)
+bp.add_app_template_filter(lambda value: quote(str(value), safe=""), "part")
+
+
+@bp.after_request
+def renew_session(response: Response) -> Response:
+    door.renew(response)
+    return response
+
+
+# Files
+
+
+@bp.get("/static/<name>")
+@public("the pages' style, script and icon, which hold no data")
+def file(name: str) -> Response:
+    if name not in FILES:
+        raise UnknownPath
+    headers = {"Content-Type": FILES[name], "Content-Security-Policy": POLICY}
+    return Response((STATIC / name).read_bytes(), 200, headers)
+
+
+@bp.route("/<path:rest>")
+@public("says that there is no such page")
+def nowhere(rest: str) -> Response:
+    raise UnknownPath
+
+
+# How it says no
+
+
+@bp.errorhandler(SignInNeeded)
+@bp.errorhandler(RefusedClaims)
+def ask_to_sign_in(fault: Fault) -> Response:
+    g.refusal = type(fault).__name__
+    if isinstance(fault, RefusedClaims):
+        g.ended = True
+    wanted = request.full_path.rstrip("?") if request.method == "GET" else ""
+    after = f"?{urlencode({'next': wanted})}" if wanted not in ("", f"{PATH}/", PATH) else ""
+    return Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in{after}"})
+
+
+@bp.errorhandler(DeviceNeeded)
+def ask_for_device(fault: Fault) -> Response:
+    g.refusal = type(fault).__name__
+    return show("enter.html", 401, problem=fault.message if "board" in request.path else None)
+
+
+@bp.errorhandler(Fault)
+def answer_fault(fault: Fault) -> Response:
+    g.refusal = type(fault).__name__
+    status = status_of(fault)
+    response = show("error.html", status, title=TITLES.get(status, "That did not work"), fault=said(fault), hint=fault.hint)
+    if status in (429, 503):
+        response.headers["Retry-After"] = str(getattr(fault, "retry_after_seconds", 1))
+    return response
+
+
+TITLES: Final = {
+    400: "That was not understood",
+    403: "Not allowed",
+    404: "Nothing here",
+    409: "That cannot be done",
+    429: "Too many tries",
+    503: "Busy just now",
+}
+
+
+@bp.errorhandler(HTTPException)
+def answer_http(error: HTTPException) -> Response:
+    status = error.code or 500
+    title = "Nothing here" if status == 404 else error.name
+    response = show("error.html", status, title=title, fault="There is no such page.", hint=None)
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+    return response
+
+
+@bp.errorhandler(Exception)
+def answer_unexpected(error: Exception) -> Response:
+    incident = request_log.log_incident(error)
+    fault = f"The service failed at this. It is written down as incident {incident}."
+    return show("error.html", 500, title="Something broke", fault=fault, hint=None)
+
+
+def status_of(fault: Fault) -> int:
+    """The status that the API has for the same fact."""
+    status = errors.lookup(type(fault))[0]
+    if isinstance(fault, door.ForgedForm):
+        return 403
+    if status == 500 and type(fault) is not Fault:
+        # What only sign-in and its users know has its row in the other table.
+        return sign_in_errors.answer(fault).status
+    return status
+
+
+def said(fault: Fault) -> str:
+    """A fault in a reader's words, where the wire's own are none."""
+    if isinstance(fault, UnknownPath):
+        return "There is no such page, or it is not yours to see."
+    if isinstance(fault, TimedOut):
+        return "That took too long. Choose fewer: by status, by date, or by building."
+    if isinstance(fault, RowDenied):
+        return "That is outside of what you may change."
+    if isinstance(fault, policy.PermissionDenied):
+        return f"Your role does not allow this ({fault.message})."
+    if isinstance(fault, ForeignKeyViolation):
+        return "Something else still depends on it, or what it names does not exist."
+    return fault.message
+
+
+def is_told_in_place(fault: Fault) -> bool:
+    """Whether a fault is about what was typed, and so stands above the form it was typed in."""
+    if isinstance(fault, policy.PermissionDenied | RefusedClaims | SignInNeeded):
+        return False
+    return status_of(fault) in (400, 403, 404, 409, 422, 429)
