@@ -83,10 +83,8 @@ def credentials() -> Credentials:
     return found
 
 
-def check_apikey() -> None:
+def check_apikey(keys: Credentials, given: str | None) -> None:
     """Let requests in that carry one of our apikeys; a wrong one never, none only if it is not required."""
-    keys = credentials()
-    given = request.environ.get("HTTP_APIKEY")
     if given is None:
         if keys.required:
             raise NoApiKey(
@@ -101,9 +99,8 @@ def check_apikey() -> None:
         )
 
 
-def bearer() -> str | None:
+def bearer(keys: Credentials, header: str | None) -> str | None:
     """The bearer token, or None where the request is anonymous."""
-    header = request.environ.get("HTTP_AUTHORIZATION")
     if header is None:
         return None
     scheme, _, token = header.partition(" ")
@@ -112,12 +109,11 @@ def bearer() -> str | None:
     token = token.strip()
     if not token:
         raise InvalidToken("Empty JWT is sent in Authorization header")
-    return None if credentials().is_anon(token) else token
+    return None if keys.is_anon(token) else token
 
 
-def claims_of(token: str) -> Claims | None:
+def claims_of(keys: Credentials, token: str) -> Claims | None:
     """A token's verified claims; None for the service key, which needs none."""
-    keys = credentials()
     if keys.is_service(token):
         return None
     return keys.signers.verify(token, current_time())
@@ -155,12 +151,13 @@ def entering(
 
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:
-        check_apikey()
-        token = bearer()
+        keys, environ = credentials(), request.environ
+        check_apikey(keys, environ.get("HTTP_APIKEY"))
+        token = bearer(keys, environ.get("HTTP_AUTHORIZATION"))
         if token is None:
             raise Anonymous(f"permission denied for {denied}")
-        g.claims = claims_of(token)
-        role = Role.SUPER_ADMIN if g.claims is None else g.claims.role
+        claims = g.claims = claims_of(keys, token)
+        role = Role.SUPER_ADMIN if claims is None else claims.role
         if receive is not None:
             receive()
         if not joins:
@@ -255,7 +252,7 @@ def requires_apikey(view: View) -> View:
 
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:
-        check_apikey()
+        check_apikey(credentials(), request.environ.get("HTTP_APIKEY"))
         return view(*arguments, **named)
 
     return mark(cast(View, entered), "apikey")

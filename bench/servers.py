@@ -246,6 +246,7 @@ def service_environ(database: Path, port: int) -> dict[str, str]:
         "ANON_KEY": ANON_KEY,
         "HOST": "127.0.0.1",
         "PORT": str(port),
+        "LOG_LEVEL": "warning",  # as PostgREST's: neither writes a line a request
         "PYTHONPATH": str(PROJECT),
     }
 

@@ -134,6 +134,9 @@ def fill_file(file: Path, portfolio: Portfolio) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA cache_size = -262144")
         connection.execute("BEGIN IMMEDIATE")
+        # As an import does: the audit trail is not told of every row that was there to begin with.
+        (context,) = connection.execute("SELECT at FROM audit_context").fetchall()
+        connection.execute("DELETE FROM audit_context")
         owners: dict[int, int] = {}
         for table, columns in COLUMNS.items():
             rows: Iterator[Row] = portfolio.rows(table)
@@ -146,6 +149,7 @@ def fill_file(file: Path, portfolio: Portfolio) -> None:
             places = ", ".join("?" * len(columns))
             insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608
             connection.executemany(insert, rows)
+        connection.execute("INSERT INTO audit_context (one, at) VALUES (1, ?)", context)
         connection.execute("COMMIT")
         connection.execute("ANALYZE")
         assert connection.execute("PRAGMA foreign_key_check").fetchone() is None

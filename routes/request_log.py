@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-import uuid
+from secrets import token_hex
 
 from flask import Response
 from flask import g
@@ -23,7 +23,7 @@ TAKEN_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 def request_id(sent: str | None) -> str:
     """The id that a proxy gave a request, if it is one; else a new one."""
-    return sent if sent is not None and TAKEN_IDS.fullmatch(sent) else uuid.uuid4().hex
+    return sent if sent is not None and TAKEN_IDS.fullmatch(sent) else token_hex(16)
 
 
 def log(response: Response) -> None:
@@ -48,6 +48,6 @@ def log(response: Response) -> None:
 
 def log_incident(error: Exception) -> str:
     """Write down what broke, under the number that its caller is told."""
-    incident: str = g.get("request_id") or uuid.uuid4().hex
+    incident: str = g.get("request_id") or token_hex(16)
     LOG.error({"event": "incident", "request_id": incident}, exc_info=error)
     return incident
