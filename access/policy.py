@@ -51,12 +51,14 @@ class Policy:
 
     `write`: the rows a write may touch. `check`: the rows a write may leave behind; unless said, the
     same. `implied_by`: a model whose visible rows show these, whoever reaches them by their foreign key.
+    `is_narrow`: what is visible is visible by grants alone, so that a list had better start from them.
     """
 
     read: Predicate
     write: Predicate | None = None
     check: Predicate | None = None
     implied_by: type[Model] | None = None
+    is_narrow: bool = False
 
     def predicate(self, action: Action) -> Predicate | None:
         """The condition on rows that exist."""
@@ -250,7 +252,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(read=either(client_ownership, building_grant), write=client_ownership),
-        CLIENT_MANAGER: Policy(read=either(building_grant)),
+        CLIENT_MANAGER: Policy(read=either(building_grant), is_narrow=True),
     },
     Inspection: {
         SUPER_ADMIN: EVERYTHING,
@@ -259,7 +261,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
             write=client_ownership,
             implied_by=Building,
         ),
-        CLIENT_MANAGER: Policy(read=visible_by_grant, implied_by=Building),
+        CLIENT_MANAGER: Policy(read=visible_by_grant, implied_by=Building, is_narrow=True),
     },
     ReportLead: {
         SUPER_ADMIN: EVERYTHING,
@@ -398,6 +400,11 @@ class AccessRule:
         """Whether a row of `model` is visible because a visible row of `by` points at it or is its parent."""
         policy = POLICIES[model].get(self.standing.role)
         return policy is not None and policy.implied_by is by
+
+    def narrow(self, model: type[Model]) -> bool:
+        """Whether a list of the model had better start from what the caller was granted."""
+        policy = POLICIES[model].get(self.standing.role)
+        return policy is not None and policy.is_narrow
 
     def may_choose(self, column: str) -> bool:
         return may_choose(self.standing.role, column)

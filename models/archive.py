@@ -66,6 +66,9 @@ class Unrestricted:
     def implied(self, model: Any, by: Any) -> bool:
         return False
 
+    def narrow(self, model: Any) -> bool:
+        return False
+
     def may_choose(self, column: str) -> bool:
         return True
 

@@ -15,19 +15,18 @@ from typing import Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql.elements import UnaryExpression
+from sqlalchemy.sql.operators import custom_op
 
 from models import types
-from models.faults import Fault
 from models.sql import functions
+from models.sql.patterns import InvalidRegularExpression
+from models.sql.spelling_postgresql import PostgresqlSpelling
 from models.sql.statement import parameter
 from models.types import Bound
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
-
-
-class InvalidRegularExpression(Fault):
-    """A pattern that the engine does not take (2201B)."""
 
 
 class Spelling(Protocol):
@@ -116,6 +115,10 @@ class Spelling(Protocol):
         """The lesser of two numbers."""
         ...
 
+    def not_leading(self, column: Expression) -> Expression:
+        """The same column, by whose index no list of rows is begun."""
+        ...
+
     def upsert(
         self,
         table: sa.Table,
@@ -124,6 +127,14 @@ class Spelling(Protocol):
         changed: tuple[str, ...] | None,
     ) -> sa.Insert:
         """An insert that, where `target` is taken, changes these columns, or none."""
+        ...
+
+    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+        """An insert that tells the id it was given, where the driver does not by itself."""
+        ...
+
+    def day_text(self, day: Expression) -> Expression:
+        """A date as `YYYY-MM-DD`."""
         ...
 
 
@@ -274,6 +285,12 @@ class SqliteSpelling:
     def at_most(self, wanted: Expression, bound: Expression) -> Expression:
         return sa.func.min(wanted, bound)
 
+    def not_leading(self, column: Expression) -> Expression:
+        # SQLite looks at the values it is handed: for a rare one it would walk that index through
+        # everybody's rows, although the caller was granted few.
+        plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
+        return plus
+
     def upsert(
         self,
         table: sa.Table,
@@ -288,6 +305,12 @@ class SqliteSpelling:
             index_elements=target, set_={name: statement.excluded[name] for name in changed}
         )
 
+    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+        return statement
+
+    def day_text(self, day: Expression) -> Expression:
+        return day
+
 
 GLOB_LITERAL = {"*": "[*]", "?": "[?]", "[": "[[]"}
 
@@ -297,4 +320,7 @@ def json_array(values: Iterable[Bound]) -> str:
     return json.dumps(list(values), ensure_ascii=False, allow_nan=False)
 
 
-SPELLINGS: dict[str, Spelling] = {"sqlite": SqliteSpelling()}
+SPELLINGS: dict[str, Spelling] = {
+    "sqlite": SqliteSpelling(),
+    "postgresql": PostgresqlSpelling(),
+}

@@ -67,6 +67,7 @@ class Planner:
         self.catalog = catalog()
         self.slots: dict[str, Slot] = {}
         self.guarded: set[Any] = set()
+        self.narrow: set[Any] = set()
 
     # Relations and their rule
 
@@ -78,6 +79,8 @@ class Planner:
     def scoped(self, relation: Relation, action: Action = Action.READ) -> tuple[Any, Expression]:
         """A relation under a new name, and the condition that the rule puts on its rows."""
         alias = self.alias(relation)
+        if self.rule.narrow(relation.model):
+            self.narrow.add(alias)
         return alias, self.rule.rows(action, relation.model, alias.c)
 
     def scoped_embed(
@@ -187,7 +190,13 @@ class Planner:
         if flt.path:
             # No resource has a JSON column: a path into anything else is null, as PostgREST has it.
             return TEXT, sa.cast(sa.null(), sa.Text())
-        return attribute.type, alias.c[attribute.name]
+        return attribute.type, self.column(relation, alias, attribute.name)
+
+    def column(self, relation: Relation, alias: Any, name: str) -> Expression:
+        """A column to filter or order by; where the rule knows the rows best, none that leads elsewhere."""
+        column: Expression = alias.c[name]
+        leads = name in relation.key or any(fk.column == name for fk in relation.foreign_keys)
+        return column if leads or alias not in self.narrow else self.spelling.not_leading(column)
 
     def null_filtered(self, flt: Filter, node: Node) -> Embed | None:
         """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
@@ -238,7 +247,7 @@ class Planner:
         if term.embed is not None:
             return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)
-        column = sa.null() if term.path else alias.c[attribute.name]
+        column = sa.null() if term.path else self.column(relation, alias, attribute.name)
         return directed(column, term, nullable=not attribute.required)
 
     def embed_column(

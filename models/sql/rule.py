@@ -39,6 +39,10 @@ class Rule(Protocol):
         """Whether whoever sees a row of `by` sees the rows of `model` tied to it."""
         ...
 
+    def narrow(self, model: type[Model]) -> bool:
+        """Whether few rows are within reach, whatever else is asked, and the rule knows them best."""
+        ...
+
     def may_choose(self, column: str) -> bool:
         """Whether a payload may give this column a value."""
         ...

@@ -1,0 +1,182 @@
+"""A guard on cost that no machine's speed can hide: steps of SQLite's engine, and statements a request.
+
+The same requests run over a small portfolio and over one eight times as large, of which the callers'
+own part is as large as before: other clients have grown. A list that begins to walk through rows that
+are not the caller's takes eight times the steps, whatever the clock says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from models.db import Database
+from models.transaction import Transaction
+from tests.conftest import ADA
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.conftest import import_rows
+from tests.conftest import open_app
+from tests.tokens import ANON_KEY
+from tests.tokens import token_for
+
+OTHERS = 8  # times as many buildings and inspections of other clients
+STEPS_GROWTH_MAX = 1.25
+STEPS_BETWEEN_LOOKS = 10
+NOW = "2025-01-01T00:00:00+00:00"
+STATUSES = ("completed", "completed", "completed", "scheduled", "failed")
+
+WHO = {
+    "root": token_for(ROOT, "super_admin", None),
+    "ada": token_for(ADA, "client_admin", 1),
+    "moe": token_for(MOE, "client_manager", 1),
+}
+
+LISTS = {
+    "point": "/inspections?id=eq.7",
+    "newest": "/inspections?order=date_visited.desc&limit=20",
+    "newest-of-a-status": "/inspections?select=*,buildings(name)&status=eq.completed"
+    "&order=date_visited.desc&limit=20",
+    "newest-of-a-rare-status": "/inspections?status=eq.failed&order=date_visited.desc&limit=20",
+    "embeds": "/inspections?select=*,buildings(*),inspectors(*),reports_lead(*)"
+    "&order=date_visited.desc&limit=20",
+    "unordered": "/inspections?limit=20",
+    "of-a-building": "/inspections?building_id=eq.1&order=date_visited.desc&limit=20",
+    "buildings-of-a-city": "/buildings?city=eq.Troy&order=name&limit=20",
+    "readings-of-an-inspection": "/reports_lead?inspection_id=eq.2",
+    "managers-grants": "/client_manager_building_access?limit=20",
+}
+
+
+def portfolio(others: int) -> dict[str, list[dict]]:
+    """Client 1 with four buildings and 80 inspections, and other clients with so many times more."""
+    buildings, inspections, readings = [], [], []
+    for number in range(1, 5 * others + 5):
+        client = 1 if number <= 4 else 2 + number % 3
+        buildings.append({"id": number, "name": f"B{number}", "client_id": client,
+                          "city": "Troy" if number in (1, 51) else f"City {number}"})  # fmt: skip
+        for visit in range(20):
+            identity = len(inspections) + 1
+            inspections.append({
+                "id": identity, "building_id": number, "inspection_type": "annual",
+                "date_visited": f"20{20 + visit % 5}-{1 + visit % 12:02}-{1 + number % 28:02}",
+                "status": STATUSES[(visit + number) % 5], "inspector_id": 1 + number % 3,
+            })  # fmt: skip
+            readings.append({"inspection_id": identity, "gun_id": 1, "result": "negative"})
+    return {
+        "clients": [{"id": number, "name": f"C{number}"} for number in (1, 2, 3, 4)],
+        "users": [
+            {"id": ROOT, "email": "root@x", "name": "Root", "role": "super_admin"},
+            {"id": ADA, "email": "ada@x", "name": "Ada", "role": "client_admin", "client_id": 1},
+            {"id": MOE, "email": "moe@x", "name": "Moe", "role": "client_manager", "client_id": 1},
+        ],
+        "inspectors": [{"id": number, "name": f"I{number}"} for number in (1, 2, 3)],
+        "buildings": buildings,
+        "inspections": inspections,
+        "reports_lead": readings,
+        "client_manager_building_access": [
+            {"manager_id": MOE, "building_id": number} for number in (1, 2)
+        ],
+        "client_manager_inspection_access": [{"manager_id": MOE, "inspection_id": 70}],
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
+    made = {}
+    for name, others in (("small", 20), ("large", 20 * OTHERS)):
+        folder: Path = tmp_path_factory.mktemp(name)
+        source = folder / "portfolio.json"
+        source.write_text(json.dumps(portfolio(others)))
+        made[name] = open_app(folder / "walkthrough.db")
+        import_rows(made[name], source)
+        with made[name].app_context(), made[name].extensions["walkthrough"].writing() as transaction:
+            transaction.run("ANALYZE")
+    return made
+
+
+def steps(app: Flask, who: str, path: str) -> int:
+    """What a request costs SQLite, in steps of its engine; asked once before, so that plans are made."""
+    client = app.test_client()
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+    database: Database = app.extensions["walkthrough"]
+    assert client.get(path, headers=headers).status_code == 200
+    counted = 0
+
+    def look() -> int:
+        nonlocal counted
+        counted += STEPS_BETWEEN_LOOKS
+        return 0
+
+    with database.checked_out(database.reader) as connection:
+        connection.driver_connection.set_progress_handler(look, STEPS_BETWEEN_LOOKS)
+    client.get(path, headers=headers)
+    with database.checked_out(database.reader) as connection:
+        connection.driver_connection.set_progress_handler(None, 0)
+    return counted
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
+def test_a_list_costs_the_same_however_large_the_others_grow(
+    apps: dict[str, Flask], who: str, path: str
+) -> None:
+    small, large = (steps(apps[size], who, path) for size in ("small", "large"))
+
+    assert small > 0
+    assert large <= small * STEPS_GROWTH_MAX + 200
+
+
+FUNCTIONS = ("get_inspections_dashboard_summary_fast", "get_building_stats_chart_fast")
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_fast_function_costs_the_same_once_it_is_known(
+    apps: dict[str, Flask], who: str, function: str
+) -> None:
+    small, large = (steps(apps[size], who, f"/rpc/{function}") for size in ("small", "large"))
+
+    assert large <= small * STEPS_GROWTH_MAX
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Every statement that is run, in order."""
+    run: list[str] = []
+    original = Transaction.run
+
+    def noting(self: Transaction, sql: str, parameters: object = ()) -> object:
+        run.append(sql)
+        return original(self, sql, parameters)
+
+    monkeypatch.setattr(Transaction, "run", noting)
+    yield run
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
+def test_a_list_is_one_look_up_and_one_select(
+    apps: dict[str, Flask], statements: list[str], who: str, path: str
+) -> None:
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+
+    apps["small"].test_client().get(path, headers=headers)
+
+    kinds = [sql.split()[0] for sql in statements]
+    assert kinds == ["BEGIN", "SELECT", "SELECT"]
+
+
+def test_a_guard_that_cannot_fail_is_none(apps: dict[str, Flask]) -> None:
+    """The control: a count of everything does grow, and the guard would say so."""
+    path = "/inspections?notes=is.null&select=count()"
+
+    small, large = (steps(apps[size], "root", path) for size in ("small", "large"))
+
+    assert large > small * STEPS_GROWTH_MAX + 200
+
+
