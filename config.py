@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parent
 SECRETS_NAME = "keys.json"
 
 KEY_BYTES_MIN = 32  # an HS256 key is at least as long as its hash (RFC 7518, section 3.2)
-ROWS_MAX = 1_000  # what a response holds unless told otherwise (contract, section 5)
+ROWS_MAX = 1_000  # what a response holds unless told otherwise
 TOKEN_SECONDS = 3_600
 TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before the end: below it, without pause
 TOKEN_SECONDS_MAX = 7 * 24 * 3_600  # sessions are for longer; a week is generous

@@ -51,7 +51,7 @@ timeout = 30
 # Longer than any request may take the database (reads 2 s, writes 5 s of waiting and 4 s of work).
 graceful_timeout = 15
 
-# The contract takes 64 KiB: 1,000 UUIDs in an `in` list need 41 KB. gunicorn lowers any larger value
+# 64 KiB are taken: 1,000 UUIDs in an `in` list need 41 KB. gunicorn lowers any larger value
 # to its own constant without a word, and reads 0 as "no limit"; so both are set.
 gunicorn.http.message.MAX_REQUEST_LINE = worker.REQUEST_LINE_BYTES_MAX + 1
 limit_request_line = worker.REQUEST_LINE_BYTES_MAX

@@ -35,7 +35,7 @@ from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.sql.statement import parameter
 
-IDS_MAX = 1_000  # of one array (contract §6)
+IDS_MAX = 1_000  # of one array
 
 
 class NotAGrantee(Fault):

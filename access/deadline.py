@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from models.db import Transaction
 from models.db import database
 
-ANSWER_SECONDS_MAX = 3.0  # the contract's; Supabase's Python client gives up after five
+ANSWER_SECONDS_MAX = 3.0  # Supabase's Python client gives up after five
 WORK_SECONDS = 0.4  # kept back for what is no waiting: a hash and two commits on a slow board
 
 

@@ -20,7 +20,7 @@ from models.faults import Fault
 Bound = str | int | float | None
 """What a database is handed: both drivers bind these, and both databases store them as they are."""
 
-TEXT_BYTES_MAX = 65_536  # the contract's 64 KiB, in UTF-8
+TEXT_BYTES_MAX = 65_536  # 64 KiB, in UTF-8
 
 
 class InvalidInput(Fault):

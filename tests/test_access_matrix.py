@@ -1,4 +1,4 @@
-"""Who reads what, who writes what: contract §3's table, row by row, by hand over the data set.
+"""Who reads what, who writes what: docs/ACCESS.md's table, row by row, by hand over the data set.
 
 Nothing here is computed. A set is what the person may read; a line of a write table is what becomes of one request.
 """

@@ -1,4 +1,4 @@
-"""The ten functions under /rpc, one after the other, as contract §6 promises them."""
+"""The ten functions under /rpc, one after the other, as they are promised."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 """Grants follow what they stand on: buildings and inspections that move, users who change or go, and the last
-super admin who may not (contract §2 and §3).
+super admin who may not (docs/ACCESS.md).
 """
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ from tests import recorded
 
 CASES = json.loads((pathlib.Path(__file__).parent / "data" / "cases.json").read_text())
 
-# Cases whose recorded answer we do not give, on purpose: id -> reason, with the contract's section.
+# Cases whose recorded answer we do not give, on purpose: id -> reason.
 DELIBERATE_DIFFERENCES: dict[str, str] = {
     "insert-0873": "12.0.2 heads a written row's CSV by the alphabet, its cells stand as selected",
 }

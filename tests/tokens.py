@@ -32,7 +32,7 @@ def sign(claims: object, key: str = SECRET_KEY, alg: str = "HS256", **header: ob
 
 
 def claims_of(user_id: str, role: str, client_id: int | None, **more: object) -> dict:
-    """Return the claims that contract §4 asks of a token; `more` adds or replaces."""
+    """Return the claims that the service asks of a token; `more` adds or replaces."""
     now = int(time.time())
     client = {} if client_id is None else {"client_id": client_id}
     return {"sub": user_id, "role": role, **client, "iat": now, "exp": now + HOUR, **more}

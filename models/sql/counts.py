@@ -34,7 +34,7 @@ PLANS_MAX = 64  # of each kind; there are twelve standings
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of 64 KiB; long ones share a name
 LABELS_MAX = 1_000  # pairs of type and status that are told apart, the most frequent first
 POINT_LABELS_MAX = 20_000  # pairs of period and status: the common statuses fit any chart
-BUSIEST_MAX = 20  # contract §6
+BUSIEST_MAX = 20  # as many as a chart can name
 
 PLACES = (
     "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date"

@@ -1,7 +1,7 @@
 """GoTrue's bodies: requests in, sessions, users and lists out. Text and data only, no caller and no clock.
 
 A person's role, client and name are their row's; here they are put into the metadata in which
-Supabase's clients look for them, and taken out of those again (contract, section 4).
+Supabase's clients look for them, and taken out of those again.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def read_body(name: str, body: bytes, content_type: str | None, query_string: by
         return Sent({}, as_json=as_json)
     payload = parse_payload(body, content_type)
     if payload.is_array:
-        # Differs from PostgREST 12, which takes the first object of an array (contract §6).
+        # Differs from PostgREST 12, which takes the first object of an array.
         raise InvalidPayload("A JSON object is expected")
     return Sent(payload.rows[0], frozenset({None}) if as_json else NO_TEXTS, as_json)
 

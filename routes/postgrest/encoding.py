@@ -38,7 +38,7 @@ def decode_pairs(encoded: bytes) -> list[tuple[str, str | None]]:
 
 
 def decode_utf8(encoded: bytes) -> str:
-    """Decode, refusing NUL too: no text of ours may hold it (contract §2).
+    """Decode, refusing NUL too: no text of ours may hold it.
 
     >>> decode_utf8(b"Z\\xc3\\xbcrich")
     'Zürich'

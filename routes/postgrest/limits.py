@@ -17,10 +17,10 @@ BIGINT_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of contract §5.6, and the few beside them that keep reading itself cheap."""
+    """The bounds of docs/DIALECT.md, and the few beside them that keep reading itself cheap."""
 
     query_bytes: int = 65_536
-    """As long as a request line may be (contract §7)."""
+    """As long as a request line may be."""
     select_items: int = 500
     """Also names in `columns`: far above any table's width, and one item costs one expression."""
     embeds_deep: int = 5

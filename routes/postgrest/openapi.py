@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document: what can be asked of which path, and what is answered.
 
 Made from catalog, column types, operators and the functions that it is given; so it names what the
-contract names, and is the same for everybody. Knows no caller and no request.
+resources and functions are, and is the same for everybody. Knows no caller and no request.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from models.types import TEXT_BYTES_MAX
 Json = dict[str, Any]
 
 ID_MAX: Final = 1 << 52
-"""Of an id that is chosen: JavaScript holds it and its successors (contract, section 2)."""
+"""Of an id that is chosen: JavaScript holds it and its successors."""
 BOUNDS: Final = {BIGINT.name: INT64, INTEGER.name: INT32}
 NUMBER_TEXTS: Final = {
     "integer": r"^\s*[+-]?[0-9]+\s*$",

@@ -55,7 +55,7 @@ class Return(StrEnum):
 
 
 class Count(StrEnum):
-    """Which total is wanted; all three are exact here (contract §5.5)."""
+    """Which total is wanted; all three are exact here (docs/DIALECT.md)."""
 
     EXACT = "count=exact"
     PLANNED = "count=planned"
@@ -161,7 +161,7 @@ def parse_prefer(
     """Read all Prefer headers; the first of each kind counts, what is unknown is ignored.
 
     Differs from PostgREST 12.0: a valid time zone does not excuse an unknown preference, and
-    max-affected is known (contract §5.10).
+    max-affected is known.
 
     >>> parse_prefer(["count=exact,return=minimal", "count=planned, foo=bar"]).count
     <Count.EXACT: 'count=exact'>

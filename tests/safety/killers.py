@@ -6,6 +6,7 @@ A probe says what it is about, so that those about a mutant's own relation come 
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterable
 from contextlib import contextmanager
@@ -49,6 +50,10 @@ class Killed(AssertionError):
     """A probe that was answered otherwise than the contract says."""
 
 
+class Broken(RuntimeError):
+    """A mutant that does not run: it was not killed by the suite, but never alive."""
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One question, what it is about, and how it is asked."""
@@ -75,7 +80,10 @@ def send(
     site: Site, who: str | None, method: str, path: str, body: object = None, **rest: str
 ) -> Answer:
     user = USERS[CAST[who].id] if who is not None else None
-    return site.send(user, asking(method, path, body, **rest))
+    answer = site.send(user, asking(method, path, body, **rest))
+    if answer.status == 500:
+        raise Broken(f"{who} {method} {path}\n{answer}")
+    return answer
 
 
 def expect(claim: bool, what: object) -> None:
@@ -432,7 +440,91 @@ def shut_out_by_sql(site: Site) -> None:
     site.load(cast_world())
 
 
+NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "client_id": 1}
+
+# One write of each kind to each table, by root, and what of it is told: relation, action, whose.
+TRAIL: list[tuple] = [
+    ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
+    ("PATCH", "/clients?id=eq.1", {"name": "U"}, [("clients", "update", 1)]),
+    ("DELETE", "/clients?name=eq.T", None, [("clients", "delete", None)]),
+    ("POST", "/inspectors", {"name": "T"}, [("inspectors", "insert", None)]),
+    ("PATCH", "/inspectors?id=eq.2", {"name": "U"}, [("inspectors", "update", None)]),
+    ("DELETE", "/inspectors?name=eq.T", None, [("inspectors", "delete", None)]),
+    ("POST", "/users", NEW_USER, [("users", "insert", 1)]),
+    ("PATCH", "/users?email=eq.t@t.example", {"name": "U"}, [("users", "update", 1)]),
+    ("PATCH", "/users?email=eq.t@t.example", {"client_id": 2},
+     [("users", "delete", 1), ("users", "insert", 2)]),
+    ("DELETE", "/users?email=eq.t@t.example", None, [("users", "delete", 2)]),
+    ("POST", "/buildings", {"name": "T", "client_id": 2}, [("buildings", "insert", 2)]),
+    ("PATCH", "/buildings?id=eq.5", {"units": 1}, [("buildings", "update", 2)]),
+    ("DELETE", "/buildings?id=eq.6", None, [("buildings", "delete", 1)]),
+    ("POST", "/inspections", {"building_id": 3, "inspection_type": "t"}, [("inspections", "insert", 1)]),
+    ("PATCH", "/inspections?id=eq.9", {"notes": "t"}, [("inspections", "update", 1)]),
+    ("DELETE", "/inspections?id=eq.9", None, [("inspections", "delete", 1)]),
+    ("POST", "/reports_lead", {"inspection_id": 6, "gun_id": 7}, [("reports_lead", "insert", 2)]),
+    ("PATCH", "/reports_lead?id=eq.3", {"gun_id": 12_345}, [("reports_lead", "update", 2)]),
+    ("DELETE", "/reports_lead?id=eq.1", None, [("reports_lead", "delete", 1)]),
+    ("PATCH", "/buildings?id=eq.1", {"client_id": 2},
+     [("buildings", "delete", 1), ("buildings", "insert", 2), ("inspections", "delete", 1),
+      ("inspections", "insert", 2), ("reports_lead", "delete", 1), ("reports_lead", "insert", 2)]),
+    *[
+        (method, f"/{table}{query}", body, [(table, action, owner)])
+        for table, who, owner in (
+            (ADM_BUILDING, ADA, 1), (ADM_INSPECTION, BOB, 2), (MGR_BUILDING, MAX, 2), (MGR_INSPECTION, MIA, 1))
+        for method, query, body, action in (
+            ("POST", "", {oracle.KEYS[table][0]: who, oracle.KEYS[table][1]: 8 if "inspection" in table else 3},
+             "insert"),
+            ("PATCH", f"?{oracle.KEYS[table][0]}=eq.{who}", {"assigned_by": None}, "update"),
+            ("DELETE", f"?{oracle.KEYS[table][0]}=eq.{who}", None, "delete"),
+        )
+    ],
+]  # fmt: skip
+
+
+def trail(site: Site) -> None:
+    """Every change is told, to root all of it and to admins what is their client's; and nobody unsays it."""
+    site.load(cast_world())
+    site.told.clear()
+    try:
+        for method, path, body, rows in TRAIL:
+            answer = send(site, "root", method, path, body, prefer="return=minimal")
+            expect(answer.status in (201, 204), answer)
+            tell(site, rows)
+        told = {row for *_, rows in TRAIL for row in rows}
+        for who, own in (("root", None), ("ada", 1), ("bob", 2), ("moe", 0)):
+            query = "/audit_log?select=relation,action,client_id&limit=1000"
+            answer = send(site, who, "GET", query)
+            expect(answer.status == 200, answer)
+            seen = {(row["relation"], row["action"], row["client_id"]) for row in answer.json}
+            if own is None:
+                expect({row[:2] for row in told} == {row[:2] for row in seen}, seen)
+            else:
+                expect({row for row in told if row[2] == own} <= seen, (who, seen))
+                expect(all(row[2] == own for row in seen), (who, seen))
+            for method in ("POST", "PATCH", "DELETE"):
+                refused = send(site, who, method, "/audit_log?id=not.is.null", {"action": "x"})
+                expect((refused.status, refused.code) == (403, "42501"), refused)
+        for statement in ("UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"):
+            try:
+                site.side.execute(statement)
+            except sqlite3.IntegrityError:
+                continue
+            raise Killed(statement)
+    finally:
+        site.load(cast_world())
+
+
+def tell(site: Site, rows: list[tuple]) -> None:
+    """The last write has told these; whose a new client is, nobody knew before."""
+    found = site.side.execute("SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL")
+    new = Counter(found.fetchall()) - site.told
+    site.told += new
+    for relation, action, owner in rows:
+        expect(any(row[:2] == (relation, action) and owner in (None, row[2]) for row in new), new)
+
+
 OTHERS = [
+    Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
     Probe("the user is looked up", frozenset(("session",)), looked_up),
     Probe(
@@ -533,7 +625,7 @@ def killed(site: Site, probes: list[Probe], about: Iterable[str]) -> str | None:
     for probe in sorted(probes, key=lambda probe: -len(probe.about & wanted)):
         try:
             probe.run(site)
-        except Exception:  # noqa: BLE001 a mutant may break in any way: all of them are deaths
+        except Killed:
             return probe.name
     try:
         for seed in ORACLE_SEEDS:

@@ -1,6 +1,6 @@
 """What the service must do with a request, over plain dicts: the oracle says who may, this says what then happens.
 
-Written from the contract (§2 deleting, §3 grants that fall, §5 the order in which refusals speak) and importing nothing
+Written from what is promised (deletions, grants that fall, the order in which refusals speak) and importing nothing
 of the service. A world is `{table: [row, …]}`; nothing here changes one, every answer is a new one.
 """
 

@@ -12,6 +12,7 @@ import sqlite3
 import time
 import types
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -133,6 +134,7 @@ class Site:
     app: object
     side: sqlite3.Connection
     bearers: dict[str, str] = field(default_factory=dict)
+    told: Counter = field(default_factory=Counter)
 
     def load(self, world: dict) -> None:
         """Make the world's rows the only ones; what is kept to sign in is gone with its users.
@@ -162,6 +164,8 @@ class Site:
             for statement in trail:
                 self.side.execute(statement)
         assert not self.side.execute("PRAGMA foreign_key_check").fetchall()
+        # What is remembered until a row changes: here all of them changed, and the trail began anew.
+        self.app.extensions["walkthrough"].remembered.results.clear()
 
     def forget_trail(self) -> list[str]:
         """Empty the audit trail, which lets nobody, and stop it; what sets it going again."""

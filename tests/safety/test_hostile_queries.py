@@ -1,6 +1,6 @@
 """The worst queries that are legal end on time and within bounds, whatever they ask for.
 
-The bars are the contract's (§5.3, §5.8) with a margin for a busy machine; memory is what the process holds of its own
+The bars are docs/DIALECT.md's with a margin for a busy machine; memory is what the process holds of its own
 (RssAnon), read while the query runs.
 """
 

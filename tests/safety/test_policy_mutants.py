@@ -226,7 +226,7 @@ def of_doors(site: Site) -> Iterator[Mutant]:
 
 
 def apikey_off(patch: Patch, site: Site) -> None:
-    patch.setattr(decorators, "check_apikey", lambda: None)
+    patch.setattr(decorators, "check_apikey", lambda *_: None)
 
 
 # The caller, the barrier, the second look
@@ -269,6 +269,8 @@ def without_trigger(name: str, sql: str) -> Mutant:
     def apply(patch: Patch, site: Site) -> None:
         site.side.execute(f"DROP TRIGGER {name}")
 
+    if "audit" in name:
+        return Mutant(f"no trigger {name}", ("trail",), apply)
     subject = name.split("_role_")[0] if "_role_" in name else "last" if "last" in name else "follow"
     return Mutant(f"no trigger {name}", (subject, "write", "root", *name.split("_")[:1]), apply)
 

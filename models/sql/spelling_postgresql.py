@@ -1,0 +1,227 @@
+"""How each construct is spelled on PostgreSQL 15 and later.
+
+Statements are numbered (`$1`) and every value travels as text, so that one text of SQL is one prepared
+statement whatever it is run with: casts in the text, and the columns it is compared with, say its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import asyncpg  # the one dialect with numbered, cast parameters
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from models import types
+from models.sql import functions
+from models.sql.patterns import InvalidRegularExpression
+from models.sql.statement import parameter
+from models.types import ColumnType
+
+Expression = sa.ColumnElement[Any]
+
+NAME_BYTES_MAX = 63  # a longer name is cut by PostgreSQL
+ANY_LANGUAGE = "und-x-icu"  # folds case as Unicode has it; a column's own order is by code point
+
+CASTS: dict[str, Any] = {
+    "text": sa.Text(),
+    "smallint": sa.SmallInteger(),
+    "integer": sa.Integer(),
+    "bigint": sa.BigInteger(),
+    "real": sa.REAL(),
+    "double precision": postgresql.DOUBLE_PRECISION(),
+    "numeric": sa.Numeric(),
+    "date": postgresql.DATE(),
+    "time": postgresql.TIME(),
+    "timestamp": postgresql.TIMESTAMP(),
+    "timestamp with time zone": postgresql.TIMESTAMP(timezone=True),
+    "boolean": sa.Boolean(),
+    "uuid": postgresql.UUID(as_uuid=False),
+    "json": postgresql.JSON(),
+}
+
+
+class RowObject(FunctionElement[Any]):
+    """Keys and values as one JSON object."""
+
+    inherit_cache = False
+    type = postgresql.JSON()
+
+    def __init__(self, keys: tuple[str, ...], values: Iterable[Expression]) -> None:
+        self.keys = keys
+        super().__init__(*values)
+
+
+@compiles(RowObject)
+def compile_row_object(element: RowObject, compiler: SQLCompiler, **options: Any) -> str:
+    """As a row where the keys fit for names, which is faster and printed closer; else as text."""
+    values = [compiler.process(clause, **options) for clause in element.clauses]
+    pairs = list(zip(element.keys, values, strict=True))
+    if all(0 < len(key.encode()) <= NAME_BYTES_MAX for key in element.keys):
+        named = ", ".join(f"{value} AS {quoted(key)}" for key, value in pairs)
+        return f"(SELECT row_to_json(o) FROM (SELECT {named}) AS o)"
+    printed = " || ',' || ".join(
+        f"to_json({literal(key)}::text)::text || ':' || coalesce(to_json({value})::text, 'null')"
+        for key, value in pairs
+    )
+    return f"('{{' || {printed} || '}}')::json"
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+class PostgresqlSpelling:
+    """PostgreSQL, with the functions of models/sql/postgresql.sql."""
+
+    name = "postgresql"
+    act_as = (
+        "SELECT set_config('walkthrough.at', $1, true),"
+        " set_config('walkthrough.actor', coalesce($2, ''), true)"
+    )
+    pause_audit = "SELECT set_config('walkthrough.audit', 'off', true)"
+    resume_audit = (
+        "SELECT set_config('walkthrough.audit', 'on', true), set_config('walkthrough.at', $1, true)"
+    )
+    sa_dialect: sa.Dialect = asyncpg.dialect()
+    keeps_subquery_order = False
+
+    def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
+        listed = list(pairs)
+        return RowObject(tuple(key for key, _ in listed), (value for _, value in listed))
+
+    def json_of_rows(self, row: Expression) -> Expression:
+        return sa.func.coalesce(sa.func.json_agg(row), sa.literal_column("'[]'::json"))
+
+    def json_value(self, kind: str, value: Expression) -> Expression:
+        return value
+
+    def json_key(self, value: Expression) -> Expression:
+        return sa.cast(value, sa.Text())
+
+    def json_again(self, value: Expression) -> Expression:
+        return sa.cast(value, postgresql.JSON())
+
+    def in_list(self, column: Expression, kind: ColumnType, values: Expression) -> Expression:
+        element = self.elements(values)
+        listed = sa.select(sa.cast(element.c.value, kind.storage)).select_from(element)
+        array = sa.func.any(sa.func.array(listed.scalar_subquery()))
+        return column.op("=", is_comparison=True)(array)
+
+    def any_or_all(
+        self,
+        quantifier: str,
+        compare: Callable[[Expression, Expression], Expression],
+        column: Expression,
+        values: Expression,
+        kind: ColumnType,
+    ) -> Expression:
+        element = self.elements(values)
+        holds = compare(column, sa.cast(element.c.value, kind.storage))
+        found: Expression
+        if quantifier == "any":
+            found = sa.exists().where(holds).select_from(element)
+        else:
+            found = ~sa.exists().where(sa.not_(holds)).select_from(element)
+        return sa.case((column.is_(None), sa.null()), else_=found)
+
+    def elements(self, values: Expression) -> Any:
+        array = sa.func.json_array_elements_text(sa.cast(values, postgresql.JSON()))
+        return array.table_valued("value").render_derived()
+
+    def like(self, column: Expression, pattern: Expression) -> Expression:
+        return column.op("LIKE", is_comparison=True)(pattern)
+
+    def ilike(self, column: Expression, pattern: Expression) -> Expression:
+        return sa.collate(column, ANY_LANGUAGE).op("ILIKE", is_comparison=True)(pattern)
+
+    def match(self, column: Expression, pattern: Expression) -> Expression:
+        return column.op("~", is_comparison=True)(pattern)
+
+    def imatch(self, column: Expression, pattern: Expression) -> Expression:
+        return sa.collate(column, ANY_LANGUAGE).op("~*", is_comparison=True)(pattern)
+
+    def like_pattern(self, pattern: str) -> str:
+        r"""The pattern in LIKE's own words.
+
+        >>> PostgresqlSpelling().like_pattern(r"50\%*[x]_\*")
+        '50\\%%[x]_\\*'
+        """
+        out: list[str] = []
+        escaped = False
+        for character in pattern:
+            out.append("%" if character == "*" and not escaped else character)
+            escaped = character == "\\" and not escaped
+        if escaped:
+            raise types.InvalidInput("LIKE pattern must not end with escape character")
+        return "".join(out)
+
+    def ilike_pattern(self, pattern: str) -> str:
+        return self.like_pattern(pattern)
+
+    def match_pattern(self, pattern: str) -> str:
+        refused = functions.regular_expression_fault(pattern)
+        if refused is not None:
+            raise InvalidRegularExpression(f"invalid regular expression: {refused}")
+        return pattern
+
+    def in_time(self) -> Expression:
+        return sa.true()  # statement_timeout looks at the clock by itself
+
+    def cast(self, value: Expression, source: str, target: str) -> Expression:
+        return sa.cast(value, CASTS[target])
+
+    def in_timezone(self, value: Expression, zone: Expression) -> Expression:
+        return sa.func.in_timezone(value, zone)
+
+    def average(self, value: Expression) -> Expression:
+        return sa.func.avg(value)
+
+    def keys_table(
+        self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
+    ) -> sa.FromClause:
+        rows = sa.func.json_array_elements(sa.cast(parameter(source, sa.Text), postgresql.JSON()))
+        row = rows.table_valued("value", with_ordinality="place").render_derived(name=f"{name}_json")
+        columns = [
+            sa.cast(
+                row.c.value.op("->>")(sa.literal_column(str(place), sa.Integer())), kind.storage
+            ).label(column)
+            for place, (column, kind) in enumerate(kinds)
+        ]
+        position = (row.c.place - sa.literal_column("1", sa.Integer())).label("position")
+        return sa.select(*columns, position).subquery(name)
+
+    def at_most(self, wanted: Expression, bound: Expression) -> Expression:
+        return sa.func.least(wanted, bound)
+
+    def not_leading(self, column: Expression) -> Expression:
+        return column
+
+    def upsert(
+        self,
+        table: sa.Table,
+        values: dict[str, Expression],
+        target: tuple[str, ...],
+        changed: tuple[str, ...] | None,
+    ) -> sa.Insert:
+        statement = postgresql.insert(table).values(values)
+        if changed is None:
+            return statement.on_conflict_do_nothing(index_elements=target)
+        return statement.on_conflict_do_update(
+            index_elements=target, set_={name: statement.excluded[name] for name in changed}
+        )
+
+    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+        return statement.returning(column)
+
+    def day_text(self, day: Expression) -> Expression:
+        return sa.cast(day, sa.Text())
