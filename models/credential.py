@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from models.base import Model
+from models.types import UUID
 
 metadata = Model.metadata
 
 CREDENTIALS = sa.Table(
     "credentials",
     metadata,
-    sa.Column("user_id", sa.Text, primary_key=True),
+    sa.Column("user_id", UUID.storage, primary_key=True),
     sa.Column("password_hash", sa.Text),
     sa.Column("app_metadata", sa.Text, nullable=False),
     sa.Column("user_metadata", sa.Text, nullable=False),
@@ -24,7 +25,7 @@ SESSIONS = sa.Table(
     "sessions",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("user_id", UUID.storage, nullable=False),
     sa.Column("salt", sa.Text, nullable=False),
     sa.Column("counter", sa.BigInteger, nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
@@ -45,7 +46,7 @@ ATTEMPTS = sa.Table(
 ORIGINS = sa.Table(
     "origins",
     metadata,
-    sa.Column("user_id", sa.Text, primary_key=True),
+    sa.Column("user_id", UUID.storage, primary_key=True),
     sa.Column("origin", sa.Text, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
 )

@@ -7,6 +7,7 @@ caller and the rows they get are of one moment.
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
 from collections.abc import Generator
@@ -213,6 +214,20 @@ def writing(wait_seconds_max: float = TURN_SECONDS_MAX) -> Any:
 def attach(app: Flask) -> Database:
     """Give an application its database, by its DATABASE_URL. Nothing is opened yet."""
     url = sa.make_url(app.config["DATABASE_URL"])
+    make = MAKERS.get(url.get_backend_name(), attach_file)
+    found = make(app, url)
+    app.extensions["walkthrough"] = found
+    return found
+
+
+def attach_server(app: Flask, url: sa.URL) -> Database:
+    """A PostgreSQL database; its driver is loaded only where it is asked for."""
+    made: Database = importlib.import_module("models.postgresql").attached(url)
+    return made
+
+
+def attach_file(app: Flask, url: sa.URL) -> Database:
+    """A SQLite file."""
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(writable=True)
     app.config["SQLALCHEMY_BINDS"] = {"reader": {"url": url, **engine_options(writable=False)}}
@@ -221,9 +236,10 @@ def attach(app: Flask) -> Database:
         writer, reader = db.engines[None], db.engines["reader"]
     for engine, writable in ((writer, True), (reader, False)):
         sa.event.listen(engine, "connect", preparing(writable=writable))
-    found = Database(Path(url.database or ""), writer, reader)
-    app.extensions["walkthrough"] = found
-    return found
+    return Database(Path(url.database or ""), writer, reader)
+
+
+MAKERS = {"postgresql": attach_server}
 
 
 def preparing(*, writable: bool) -> Any:

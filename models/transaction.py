@@ -72,15 +72,20 @@ class Transaction:
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error
 
-    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> int:
-        """Run one insert for many rows; the id that the database gave the last of them."""
+    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
+        """Run one insert for many rows; the ids that the database gave them, one after the other."""
         assert not self.dead, "a statement after an error"
         try:
             self.cursor.executemany(sql, parameters)
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error
         last: int = self.value("SELECT last_insert_rowid()")
-        return last
+        return range(last - len(parameters) + 1, last + 1)
+
+    def made_id(self, cursor: Any) -> int:
+        """The id that the database gave the row of the insert just run."""
+        made: int = cursor.lastrowid
+        return made
 
     def failed(self, error: Exception) -> Exception:
         """Note what an error leaves of the transaction and its connection; the error as a fact."""

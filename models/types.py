@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from models.faults import Fault
 
@@ -251,6 +252,11 @@ def from_json_double(value: object) -> Bound:
     raise invalid("double precision", shown_json(value))
 
 
+def stored(on_postgresql: Any) -> Any:
+    """Text on SQLite, and a type of its own where there is one."""
+    return sa.Text().with_variant(on_postgresql, "postgresql")
+
+
 INT32 = (-(2**31), 2**31 - 1)
 INT64 = (-(2**63), 2**63 - 1)
 
@@ -285,14 +291,14 @@ DATE = ColumnType(
     "date",
     read_date,
     from_json("date", read_date),
-    sa.Text(),
+    stored(postgresql.DATE()),
     (("type", "string"), ("format", "date")),
 )
 TIMESTAMP = ColumnType(
     "timestamp with time zone",
     read_timestamp,
     from_json("timestamp with time zone", read_timestamp),
-    sa.Text(),
+    stored(postgresql.TIMESTAMP(timezone=True)),
     (("type", "string"), ("format", "date-time")),
 )
 def refuse_json(value: object) -> Bound:
@@ -300,11 +306,11 @@ def refuse_json(value: object) -> Bound:
     raise InvalidInput("a JSON value cannot be compared or given")
 
 
-JSON = ColumnType("json", refuse_json, refuse_json, sa.Text(), (("type", "object"),))
+JSON = ColumnType("json", refuse_json, refuse_json, stored(postgresql.JSON()), (("type", "object"),))
 UUID = ColumnType(
     "uuid",
     read_uuid,
     from_json("uuid", read_uuid),
-    sa.Text(),
+    stored(postgresql.UUID(as_uuid=False)),
     (("type", "string"), ("format", "uuid")),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from enum import Enum
+from functools import singledispatch
 from pathlib import Path
 
 from models import audit
@@ -39,6 +40,7 @@ class Scan(Enum):
     NONE = "none"
 
 
+@singledispatch
 def ensure_schema(database: Database) -> None:
     """Make the tables in a new file, bring an older one up to date; refuse what is not ours.
 
@@ -131,6 +133,7 @@ def statements(script: str) -> list[str]:
     return found
 
 
+@singledispatch
 def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
     """What is wrong with a file and its settings; nothing, if it is sound."""
     try:
@@ -215,6 +218,7 @@ def readable_by_others(path: Path) -> list[str]:
     ]
 
 
+@singledispatch
 def versions(database: Database) -> dict[str, str]:
     """What is in use: driver, SQLite, schema, and whether this SQLite has the WAL-reset fix."""
     with database.reading() as transaction:

@@ -142,7 +142,8 @@ def restore(file: Path) -> None:
 
 
 def file_of(found: Database) -> Path:
-    assert found.path is not None
+    if found.path is None:
+        refuse("the database is no file: a PostgreSQL server is backed up by its own means (pg_dump, pg_basebackup)")
     return found.path
 
 

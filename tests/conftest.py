@@ -27,7 +27,6 @@ of the other client and its inspection 8; bob reads inspection 3 of the other cl
 
 import json
 import pathlib
-import shutil
 from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ from urllib.parse import quote
 
 import pytest
 
-from models.sql.sqlite import driver
+from tests import databases
 from tests import tokens
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
@@ -71,9 +70,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave the long tier out unless it is asked for by its marker or a test by its name."""
     if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
         return
+    if databases.SERVER is not None:
+        for item in items:
+            if mark := item.get_closest_marker("sqlite"):
+                item.add_marker(pytest.mark.skip(reason=f"SQLite only: {mark.args[0]}"))
     long = [item for item in items if item.get_closest_marker("long")]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_sessionfinish() -> None:
+    databases.close_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,16 +268,15 @@ def open_app(file: pathlib.Path, **config: object) -> object:
     """
     from app import create_app
 
-    return create_app(
-        {
-            "TESTING": True,
-            "DATABASE_URL": f"sqlite:///{file}",
-            "SECRET_KEY": tokens.SECRET_KEY,
-            "ANON_KEY": tokens.ANON_KEY,
-            "SERVICE_KEY": tokens.SERVICE_KEY,
-            **config,
-        }
-    )
+    settings = {
+        "TESTING": True,
+        "DATABASE_URL": databases.url(file),
+        "SECRET_KEY": tokens.SECRET_KEY,
+        "ANON_KEY": tokens.ANON_KEY,
+        "SERVICE_KEY": tokens.SERVICE_KEY,
+        **config,
+    }
+    return databases.serve(create_app(settings), file)
 
 
 def import_rows(app: object, file: pathlib.Path) -> None:
@@ -279,15 +285,20 @@ def import_rows(app: object, file: pathlib.Path) -> None:
     assert run.exit_code == 0, f"import failed: {run.output} {run.exception!r}"
 
 
+@pytest.fixture(autouse=databases.SERVER is not None)
+def dropped(tmp_path: pathlib.Path) -> Iterator[None]:
+    """A server keeps no test's databases any longer than the test."""
+    yield
+    databases.drop_under(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def base_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The data set, imported once and folded into one file that can be copied."""
     file = tmp_path_factory.mktemp("base") / "base.db"
-    import_rows(open_app(file), DATASET)
-    # The service's own driver: two SQLites in one process undo each other's locks.
-    connection = driver.connect(file)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
+    app = open_app(file)
+    import_rows(app, DATASET)
+    databases.settle(app, file)
     return file
 
 
@@ -295,7 +306,7 @@ def base_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def pristine(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> object:
     """An app over a copy that no test ever writes to."""
     file = tmp_path_factory.mktemp("pristine") / "walkthrough.db"
-    shutil.copy(base_file, file)
+    databases.copy(base_file, file)
     return open_app(file)
 
 
@@ -305,7 +316,7 @@ def database(base_file: pathlib.Path, pristine: object, tmp_path: pathlib.Path) 
 
     def open_own() -> object:
         file = tmp_path / "walkthrough.db"
-        shutil.copy(base_file, file)
+        databases.copy(base_file, file)
         return open_app(file)
 
     return Database(open_own, pristine)
@@ -351,7 +362,7 @@ def steady(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) ->
     Its users compare `dump` before and after, so the first one to change something is the one named.
     """
     file = tmp_path_factory.mktemp("steady") / "walkthrough.db"
-    shutil.copy(base_file, file)
+    databases.copy(base_file, file)
     app = open_app(file)
     return api_over(Database(lambda: app, None, app))
 

@@ -6,10 +6,9 @@ import json
 import pathlib
 import shutil
 import tempfile
-from contextlib import closing
 from dataclasses import dataclass
 
-from models.sql.sqlite import driver
+from tests import databases
 from tests import tokens
 from tests.conftest import CAST
 from tests.conftest import DATASET
@@ -46,9 +45,9 @@ def signed_up_file() -> pathlib.Path:
             user["password"] = PASSWORDS[names[user["email"]]]
     source, file = directory / "signed_up.json", directory / "signed_up.db"
     source.write_text(json.dumps(rows))
-    import_rows(open_app(file), source)
-    with closing(driver.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    app = open_app(file)
+    import_rows(app, source)
+    databases.settle(app, file)
     return file
 
 
@@ -84,28 +83,25 @@ class Service:
         return self.token("refresh_token", {"refresh_token": refresh_token})
 
     def sql(self, statement: str, *values: object) -> list:
-        """Look into, or reach into, the file past the service.
-
-        By the service's own driver: a second SQLite in one process would not see the first one's locks.
-        """
-        with closing(driver.connect(self.file)) as connection, connection:
-            return connection.execute(statement, values).fetchall()
+        """Look into, or reach into, the database past the service."""
+        return databases.sql(self.file, statement, *values)
 
     def age(self, seconds: int) -> None:
         """Let time pass for what sign-in has written down, by making all of it older."""
         self.sql("UPDATE attempts SET at = at - ?", seconds)
         self.sql("UPDATE origins SET at = at - ?", seconds)
-        self.sql(
-            "UPDATE sessions SET created_at = created_at - ?1, last_used_at = last_used_at - ?1,"
-            " rotations = (SELECT json_group_array(json_array(json_extract(value, '$[0]') - ?1,"
-            " json_extract(value, '$[1]'))) FROM json_each(rotations))",
-            seconds,
-        )
+        for key, rotations in self.sql("SELECT id, rotations FROM sessions"):
+            older = json.dumps([[second - seconds, counter] for second, counter in json.loads(rotations)])
+            self.sql(
+                "UPDATE sessions SET created_at = created_at - ?, last_used_at = last_used_at - ?,"
+                " rotations = ? WHERE id = ?",
+                *(seconds, seconds, older, key),
+            )
 
 
 def open_service(directory: pathlib.Path, **config: object) -> Service:
     file = directory / "service.db"
-    shutil.copy(signed_up_file(), file)
+    databases.copy(signed_up_file(), file)
     return Service(open_app(file, **config), file)
 
 

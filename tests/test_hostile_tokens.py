@@ -6,12 +6,12 @@ import hmac
 import json
 import pathlib
 import random
-import shutil
 import time
 from collections.abc import Callable
 
 import pytest
 
+from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE
@@ -366,7 +366,7 @@ def test_good_token_opens(steady_service: Service, token: Callable[[], str]) -> 
 
 def test_no_flipped_bit_and_no_changed_character_is_accepted(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "flips.db"
-    shutil.copy(signed_up_file(), file)
+    databases.copy(signed_up_file(), file)
     app = open_app(file)
     database = Database(lambda: app, None, app)
     choose = random.Random(11)

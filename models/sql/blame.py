@@ -38,6 +38,8 @@ def assigned(
     try:
         yield
     except ForeignKeyViolation as violation:
+        if violation.details is not None:
+            raise
         raise (
             missing(transaction, relation, values())
             or referenced(transaction, relation, keys, REFUSE_CHANGE)
@@ -54,6 +56,8 @@ def deleted(transaction: Transaction, relation: Relation, keys: Sequence[Key]) -
     try:
         yield
     except ForeignKeyViolation as violation:
+        if violation.details is not None:
+            raise
         raise referenced(transaction, relation, keys, REFUSE_DELETION) or violation from violation
 
 

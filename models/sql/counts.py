@@ -23,6 +23,7 @@ from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import parameter
 from models.types import BIGINT
+from models.types import DATE
 from models.types import Bound
 
 Expression = sa.ColumnElement[Any]
@@ -52,7 +53,7 @@ class Counter(Planner):
     def given(self, name: str) -> Expression:
         """Where one of PLACES goes."""
         self.slots[name] = new_value(PLACES.index(name))
-        return parameter(name, sa.BigInteger if name == "building_id" else sa.Text)
+        return parameter(name, sa.BigInteger if name == "building_id" else DATE.storage)
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
         return self.scoped(self.catalog.relations[model.__tablename__])
@@ -161,7 +162,8 @@ def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     kept = inspection.c
-    period = sa.func.substr(kept.date_visited, 1, period_characters).label("period")
+    day = counter.spelling.day_text(kept.date_visited)
+    period = sa.func.substr(day, 1, period_characters).label("period")
     days = (
         sa.select(period, shortened(kept.status), sa.func.count().label("counted"))
         .where(*where, counter.within_dates(inspection))

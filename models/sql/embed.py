@@ -96,7 +96,7 @@ class Printer:
         """
         if has_aggregates(node):
             return self.grouped_rows(node, relation, source, where, limits, correlated)
-        order = self.planner.order(node, relation, source) if node.order or correlated is not None else []
+        order = self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
         if first and not node.order:
             order = [*first, *order]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
@@ -118,6 +118,10 @@ class Printer:
                 *(again(term, under.c[f"s{place}"]) for place, term in enumerate(order))
             )
         return printed
+
+    def is_ordered(self, node: Node, correlated: Any) -> bool:
+        """Whether an order has to be said: SQLite walks a relation by key, and PostgreSQL as it likes."""
+        return bool(node.order) or correlated is not None or not self.spelling.keeps_subquery_order
 
     def fetched(self, relation: Relation, keys: Any) -> Source:
         """The whole rows of a page of keys: a sort then carries keys only, and may live in an index.
@@ -343,8 +347,13 @@ class Printer:
         """The rows of a select, each one JSON object, as one JSON array."""
         row = rows.selected_columns[0]
         assert isinstance(row, sa.Label)
-        array = rows.with_only_columns(self.spelling.json_of_rows(row.element))
-        return self.spelling.json_again(array.correlate(source.alias).scalar_subquery())
+        if self.spelling.keeps_subquery_order:
+            array = rows.with_only_columns(self.spelling.json_of_rows(row.element))
+            return self.spelling.json_again(array.correlate(source.alias).scalar_subquery())
+        # An aggregate over nothing but a sorted sub-select takes its rows in that order.
+        sorted_rows = rows.correlate(source.alias).subquery()
+        array = sa.select(self.spelling.json_of_rows(sorted_rows.c.row))
+        return self.spelling.json_again(array.scalar_subquery())
 
     def limits(self, node: Node) -> tuple[Expression, Expression | None]:
         bound = parameter("rows_max", sa.BigInteger)

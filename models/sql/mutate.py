@@ -251,23 +251,31 @@ class Writer:
         for name in self.relation.key:
             if self.relation.attributes[name].filled is None:
                 values.setdefault(name, sa.null())  # for NOT NULL to complain of, not the compiler
-        if not values:
-            return self.planner.finish(sa.insert(self.table))
-        return self.planner.finish(sa.insert(self.table).values(values))
+        statement = sa.insert(self.table)
+        return self.planner.finish(self.telling_id(statement.values(values) if values else statement))
 
     def upsert(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> Statement:
         values = self.new_values(columns)
         if merged is None:
-            return self.planner.finish(self.spelling.upsert(self.table, values, target, None))
+            ignoring = self.spelling.upsert(self.table, values, target, None)
+            return self.planner.finish(self.telling_id(ignoring))
         hidden = [name for name in self.relation.model.derived if name in values]
         clocks = [
             name for name, each in self.relation.attributes.items()
             if each.filled is Filled.BY_CLOCK_ALWAYS
         ]  # fmt: skip
         changed = (*merged, *hidden, *(name for name in clocks if name not in merged))
-        return self.planner.finish(self.spelling.upsert(self.table, values, target, changed))
+        merging = self.spelling.upsert(self.table, values, target, changed)
+        return self.planner.finish(self.telling_id(merging))
+
+    def telling_id(self, statement: sa.Insert) -> sa.Insert:
+        """The insert, telling the id of its row where the database chooses one."""
+        for name, each in self.relation.attributes.items():
+            if each.filled is Filled.BY_SEQUENCE:
+                return self.spelling.telling_id(statement, self.table.c[name])
+        return statement
 
     def update_denied(self, columns: tuple[str, ...]) -> Statement | None:
         source = self.planner.alias(self.relation)

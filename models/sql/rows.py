@@ -123,13 +123,13 @@ class Rows:
     def write_many(self, statement: Statement) -> list[Key]:
         places = statement.bind(replace(self.original, new=tuple(range(len(self.columns)))))
         self.transaction.run("SAVEPOINT many")
-        last = self.transaction.insert_many(
+        made = self.transaction.insert_many(
             statement.sql, [[values[place] for place in places] for values in self.values]  # type: ignore[index]
         )
         self.transaction.run("RELEASE many")
         if set(self.relation.key) <= set(self.columns):
             return [self.key(values) for values in self.values]
-        return [(last - back,) for back in range(len(self.values) - 1, -1, -1)]
+        return [(each,) for each in made]
 
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)
@@ -144,7 +144,7 @@ class Rows:
         if cursor.rowcount == 0:
             return None
         return tuple(
-            named[name] if named.get(name) is not None else cursor.lastrowid
+            named[name] if named.get(name) is not None else self.transaction.made_id(cursor)
             for name in self.relation.key
         )
 

@@ -19,11 +19,11 @@ from models import types
 from models.faults import Fault
 from models.sql import catalog
 from models.sql import constraints
-from models.sql import dialect
 from models.sql import embed
 from models.sql import functions
 from models.sql import judge
 from models.sql import operators
+from models.sql import patterns
 from models.sql import planner
 from models.sql import sqlite
 from models.sql import turns
@@ -102,7 +102,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     operators.NotBoolean: (400, "42804"),
     functions.UnknownType: (400, "42704"),
     functions.CannotCast: (400, "42846"),
-    dialect.InvalidRegularExpression: (400, "2201B"),
+    patterns.InvalidRegularExpression: (400, "2201B"),
     # Values
     types.InvalidInput: (400, "22P02"),
     types.InvalidDatetime: (400, "22007"),

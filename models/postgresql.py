@@ -1,0 +1,117 @@
+"""Make, recognise and check a PostgreSQL database. Loaded only where DATABASE_URL names one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import sqlalchemy as sa
+
+from models import upkeep
+from models.faults import Fault
+from models.migrations import schema_version
+from models.server import ServerDatabase
+from models.server import ServerTransaction
+from models.transaction import Transaction
+
+SCHEMA = Path(__file__).resolve().parent / "sql" / "postgresql.sql"
+VERSION_MIN = 150000
+VERSION_FACT = "schema_version"
+
+
+def attached(url: sa.URL) -> ServerDatabase:
+    """The database of a URL. Nothing is opened yet."""
+    return ServerDatabase(url)
+
+
+@upkeep.ensure_schema.register
+def ensure_schema(database: ServerDatabase) -> None:
+    """Make the tables in an empty database; refuse what is not ours. One start makes them, others wait."""
+    name = shown(database.url)
+    try:
+        with database.writing(upkeep.START_SECONDS_MAX, upkeep.START_SECONDS_MAX) as transaction:
+            state = recognise(transaction, name)
+            if state == "empty":
+                make_tables(transaction)
+    except Fault as fault:
+        raise upkeep.RefusedFile(f"{name} cannot be used: {fault.message}") from fault
+
+
+def recognise(transaction: Transaction, name: str) -> str:
+    """`empty` or `ours`; anything else is refused."""
+    server = int(transaction.value("SELECT current_setting('server_version_num')"))
+    if server < VERSION_MIN:
+        raise upkeep.RefusedFile("PostgreSQL 15 or later is needed")
+    tables = transaction.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
+    if not tables:
+        return "empty"
+    if transaction.value("SELECT to_regclass('facts')::text") is None:
+        raise upkeep.RefusedFile(f"{name} is another program's database")
+    version = transaction.value("SELECT value FROM facts WHERE name = $1", (VERSION_FACT,))
+    if version is None:
+        raise upkeep.RefusedFile(f"{name} is another program's database")
+    if version != str(schema_version()):
+        raise upkeep.RefusedFile(f"{name} was made by another version (schema {version})")
+    return "ours"
+
+
+def make_tables(transaction: Transaction) -> None:
+    """Every statement at once: what fails leaves nothing."""
+    assert isinstance(transaction, ServerTransaction)
+    transaction.run_script(SCHEMA.read_text(encoding="utf-8"))
+    transaction.run(
+        "INSERT INTO facts (name, value) VALUES ($1, $2)", (VERSION_FACT, str(schema_version()))
+    )
+
+
+def shown(url: sa.URL) -> str:
+    return url.set(username=None, password=None, query={}).render_as_string()
+
+
+@upkeep.check.register
+def check(database: ServerDatabase, scan: upkeep.Scan = upkeep.Scan.FULL) -> list[str]:
+    """What is wrong with the database; nothing, if it is sound. Its pages are the server's to check."""
+    try:
+        with database.reading(seconds_max=upkeep.CHECK_SECONDS_MAX) as transaction:
+            problems = unvalidated(transaction)
+            if scan is upkeep.Scan.FULL:
+                problems += inert_grants(transaction)
+    except Fault as error:
+        return [f"the database cannot be read: {error.message}"]
+    return problems
+
+
+def unvalidated(transaction: Transaction) -> list[str]:
+    """Constraints and triggers that are there and do not hold."""
+    rows = transaction.all(
+        "SELECT conname FROM pg_constraint WHERE NOT convalidated"
+        " AND connamespace = current_schema()::regnamespace"
+        " UNION ALL SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid"
+        " WHERE tgenabled = 'D' AND relnamespace = current_schema()::regnamespace ORDER BY 1"
+    )
+    return [f"{name} is switched off" for (name,) in rows]
+
+
+def inert_grants(transaction: Transaction) -> list[str]:
+    """Grants to somebody who has not, or no more, the role of the table: they open nothing."""
+    problems = []
+    for table, grantee in upkeep.GRANT_TABLES.items():
+        role = "_".join(table.split("_")[:2])
+        rows = transaction.all(
+            f"SELECT g.{grantee}, count(*) FROM {table} g JOIN users u ON u.id = g.{grantee}"  # noqa: S608
+            " WHERE u.role <> $1 GROUP BY 1 ORDER BY 1",
+            (role,),
+        )
+        problems += [
+            f"{table} holds {count} for user {user_id}, who is no {role}" for user_id, count in rows
+        ]
+    return problems
+
+
+@upkeep.versions.register
+def versions(database: ServerDatabase) -> dict[str, str]:
+    """What is in use: driver, server, schema."""
+    with database.reading() as transaction:
+        server = transaction.value("SELECT current_setting('server_version')")
+        schema = transaction.value("SELECT value FROM facts WHERE name = $1", (VERSION_FACT,))
+    return {"driver": f"psycopg {psycopg.__version__}", "postgresql": server, "schema": str(schema)}

@@ -1,0 +1,290 @@
+"""A PostgreSQL server as the application's database: the same transactions as on a file.
+
+Writers take turns here too, by an advisory lock that lasts as long as their transaction: what a rule was
+asked, a check was told and a count found still holds when the write is kept, without a statement that
+another transaction could overtake (docs/decisions/0301).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg.pq import TransactionStatus
+
+from models.db import CONNECTIONS_MAX
+from models.db import OPEN
+from models.db import PROBE_WAIT_SECONDS_MAX
+from models.db import READ_SECONDS_MAX
+from models.db import TURN_SECONDS_MAX
+from models.db import WRITE_SECONDS_MAX
+from models.db import Busy
+from models.db import Database
+from models.faults import Fault
+from models.sql import postgresql
+from models.sql.constraints import Locked
+from models.sql.dialect import SPELLINGS
+from models.sql.postgresql import Unreachable
+from models.sql.sqlite import TimedOut
+from models.sql.turns import NoTurn
+from models.sql.turns import no_turn
+from models.transaction import NotKept
+from models.transaction import Parameters
+from models.transaction import Transaction
+
+TURN_KEY = 0x57414C4B  # "WALK"
+BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+PROBE = (
+    "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
+class ServerTransaction(Transaction):
+    """One transaction of one session."""
+
+    def __init__(self, session: psycopg.Connection[Any], *, writes: bool = False) -> None:
+        self.writes = writes
+        self.actor_id = None
+        self.session = session
+        self.cursor = session.cursor()
+        self.spelling = SPELLINGS["postgresql"]
+        self.began = 0.0
+        self.deadline = float("inf")
+        self.dead = False
+        self.doomed = False
+
+    def run(self, sql: str, parameters: Parameters = ()) -> Any:
+        """Run one statement, prepared; the transaction's cursor, good until the next one."""
+        if sql.startswith("ROLLBACK TO "):
+            self.dead = self.session.info.transaction_status is not TransactionStatus.INERROR
+        assert not self.dead, "a statement after an error"
+        if time.monotonic() > self.deadline:
+            self.dead = True
+            raise TimedOut("canceling statement due to statement timeout")
+        try:
+            return self.cursor.execute(sql, parameters, prepare=True)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+
+    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
+        assert not self.dead, "a statement after an error"
+        tells = " RETURNING " in sql
+        try:
+            self.cursor.executemany(sql, parameters, returning=tells)
+            if not tells:
+                return ()
+            made = [self.cursor.fetchone()[0]]
+            while self.cursor.nextset():
+                made.append(self.cursor.fetchone()[0])
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+        return made
+
+    def run_script(self, script: str) -> None:
+        """Run many statements without parameters at once."""
+        try:
+            self.cursor.execute(script, prepare=False)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+
+    def made_id(self, cursor: Any) -> int:
+        made: int = cursor.fetchone()[0]
+        return made
+
+    def failed(self, error: Exception) -> Exception:
+        """Note that nothing more can be said; the error as a fact."""
+        self.dead = True
+        return postgresql.translate(error)
+
+    @property
+    def is_open(self) -> bool:
+        return self.session.info.transaction_status in (
+            TransactionStatus.INTRANS,
+            TransactionStatus.INERROR,
+        )
+
+    def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        rows: list[Any] = self.run(sql, parameters).fetchall()
+        return rows
+
+    def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
+        yield from self.run(sql, parameters)
+
+    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
+        assert not self.dead, "a statement after an error"
+        page: list[Any] = []
+        try:
+            for row in self.cursor.stream(sql):
+                page.append(row)
+                if len(page) == rows_a_page:
+                    yield page
+                    page = []
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+        if page:
+            yield page
+
+    def end(self) -> bool:
+        if self.doomed:
+            self.roll_back()
+            return False
+        if self.dead or self.session.info.transaction_status is not TransactionStatus.INTRANS:
+            self.roll_back()
+            raise NotKept("the transaction ended before its COMMIT")
+        self.dead = True
+        try:
+            self.cursor.execute("COMMIT", prepare=False)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+        return True
+
+    def roll_back(self) -> None:
+        self.dead = True
+        try:
+            if self.is_open:
+                self.cursor.execute("ROLLBACK", prepare=False)
+        except postgresql.ERRORS:
+            self.session.close()
+
+
+class ServerDatabase(Database):
+    """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self.url = url
+        self.path = None
+        self.spelling = SPELLINGS["postgresql"]
+        self.turns = None
+        self.is_audited = True
+        self.sessions = sa.pool.QueuePool(
+            lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type,return-value]
+            pool_size=CONNECTIONS_MAX,
+            max_overflow=0,
+            timeout=TURN_SECONDS_MAX,
+            use_lifo=True,
+            reset_on_return=None,
+        )
+
+    @contextmanager
+    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> Iterator[Transaction]:
+        """One snapshot, for reading only."""
+        already = OPEN.get()
+        if already is not None:
+            yield already
+            return
+        begin = BEGIN_READ
+        if seconds_max != READ_SECONDS_MAX:
+            begin += f"; SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
+        with self.begun(begin) as session:
+            yield from self.kept(ServerTransaction(session), seconds_max)
+
+    @contextmanager
+    def writing(
+        self, seconds_max: float = WRITE_SECONDS_MAX, wait_seconds_max: float = TURN_SECONDS_MAX
+    ) -> Iterator[Transaction]:
+        """The one transaction that writes. READ COMMITTED: whoever waited for the turn sees what it left."""
+        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
+        begin = (
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;"
+            f" SET LOCAL lock_timeout = {postgresql.milliseconds(wait_seconds_max)};"
+            f" SELECT pg_advisory_xact_lock({TURN_KEY});"
+            f" SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
+        )
+        try:
+            taken = self.take(begin)
+        except Locked as error:
+            raise no_turn() from error
+        try:
+            transaction = ServerTransaction(taken.dbapi_connection, writes=True)
+            yield from self.kept(transaction, seconds_max)
+        finally:
+            give_back(taken)
+
+    def kept(
+        self, transaction: ServerTransaction, seconds_max: float
+    ) -> Generator[Transaction, None, bool]:
+        """Hand a begun transaction over, and end it; whether it was kept."""
+        transaction.began = time.time()
+        transaction.deadline = time.monotonic() + seconds_max
+        token = OPEN.set(transaction)
+        try:
+            if transaction.writes and self.is_audited:
+                transaction.act_as(None)
+            yield transaction
+        except BaseException:
+            transaction.roll_back()
+            raise
+        finally:
+            OPEN.reset(token)
+        return transaction.end()
+
+    @contextmanager
+    def begun(self, begin: str) -> Iterator[psycopg.Connection[Any]]:
+        """A session with a transaction begun on it, which goes back to the pool idle, or not at all."""
+        taken = self.take(begin)
+        try:
+            yield taken.dbapi_connection
+        finally:
+            give_back(taken)
+
+    def take(self, begin: str) -> Any:
+        """A place in the pool; where the server has left the session there, all others are as dead."""
+        for is_last in (False, True):
+            try:
+                taken: Any = self.sessions.connect()
+            except sa.exc.TimeoutError as error:
+                raise Busy("sorry, too many clients already") from error
+            try:
+                taken.dbapi_connection.execute(begin, prepare=False)
+            except postgresql.ERRORS as error:
+                give_back(taken)
+                fault = postgresql.translate(error)
+                if is_last or not isinstance(fault, Unreachable):
+                    raise fault from error
+                self.forget_sessions()
+            else:
+                return taken
+        raise AssertionError("the last try returns or raises")
+
+    def forget_sessions(self) -> None:
+        """Begin anew; what is in use is closed when it is given back."""
+        old, self.sessions = self.sessions, self.sessions.recreate()
+        old.dispose()
+
+    def is_writable(self) -> bool:
+        """Whether a write goes through; that others have the turn is no reason to doubt it."""
+        try:
+            with self.writing(wait_seconds_max=PROBE_WAIT_SECONDS_MAX) as transaction:
+                transaction.run(PROBE, (str(transaction.unix),))
+                transaction.roll_back_at_end()
+        except (NoTurn, Locked):
+            return True
+        except Fault:
+            return False
+        return True
+
+    def close(self) -> None:
+        self.sessions.dispose()
+
+    def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
+        self.close()
+
+
+def give_back(taken: Any) -> None:
+    """Return a session to its pool, idle; one that cannot be made idle is dropped."""
+    session = taken.dbapi_connection
+    try:
+        if session.info.transaction_status is not TransactionStatus.IDLE:
+            session.execute("ROLLBACK", prepare=False)
+    except postgresql.ERRORS:
+        pass
+    if session.info.transaction_status is not TransactionStatus.IDLE:
+        taken.invalidate()
+    taken.close()

@@ -1,0 +1,213 @@
+"""How a PostgreSQL server is connected to, and understood when it complains.
+
+Only loaded where DATABASE_URL names such a server. Every value is sent as text of no stated type, and
+every value comes back as SQLite has it: ids and moments as the text that the API prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg.adapt import AdaptersMap
+from psycopg.adapt import Buffer
+from psycopg.adapt import Dumper
+from psycopg.adapt import Loader
+from psycopg.types.string import TextLoader
+
+from models import types
+from models.faults import Fault
+from models.sql import constraints
+from models.sql.catalog import ForeignKey
+from models.sql.catalog import catalog
+from models.sql.patterns import InvalidRegularExpression
+from models.sql.sqlite import DiskFailed
+from models.sql.sqlite import DiskFull
+from models.sql.sqlite import FileCorrupt
+from models.sql.sqlite import TimedOut
+
+CONNECT_SECONDS_MAX = 3
+STATEMENTS_KEPT = 512
+IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: whoever sleeps in one gives back what it holds
+ERRORS = (psycopg.Error,)
+
+
+class Unreachable(Fault):
+    """A server that does not answer, or does not let us in (08006). Trying again is right."""
+
+
+class TryAgain(constraints.Locked):
+    """Two transactions got in each other's way, and this one made room (40001, 40P01)."""
+
+
+class AsText(Dumper):
+    """A number as its text, its type left to the statement."""
+
+    def dump(self, obj: Any) -> bytes:
+        return repr(obj).encode()
+
+
+class MomentLoader(Loader):
+    """A timestamp, of a session in UTC, as it is printed in JSON."""
+
+    def load(self, data: Buffer) -> str:
+        text = bytes(data).decode()
+        return f"{text[:10]}T{text[11:]}:00"
+
+
+class NumberLoader(Loader):
+    """A sum or an average: whole if it is whole."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text or "N" in text else int(text)
+
+
+def adapters() -> AdaptersMap:
+    """What goes in and comes out as what."""
+    found = AdaptersMap(psycopg.adapters)
+    found.register_dumper(int, AsText)
+    found.register_dumper(float, AsText)
+    for name in ("uuid", "date", "time", "timestamp", "json", "jsonb", "timetz"):
+        found.register_loader(name, TextLoader)
+    found.register_loader("timestamptz", MomentLoader)
+    found.register_loader("numeric", NumberLoader)
+    return found
+
+
+class Context:
+    """The adapters of our sessions; other users of the driver keep theirs."""
+
+    adapters = adapters()
+    connection = None
+
+
+CONTEXT = Context()
+
+
+def connect(url: sa.URL, statement_seconds_max: float) -> psycopg.Connection[Any]:
+    """A session in UTC whose statements end in time unless a transaction says otherwise."""
+    options = [
+        "-c TimeZone=UTC",
+        "-c DateStyle=ISO",
+        "-c extra_float_digits=1",
+        f"-c statement_timeout={milliseconds(statement_seconds_max)}",
+        f"-c idle_in_transaction_session_timeout={IDLE_MILLISECONDS_MAX}",
+        str(url.query.get("options", "")),
+    ]
+    words: dict[str, Any] = {
+        "connect_timeout": CONNECT_SECONDS_MAX,
+        "application_name": "walkthrough",
+        "host": url.host,
+        "port": url.port,
+        "user": url.username,
+        "password": url.password,
+        "dbname": url.database,
+        **{str(name): value for name, value in url.query.items()},
+        "client_encoding": "UTF8",
+        "options": " ".join(options),
+    }
+    try:
+        connection = psycopg.connect(
+            autocommit=True, cursor_factory=psycopg.RawCursor, context=CONTEXT, **words
+        )
+    except psycopg.Error as error:
+        raise Unreachable("the database does not answer") from error
+    connection.prepared_max = STATEMENTS_KEPT
+    return connection
+
+
+def milliseconds(seconds: float) -> int:
+    """A bound as PostgreSQL takes it, where 0 would be none."""
+    return max(1, int(seconds * 1_000))
+
+
+# Errors
+
+KEY_DETAIL = re.compile(r"Key \((.*?)\)=\((.*)\) ", re.DOTALL)
+FROM_OTHERS = "update or delete on table "
+
+
+def translate(error: Exception) -> Exception:
+    """A driver's error as the fact it tells of; what is no caller's business stays what it is."""
+    if not isinstance(error, psycopg.Error):
+        return error
+    state = error.sqlstate
+    if state is None:
+        if isinstance(error, psycopg.DataError):
+            return types.NulInText("unsupported Unicode escape sequence")
+        return Unreachable("the database does not answer")
+    fact = FACTS.get(state) or FAMILIES.get(state[:2])
+    return fact(error) if fact is not None else error
+
+
+def message(error: psycopg.Error) -> str:
+    return error.diag.message_primary or str(error)
+
+
+def unique_violation(error: psycopg.Error) -> Fault:
+    name = error.diag.constraint_name or ""
+    if name in ("users_lower_email_key", "users_email_key"):
+        return constraints.UniqueViolation("users_email_key")
+    return constraints.UniqueViolation(name, error.diag.message_detail)
+
+
+def foreign_key_violation(error: psycopg.Error) -> Fault:
+    """The same words as on SQLite: the hidden half of a compound key is not told."""
+    relation, constraint = error.diag.table_name or "", error.diag.constraint_name or ""
+    fk = foreign_key(relation, constraint)
+    found = KEY_DETAIL.search(error.diag.message_detail or "")
+    if fk is None or found is None:
+        return constraints.ForeignKeyViolation(details="A key points at nothing, or is pointed at.")
+    value = found[2].split(", ")[0]
+    if message(error).startswith(FROM_OTHERS):
+        return constraints.ForeignKeyViolation.referenced(
+            fk.referred, constraint, fk.referred_column, value, relation
+        )
+    return constraints.ForeignKeyViolation.missing(
+        relation, constraint, fk.column, value, fk.referred
+    )
+
+
+def foreign_key(relation: str, constraint: str) -> ForeignKey | None:
+    known = catalog().relations.get(relation)
+    keys = known.foreign_keys if known is not None else ()
+    return next((each for each in keys if each.name == constraint), None)
+
+
+def saying(fact: Callable[[str], Fault]) -> Callable[[psycopg.Error], Fault]:
+    return lambda error: fact(message(error))
+
+
+Fact = Callable[[psycopg.Error], Exception]
+
+FACTS: dict[str, Fact] = {
+    "23505": unique_violation,
+    "23503": foreign_key_violation,
+    "23502": lambda error: constraints.NotNullViolation(
+        error.diag.table_name or "", error.diag.column_name or ""
+    ),
+    "23514": lambda error: constraints.CheckViolation(error.diag.constraint_name or ""),
+    "22P02": saying(types.InvalidInput),
+    "22003": saying(types.OutOfRange),
+    "22007": saying(types.InvalidDatetime),
+    "22008": saying(types.DatetimeOutOfRange),
+    "2201B": saying(InvalidRegularExpression),
+    "22P05": saying(types.NulInText),
+    "40001": lambda error: TryAgain("could not serialize access due to concurrent update"),
+    "40P01": lambda error: TryAgain("deadlock detected"),
+    "55P03": lambda error: constraints.Locked("canceling statement due to lock timeout"),
+    "57014": lambda error: TimedOut("canceling statement due to statement timeout"),
+    "53100": lambda error: DiskFull("no space left on the device"),
+    "58030": lambda error: DiskFailed("the disk failed"),
+    "XX001": lambda error: FileCorrupt("the database is damaged"),
+    "XX002": lambda error: FileCorrupt("the database is damaged"),
+}
+FAMILIES: dict[str, Fact] = {
+    # Connections, resources, the operator's doings, a standby that is no primary.
+    family: lambda error: Unreachable("the database does not answer")
+    for family in ("08", "53", "57", "25")
+}
