@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 import click
@@ -27,7 +26,6 @@ def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
     settings = config.prepare(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
-    app.extensions["walkthrough.clock"] = time.time
     app.extensions["walkthrough.credentials"] = Credentials(
         Signers(settings["SECRET_KEY"]),
         settings["ANON_KEY"],
@@ -35,7 +33,9 @@ def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
         settings["REQUIRE_APIKEY"],
     )
     try:
-        upkeep.ensure_schema(attach(app))
+        database = attach(app)
+        app.extensions["walkthrough.clock"] = database.clock
+        upkeep.ensure_schema(database)
     except upkeep.RefusedFile as error:
         raise NotStarted(str(error)) from error
     mount.register(app)

@@ -23,6 +23,7 @@ from flask import current_app
 
 from models.base import db
 from models.faults import Fault
+from models.clock import Clock
 from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.constraints import Locked
@@ -67,6 +68,7 @@ class Database:
         self.written_at = float("-inf")
         self.refused_a_write = False
         self.remembered = Remembered()
+        self.clock = Clock()
         self.is_audited = False  # there is a trail to write to, once the tables are made
 
     @contextmanager
@@ -107,7 +109,7 @@ class Database:
             connection, self.spelling, self.remembered, writes=begin == BEGIN_WRITE
         )
         transaction.run(begin)
-        transaction.began = time.time()
+        transaction.began = self.clock()
         # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
         connection.deadline = time.monotonic() + seconds_max
         token = OPEN.set(transaction)

@@ -76,6 +76,10 @@ def ensure_schema(database: Database) -> None:
             if recognise(transaction, path) == "empty":
                 make_tables(transaction)
     database.is_audited = True
+    with database.reading() as transaction:
+        written_at = transaction.value("SELECT at FROM audit_context")
+    if written_at is not None:
+        database.clock.advance(written_at)
 
 
 def recognise(transaction: Transaction, path: Path) -> str:

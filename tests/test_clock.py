@@ -1,0 +1,68 @@
+"""Time never goes back, whatever the system's clock says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from models.clock import Clock
+from tests import tokens
+from tests.conftest import ROOT
+from tests.conftest import open_app
+
+YEAR = 365 * 86_400
+
+
+def test_a_clock_that_is_set_back_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    seen = [clock()]
+    present = time.time
+    monkeypatch.setattr(time, "time", lambda: present() - YEAR)
+    seen.append(clock())
+
+    assert seen[0] <= seen[1] < seen[0] + 1
+
+
+def test_a_stored_moment_is_past() -> None:
+    clock = Clock()
+    clock.advance("2999-01-01T00:00:00.5+00:00")
+
+    assert clock() == 32472144000.5
+
+
+def test_what_was_written_counts_after_a_start_in_the_past(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "walkthrough.db"
+    with open_app(file).app_context() as context:
+        with context.app.extensions["walkthrough"].writing() as transaction:
+            transaction.run(
+                "INSERT INTO clients (name, created_at, updated_at) VALUES ('A', ?, ?)",
+                (transaction.now, transaction.now),
+            )
+    present = time.time
+    expired = tokens.token_for(ROOT, "super_admin", None, exp=int(present()) - 1)
+    monkeypatch.setattr(time, "time", lambda: present() - YEAR)
+
+    app = open_app(file)
+    answer = app.test_client().get(
+        "/clients", headers={"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {expired}"}
+    )
+
+    assert (answer.status_code, answer.json["code"]) == (401, "PGRST303")
+    assert answer.json["message"] == "JWT expired"
+
+
+def test_updated_at_never_falls(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = [
+        api("root").patch("/buildings?id=eq.1&select=updated_at", {"floors": 1}, prefer="return=representation").json
+    ]  # fmt: skip
+    present = time.time
+    monkeypatch.setattr(time, "time", lambda: present() - 60)
+    changed.append(
+        api("root").patch("/buildings?id=eq.1&select=updated_at", {"floors": 2}, prefer="return=representation").json
+    )  # fmt: skip
+
+    assert changed[0][0]["updated_at"] <= changed[1][0]["updated_at"]
