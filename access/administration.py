@@ -33,6 +33,7 @@ from models.db import Transaction
 from models.faults import Fault
 from models.sql.rule import Action
 from models.sql.statement import parameter
+from models.types import UUID
 from models.types import Bound
 from models.user import User
 
@@ -227,7 +228,7 @@ def reach(standing: Standing, action: Action) -> Prepared:
             rule.rows(action, User, USERS.c).label("within_reach"),
         )
         .select_from(people.JOINED)
-        .where(USERS.c.id == parameter("user_id", sa.Text))
+        .where(USERS.c.id == parameter("user_id", UUID.storage))
     )
 
 

@@ -34,6 +34,7 @@ from models.db import writing
 from models.faults import Fault
 from models.sql.rule import Action
 from models.sql.statement import parameter
+from models.types import UUID
 from models.types import read_string
 from models.user import User
 
@@ -213,7 +214,7 @@ FORGET = Prepared(sa.delete(DEVICES).where(DEVICES.c.expires_at <= NOW))
 def within_reach(standing: Standing) -> Prepared:
     """The boards with the view of a user whom the caller may change, or of the caller."""
     changed = AccessRule(standing).rows(Action.UPDATE, User, USERS.c)
-    oneself = USERS.c.id == parameter("caller_id", sa.Text)
+    oneself = USERS.c.id == parameter("caller_id", UUID.storage)
     return Prepared(
         sa.select(
             DEVICES.c.id,

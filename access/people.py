@@ -35,6 +35,7 @@ from models.sql.constraints import CheckViolation
 from models.sql.constraints import ForeignKeyViolation
 from models.sql.constraints import UniqueViolation
 from models.sql.statement import parameter
+from models.types import UUID
 from models.types import read_string
 from models.user import User
 
@@ -263,7 +264,7 @@ COLUMNS: tuple[sa.ColumnElement[object], ...] = (
 JOINED = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
 
 BY_ID = Prepared(
-    sa.select(*COLUMNS).select_from(JOINED).where(USERS.c.id == parameter("user_id", sa.Text))
+    sa.select(*COLUMNS).select_from(JOINED).where(USERS.c.id == parameter("user_id", UUID.storage))
 )
 BY_EMAIL = Prepared(
     sa.select(*COLUMNS)
@@ -308,7 +309,7 @@ ENSURE_CREDENTIALS = Prepared(
         sa.select(
             USERS.c.id, sa.literal("{}"), sa.literal("{}"), sa.literal(0), sa.literal(0)
         ).where(
-            USERS.c.id == parameter("user_id", sa.Text),
+            USERS.c.id == parameter("user_id", UUID.storage),
             ~sa.exists().where(CREDENTIALS.c.user_id == USERS.c.id).select_from(CREDENTIALS),
         ),
     )

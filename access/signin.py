@@ -35,6 +35,7 @@ from models.db import Transaction
 from models.db import reading
 from models.faults import Fault
 from models.sql.statement import parameter
+from models.types import UUID
 
 REUSE_SECONDS = 30
 SESSION_SECONDS = 30 * 24 * 3_600  # after its last use
@@ -301,7 +302,7 @@ FORGET_SESSIONS = Prepared(
             SESSIONS.c.last_used_at <= parameter("since"),
             SESSIONS.c.id.in_(
                 sa.select(OF_USER.c.id)
-                .where(OF_USER.c.user_id == parameter("user_id", sa.Text))
+                .where(OF_USER.c.user_id == parameter("user_id", UUID.storage))
                 .order_by(OF_USER.c.last_used_at.desc(), OF_USER.c.id)
                 .offset(parameter("kept", sa.BigInteger))
             ),

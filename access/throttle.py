@@ -25,6 +25,7 @@ from models.db import Transaction
 from models.db import database
 from models.faults import Fault
 from models.sql.statement import parameter
+from models.types import UUID
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -177,7 +178,7 @@ def oldest_of(tries_max: int, *where: sa.ColumnElement[bool]) -> Prepared:
 OF_SUBJECT = ATTEMPTS.c.subject == parameter("subject")
 FROM_HERE = ATTEMPTS.c.origin == parameter("origin", sa.Text)
 KNOWN = sa.select(ORIGINS.c.origin).where(
-    ORIGINS.c.user_id == parameter("user_id", sa.Text),
+    ORIGINS.c.user_id == parameter("user_id", UUID.storage),
     ORIGINS.c.at > parameter("known_since", sa.BigInteger),
 )
 HERE_IS_KNOWN = parameter("origin", sa.Text).in_(KNOWN)

@@ -55,7 +55,7 @@ DEVICES = sa.Table(
     "devices",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("user_id", sa.Text, nullable=False),
+    sa.Column("user_id", UUID.storage, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("token_digest", sa.Text, nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import time
+from collections.abc import Callable
 from collections.abc import Generator
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +57,9 @@ class Busy(Fault):
 
 class Database:
     """One SQLite file: its engines, its turns to write, and what is known of its disk."""
+
+    tell_wait: Callable[[float], None] | None = None
+    """Told how long a turn was waited for, where it is not the file's own turns that tell."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path

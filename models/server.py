@@ -27,6 +27,7 @@ from models.db import WRITE_SECONDS_MAX
 from models.db import Busy
 from models.db import Database
 from models.faults import Fault
+from models.remembered import Remembered
 from models.sql import postgresql
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
@@ -49,7 +50,10 @@ PROBE = (
 class ServerTransaction(Transaction):
     """One transaction of one session."""
 
-    def __init__(self, session: psycopg.Connection[Any], *, writes: bool = False) -> None:
+    def __init__(
+        self, session: psycopg.Connection[Any], remembered: Remembered, *, writes: bool = False
+    ) -> None:
+        self.remembered = remembered
         self.writes = writes
         self.actor_id = None
         self.session = session
@@ -163,8 +167,9 @@ class ServerDatabase(Database):
         self.spelling = SPELLINGS["postgresql"]
         self.turns = None
         self.is_audited = True
+        self.remembered = Remembered()
         self.sessions = sa.pool.QueuePool(
-            lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type,return-value]
+            lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type]
             pool_size=CONNECTIONS_MAX,
             max_overflow=0,
             timeout=TURN_SECONDS_MAX,
@@ -183,7 +188,7 @@ class ServerDatabase(Database):
         if seconds_max != READ_SECONDS_MAX:
             begin += f"; SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
         with self.begun(begin) as session:
-            yield from self.kept(ServerTransaction(session), seconds_max)
+            yield from self.kept(ServerTransaction(session, self.remembered), seconds_max)
 
     @contextmanager
     def writing(
@@ -197,12 +202,18 @@ class ServerDatabase(Database):
             f" SELECT pg_advisory_xact_lock({TURN_KEY});"
             f" SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
         )
+        asked = time.monotonic()
         try:
             taken = self.take(begin)
         except Locked as error:
             raise no_turn() from error
+        finally:
+            if self.tell_wait is not None:
+                self.tell_wait(time.monotonic() - asked)
         try:
-            transaction = ServerTransaction(taken.dbapi_connection, writes=True)
+            transaction = ServerTransaction(
+                taken.dbapi_connection, self.remembered, writes=True
+            )
             yield from self.kept(transaction, seconds_max)
         finally:
             give_back(taken)

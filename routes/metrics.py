@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -246,11 +247,16 @@ class MeasuredTurns(Turns):
             raise
 
     def tell(self, seconds: float) -> None:
-        self.observe(seconds)
-        if has_request_context():
-            g.turn_seconds = seconds
+        tell_wait(self.observe, seconds)
+
+
+def tell_wait(observe: Observe, seconds: float) -> None:
+    observe(seconds)
+    if has_request_context():
+        g.turn_seconds = seconds
 
 
 def measure_turns(found: Database, observe: Observe) -> None:
     if found.turns is not None:
         found.turns = MeasuredTurns(found.turns.path, observe)
+    found.tell_wait = partial(tell_wait, observe)

@@ -286,10 +286,10 @@ def import_rows(app: object, file: pathlib.Path) -> None:
 
 
 @pytest.fixture(autouse=databases.SERVER is not None)
-def dropped(tmp_path: pathlib.Path) -> Iterator[None]:
-    """A server keeps no test's databases any longer than the test."""
+def given_back(tmp_path: pathlib.Path) -> Iterator[None]:
+    """A test's databases on a server serve the next test."""
     yield
-    databases.drop_under(tmp_path)
+    databases.give_back_under(tmp_path)
 
 
 @pytest.fixture(scope="session")

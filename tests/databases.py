@@ -1,39 +1,49 @@
 """Where the tests' databases are: files, or, with WALKTHROUGH_TEST_SERVER, databases of a PostgreSQL server.
 
 A test names a database by the path of a file, on both: `url(file)` is where it really is. The server's
-own is named by the path's digest, made when it is first asked for, and dropped with the test.
+databases are used again, each made what it was by deleting and inserting: to create one takes a third of a second.
 """
 
 import hashlib
 import os
 import pathlib
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
+from contextlib import contextmanager
 from typing import Any
 
+from models.migrations import schema_version
 from models.sql.sqlite import driver
+from models.sql.turns import Turns
 
+SCHEMA = pathlib.Path(__file__).parent.parent / "models" / "sql" / "postgresql.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")
 """`postgresql+psycopg://user@/{database}?host=/directory`, of a server that is the tests' own."""
 
-MADE: dict[str, pathlib.Path] = {}
-SERVED: dict[str, list[Any]] = {}
-"""The server's databases by name: the file that stands for each, and the apps over it."""
+NAMES: dict[pathlib.Path, str] = {}
+"""The server's database that stands for a file."""
+
+SERVED: dict[pathlib.Path, list[Any]] = {}
+"""The apps over it."""
+
+FREE: dict[pathlib.Path | None, list[str]] = {}
+"""Databases that were a copy of a file, or, of None, empty: to be made so again is faster than to be made."""
 
 
 def url(file: pathlib.Path) -> str:
     """What DATABASE_URL is to be for a database named by this file."""
     if SERVER is None:
         return f"sqlite:///{file}"
-    if name_of(file) not in MADE:
-        create(file)
-    return SERVER.format(database=name_of(file))
+    if file not in NAMES:
+        take(file, None)
+    return SERVER.format(database=NAMES[file])
 
 
 def serve(app: Any, file: pathlib.Path) -> Any:
     """An app over a database, whose sessions end with it."""
     if SERVER is not None:
-        SERVED.setdefault(name_of(file), []).append(app)
+        SERVED.setdefault(file, []).append(app)
     return app
 
 
@@ -49,7 +59,7 @@ def copy(source: pathlib.Path, file: pathlib.Path) -> None:
     if SERVER is None:
         shutil.copy(source, file)
     else:
-        create(file, name_of(source))
+        take(file, source)
 
 
 def settle(app: Any, file: pathlib.Path) -> None:
@@ -67,36 +77,86 @@ def sql(file: pathlib.Path, statement: str, *values: object) -> list:
         with closing(driver.connect(file)) as connection, connection:
             return connection.execute(statement, values).fetchall()
     spelled = statement.replace("%", "%%").replace("?", "%s").replace("unixepoch()", "this_second()")
-    with connected(name_of(file)) as connection:
+    with connected(NAMES[file]) as connection:
         cursor = connection.cursor()
         cursor.execute(spelled, values or None)
         return cursor.fetchall() if cursor.description is not None else []
 
 
-def drop_under(directory: pathlib.Path) -> None:
-    """Drop the databases named by files of a test's own directory."""
-    gone = [name for name, file in MADE.items() if directory in file.parents]
-    if not gone:
+@contextmanager
+def turn(file: pathlib.Path) -> Iterator[None]:
+    """Hold the turn to write, as another process does."""
+    if SERVER is None:
+        with Turns(pathlib.Path(f"{file}.lock")).turn(5):
+            yield
         return
-    with connected("postgres") as connection:
-        for name in gone:
-            for app in SERVED.pop(name, ()):
-                app.extensions["walkthrough"].close()
-            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            del MADE[name]
+    with connected(NAMES[file]) as connection, connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (0x57414C4B,))
+        yield
+
+
+def tables(file: pathlib.Path) -> list[str]:
+    """Every table, hidden ones too."""
+    where = "sqlite_schema WHERE type = 'table'" if SERVER is None else "pg_tables WHERE schemaname = 'public'"
+    return [name for (name,) in sql(file, f"SELECT {'name' if SERVER is None else 'tablename'} FROM {where}")]
+
+
+def give_back_under(directory: pathlib.Path) -> None:
+    """Give back the databases named by files of a test's own directory."""
+    for file in [each for each in NAMES if directory in each.parents]:
+        for app in SERVED.pop(file, ()):
+            app.extensions["walkthrough"].close()
+        name = NAMES.pop(file)
+        FREE[SOURCES.pop(name)].append(name)
 
 
 # The server
 
+SOURCES: dict[str, pathlib.Path | None] = {}
 
-def name_of(file: pathlib.Path) -> str:
-    return f"t_{hashlib.sha256(str(file).encode()).hexdigest()[:24]}"
+KEEP = """
+CREATE SCHEMA kept;
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('CREATE TABLE kept.%1$I AS TABLE public.%1$I', name);
+    END LOOP;
+    CREATE TABLE kept.sequences AS
+        SELECT sequencename AS name, last_value AS last FROM pg_sequences WHERE schemaname = 'public';
+END $$;
+CREATE FUNCTION kept.restore() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS $$
+DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('DELETE FROM public.%1$I', name);
+        EXECUTE format('INSERT INTO public.%1$I SELECT * FROM kept.%1$I', name);
+    END LOOP;
+    PERFORM setval(sequences.name::regclass, coalesce(last, 1), last IS NOT NULL) FROM kept.sequences;
+END $$;
+"""
 
 
-def create(file: pathlib.Path, template: str = "template0") -> None:
+def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
+    """Let a database stand for a file that is a copy of another, or empty."""
+    free = FREE.setdefault(source, [])
+    if free:
+        name = free.pop()
+        with connected(name) as connection:
+            connection.execute("SELECT kept.restore()")
+    else:
+        name = f"t_{hashlib.sha256(str(file).encode()).hexdigest()[:24]}"
+        create(name, "template0" if source is None else NAMES[source])
+        with connected(name) as connection:
+            if source is None:
+                connection.execute(SCHEMA.read_text())
+                connection.execute("INSERT INTO facts VALUES ('schema_version', %s)", (schema_version(),))
+            connection.execute("DROP SCHEMA IF EXISTS kept CASCADE")
+            connection.execute(KEEP)
+    NAMES[file] = name
+    SOURCES[name] = source
+
+
+def create(name: str, template: str) -> None:
     with connected("postgres") as connection:
-        connection.execute(f'CREATE DATABASE "{name_of(file)}" TEMPLATE "{template}"')
-    MADE[name_of(file)] = file
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
 
 
 def connected(name: str) -> Any:

@@ -46,7 +46,7 @@ def grants(transaction: Transaction, table: str, grantee: str) -> dict[int, tupl
         ("building_id" if "building" in table else "inspection_id"),
     )
     rows = transaction.all(
-        f"SELECT {target}, assigned_by, assigned_at FROM {table} WHERE {kind} = ?", [grantee]
+        f"SELECT {target}, assigned_by, assigned_at FROM {table} WHERE {kind} = '{grantee}'"
     )
     return {row[0]: (row[1], row[2]) for row in rows}
 

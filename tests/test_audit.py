@@ -149,7 +149,10 @@ def test_the_file_itself_refuses_to_change_the_trail(
 
     with app.app_context(), pytest.raises(Exception, match="audit_log_append_only_check"):  # noqa: SIM117
         with database().writing() as transaction:
-            transaction.run("INSERT INTO audit_log (at, action, relation) VALUES ('', 'x', 'x')")
+            transaction.run(
+                "INSERT INTO audit_log (at, action, relation)"
+                " VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')"
+            )
             transaction.run(statement)
 
 
@@ -169,8 +172,8 @@ def test_a_row_changed_on_nobodys_behalf_is_not_laid_to_the_last_one(
         with database().writing() as transaction:
             now = transaction.now
             transaction.run(
-                "INSERT INTO clients (id, name, created_at, updated_at) VALUES (1, 'A', ?, ?)",
-                (now, now),
+                "INSERT INTO clients (id, name, created_at, updated_at)"
+                f" VALUES (1, 'A', '{now}', '{now}')"
             )
         with database().writing() as transaction:
             transaction.act_as(BOB)

@@ -9,7 +9,7 @@ import pytest
 
 from access import deadline
 from access import password
-from models.sql.turns import Turns
+from tests import databases
 from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import BOB
@@ -535,7 +535,7 @@ def test_write_that_gets_no_turn_answers_within_three_seconds(
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with Turns(pathlib.Path(f"{service.file}.lock")).turn(5):
+        with databases.turn(service.file):
             held.set()
             done.wait(10)
 

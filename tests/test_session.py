@@ -25,6 +25,7 @@ from access.signin import SessionExpired
 from access.signin import SignedIn
 from models.db import database
 from models.faults import Fault
+from tests import databases
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.signin import Service
@@ -282,17 +283,17 @@ def test_disabled_user_is_refused_and_comes_back(service: Service) -> None:
 @pytest.mark.parametrize(
     ("statement", "ends"),
     [
-        pytest.param("UPDATE users SET role = 'client_admin' WHERE id = ?", True, id="role"),
-        pytest.param("UPDATE users SET client_id = 2 WHERE id = ?", True, id="client"),
-        pytest.param("UPDATE users SET name = 'Moses' WHERE id = ?", False, id="name"),
-        pytest.param("DELETE FROM users WHERE id = ?", True, id="gone"),
+        pytest.param(f"UPDATE users SET role = 'client_admin' WHERE id = '{MOE}'", True, id="role"),
+        pytest.param(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'", True, id="client"),
+        pytest.param(f"UPDATE users SET name = 'Moses' WHERE id = '{MOE}'", False, id="name"),
+        pytest.param(f"DELETE FROM users WHERE id = '{MOE}'", True, id="gone"),
     ],
 )
 def test_session_goes_with_what_it_stood_on(service: Service, statement: str, ends: bool) -> None:
     token = begin().refresh_token
 
     with database().writing() as transaction:
-        transaction.run(statement, (MOE,))
+        transaction.run(statement)
 
     assert isinstance(refresh(token), RefreshTokenNotFound) is ends
 
@@ -398,7 +399,7 @@ def test_database_holds_nothing_that_signs_in(service: Service) -> None:
 
     kept = "\n".join(
         str(row)
-        for (table,) in service.sql("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        for table in databases.tables(service.file)
         for row in service.sql(f"SELECT * FROM {table}")
     )
 

@@ -315,6 +315,7 @@ def test_hidden_building_is_not_named_although_its_inspection_counts(snapshot: o
 # ── cost ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
 def test_rows_that_nobody_sees_are_not_walked_through(snapshot: object, visible: Visible) -> None:
     plans = [
@@ -334,6 +335,7 @@ def test_rows_that_nobody_sees_are_not_walked_through(snapshot: object, visible:
         assert not any("inspections_status" in step for step in steps), steps
 
 
+@pytest.mark.sqlite("reads SQLite's plans")
 def test_search_for_a_building_starts_from_the_building(snapshot: object) -> None:
     plan = counts.plan_tally("sqlite", ADAS.rule, of_building=True)
 

@@ -24,6 +24,8 @@ from tests.conftest import open_app
 from tests.tokens import ANON_KEY
 from tests.tokens import token_for
 
+pytestmark = pytest.mark.sqlite("counts the steps of SQLite's engine")
+
 OTHERS = 8  # times as many buildings and inspections of other clients
 STEPS_GROWTH_MAX = 1.25
 STEPS_BETWEEN_LOOKS = 10

@@ -214,6 +214,22 @@ CREATE TABLE origins (
     CONSTRAINT origins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 );
 
+-- A board in an office that shows one person's view, without a password: by a token of its own, kept as a digest.
+CREATE TABLE devices (
+    id           text COLLATE "C" NOT NULL,
+    user_id      uuid NOT NULL,
+    name         text COLLATE "C" NOT NULL,
+    token_digest text COLLATE "C" NOT NULL,
+    created_at   bigint NOT NULL,
+    last_seen_at bigint,
+    expires_at   bigint NOT NULL,
+    CONSTRAINT devices_pkey PRIMARY KEY (id),
+    CONSTRAINT devices_token_digest_key UNIQUE (token_digest),
+    CONSTRAINT devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT devices_name_check CHECK (octet_length(name) <= 256)
+);
+CREATE INDEX devices_user_id ON devices (user_id);
+
 CREATE TABLE facts (
     name  text COLLATE "C" NOT NULL,
     value text COLLATE "C" NOT NULL,

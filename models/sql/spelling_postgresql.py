@@ -62,9 +62,9 @@ def compile_row_object(element: RowObject, compiler: SQLCompiler, **options: Any
     """As a row where the keys fit for names, which is faster and printed closer; else as text."""
     values = [compiler.process(clause, **options) for clause in element.clauses]
     pairs = list(zip(element.keys, values, strict=True))
-    if all(0 < len(key.encode()) <= NAME_BYTES_MAX for key in element.keys):
+    if all(fits_a_name(key) for key in element.keys):
         named = ", ".join(f"{value} AS {quoted(key)}" for key, value in pairs)
-        return f"(SELECT row_to_json(o) FROM (SELECT {named}) AS o)"
+        return f"(SELECT row_to_json(o) FROM (SELECT {named}) AS o)"  # noqa: S608
     printed = " || ',' || ".join(
         f"to_json({literal(key)}::text)::text || ':' || coalesce(to_json({value})::text, 'null')"
         for key, value in pairs
@@ -72,12 +72,28 @@ def compile_row_object(element: RowObject, compiler: SQLCompiler, **options: Any
     return f"('{{' || {printed} || '}}')::json"
 
 
+READ_AGAIN = ("%", "[")
+"""What begins a parameter's place to the compiler, which looks for those in what is written here too."""
+
+
+def fits_a_name(key: str) -> bool:
+    return 0 < len(key.encode()) <= NAME_BYTES_MAX and not any(mark in key for mark in READ_AGAIN)
+
+
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    r"""A text as SQL, without a character that the compiler would read again.
+
+    >>> literal("it's 50%"), literal("[\\")
+    ("U&'it''s 50\\0025'", "U&'\\005b\\\\'")
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    for mark in READ_AGAIN:
+        escaped = escaped.replace(mark, f"\\{ord(mark):04x}")
+    return f"U&'{escaped}'"
 
 
 class PostgresqlSpelling:
@@ -92,7 +108,7 @@ class PostgresqlSpelling:
     resume_audit = (
         "SELECT set_config('walkthrough.audit', 'on', true), set_config('walkthrough.at', $1, true)"
     )
-    sa_dialect: sa.Dialect = asyncpg.dialect()
+    sa_dialect: sa.Dialect = asyncpg.dialect()  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
