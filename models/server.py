@@ -18,6 +18,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg.pq import TransactionStatus
 
+from models.clock import Clock
 from models.db import CONNECTIONS_MAX
 from models.db import OPEN
 from models.db import PROBE_WAIT_SECONDS_MAX
@@ -168,6 +169,7 @@ class ServerDatabase(Database):
         self.turns = None
         self.is_audited = True
         self.remembered = Remembered()
+        self.clock = Clock()
         self.sessions = sa.pool.QueuePool(
             lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type]
             pool_size=CONNECTIONS_MAX,
@@ -222,7 +224,7 @@ class ServerDatabase(Database):
         self, transaction: ServerTransaction, seconds_max: float
     ) -> Generator[Transaction, None, bool]:
         """Hand a begun transaction over, and end it; whether it was kept."""
-        transaction.began = time.time()
+        transaction.began = self.clock()
         transaction.deadline = time.monotonic() + seconds_max
         token = OPEN.set(transaction)
         try:
