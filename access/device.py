@@ -39,7 +39,7 @@ from models.types import read_string
 from models.user import User
 
 TOKEN_BYTES = 32
-TOKEN_PREFIX = "wtk_"  # tells whoever finds one what it is
+TOKEN_PREFIX = "wtk_"  # noqa: S105  (it tells whoever finds one what it is)
 TOKEN_CHARACTERS_MAX = 128
 DAYS_MAX = 366
 DAY_SECONDS = 24 * 3_600
@@ -153,9 +153,7 @@ def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
 
 def listed(transaction: Transaction, caller: Caller) -> list[Device]:
     """The boards that the caller could have made."""
-    rows = within_reach(caller.standing).all(
-        transaction, now=transaction.unix, **values_of(caller)
-    )
+    rows = within_reach(caller.standing).all(transaction, now=transaction.unix, **values_of(caller))
     return [
         Device(
             str(row[0]),

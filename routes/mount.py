@@ -25,6 +25,7 @@ from routes import reports_lead
 from routes import root
 from routes import rpc
 from routes import users
+from routes.console import mount as console
 from routes.edge import register_edge
 from routes.gotrue import errors as gotrue_errors
 
@@ -53,7 +54,7 @@ def register(app: Flask) -> None:
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without the slash too: a redirect would name another URL than was asked for.
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", root.document)
-    for bp in (auth.bp, auth_admin.bp, health.bp, metrics.bp, docs.bp, commands.bp):
+    for bp in (auth.bp, auth_admin.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)
     check_marks(app)

@@ -19,7 +19,8 @@ from tests.conftest import RESOURCES
 SWAGGER = "application/openapi+json"
 ROOTS = ("/", "/rest/v1", "/rest/v1/")
 UNTOLD = {"/audit_log", "/metrics", "/docs", "/docs/{name}", "/rpc/{name}"}
-"""Routes that are no part of the contract: the operator's, the page, and what answers to no function."""
+"""Routes that are no part of the contract: the operator's, the page, and what answers to no function.
+Nor is the console, all of which stands under /console/: it answers people, not programs."""
 OFTEN_HIDDEN = (
     "password_hash",
     "encrypted_password",
@@ -36,7 +37,11 @@ def routes(app: object) -> dict[str, set[str]]:
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule.rule)
         found.setdefault(path, set()).update(rule.methods - {"OPTIONS"})
-    return {path: methods for path, methods in found.items() if path not in UNTOLD}
+    return {
+        path: methods
+        for path, methods in found.items()
+        if path not in UNTOLD and not path.startswith("/console")
+    }
 
 
 def operations(document: dict) -> dict[str, set[str]]:

@@ -79,9 +79,9 @@ class DeviceNeeded(Fault):
         super().__init__("This board is signed out")
 
 
-def requires_session(*, writes: bool = False) -> Callable[[View], View]:
-    """Somebody who is signed in to the console, whatever their role."""
-    return entering(lambda role: True, "this page", "caller", writes)
+def requires_session(*, writes: bool = False, joins: bool = True) -> Callable[[View], View]:
+    """Somebody who is signed in to the console, whatever their role; `joins` as in `entering`."""
+    return entering(lambda role: True, "this page", "caller", writes, joins)
 
 
 def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
@@ -100,10 +100,11 @@ def requires_administrator(*, writes: bool = False) -> Callable[[View], View]:
 
 
 def entering(
-    allowed: Callable[[Role], bool], denied: str, requirement: str, writes: bool
+    allowed: Callable[[Role], bool], denied: str, requirement: str, writes: bool, joins: bool = True
 ) -> Callable[[View], View]:
     """The view behind cookie, look-up and privilege. One that shows a page reads in the look-up's own
-    snapshot; one that takes a form has it checked first, and asks `admit` again in its turn to write."""
+    snapshot, unless it `joins` not: what asks several great questions needs more than one's time for
+    them. One that takes a form has it checked first, and asks `admit` again in its turn to write."""
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -111,14 +112,15 @@ def entering(
             seal = open_seal()
             if is_form():
                 g.form = read_form(seal.session_id)
+            elif joins:
                 with reading() as transaction:
                     caller = admit_sealed(transaction)
-                require(allowed, caller.role, denied)
-                return view(caller, *arguments, **named)
+                    require(allowed, caller.role, denied)
+                    return view(caller, *arguments, **named)
             with reading() as transaction:
                 caller = admit_sealed(transaction)
-                require(allowed, caller.role, denied)
-                return view(caller, *arguments, **named)
+            require(allowed, caller.role, denied)
+            return view(caller, *arguments, **named)
 
         doing = "form" if writes else "page"
         return mark(cast(View, entered), f"console {doing}: {requirement}")

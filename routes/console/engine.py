@@ -43,24 +43,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinReach:
-    """A rule that shows only what its caller may also do that to: what a page offers to change."""
+class WithinReach(AccessRule):
+    """The rule, showing only what its caller may also do that to: what a page offers to change."""
 
-    rule: AccessRule
     reach: Action
 
     def rows(self, action: Action, model: type[Model], row: Columns) -> sa.ColumnElement[bool]:
-        visible = self.rule.rows(Action.READ, model, row)
-        return sa.and_(visible, self.rule.rows(self.reach, model, row))
-
-    def check(self, model: type[Model], row: Columns) -> sa.ColumnElement[bool]:
-        return self.rule.check(model, row)
+        visible = AccessRule.rows(self, Action.READ, model, row)
+        return sa.and_(visible, AccessRule.rows(self, self.reach, model, row))
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
         return False
-
-    def may_choose(self, column: str) -> bool:
-        return self.rule.may_choose(column)
 
 
 # Reading
@@ -79,7 +72,7 @@ def ask(
     """The rows of a relation that a query string of the dialect asks for, as the caller sees them."""
     rule: Rule = AccessRule(caller.standing)
     if within is not Action.READ:
-        rule = WithinReach(AccessRule(caller.standing), within)
+        rule = WithinReach(caller.standing, within)
     query = querystring.parse(text.encode())
     with reading() as transaction:
         selected = execute.select(
@@ -166,9 +159,7 @@ def update(name: str, text: str, changes: Row) -> int:
         return update_in(transaction, admit(transaction), name, text, changes)
 
 
-def update_in(
-    transaction: Transaction, caller: Caller, name: str, text: str, changes: Row
-) -> int:
+def update_in(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
     target = relation(name)
     policy.require(caller.role, Action.UPDATE, target.model)
     query = querystring.parse(text.encode())

@@ -67,9 +67,7 @@ def read(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -
 
 def shown(fields: Iterable[Field], row: Mapping[str, object]) -> dict[str, str]:
     """A row as a form shows it."""
-    return {
-        each.name: "" if row.get(each.name) is None else str(row[each.name]) for each in fields
-    }
+    return {each.name: "" if row.get(each.name) is None else str(row[each.name]) for each in fields}
 
 
 def choices(words: Iterable[str], names: Mapping[str, str] | None = None) -> tuple[Choice, ...]:

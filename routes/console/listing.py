@@ -18,9 +18,10 @@ from routes.postgrest.limits import parse_bigint
 
 PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
-OWN = ("select", "limit", "offset", "order", "find", "done", "columns", "on_conflict")
+OWN = ("select", "limit", "offset", "order", "find", "done", "seal", "columns", "on_conflict")
 WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
-SAFE = "*,.():\"!"
+SOUGHT = "sought"  # the embed through which a word is looked for
+SAFE = '*,.():"!'
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -39,10 +40,11 @@ class Listing:
     searched_embed: tuple[str, str] | None = None
     equals: tuple[str, ...] = ()
     ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
+    page: str = ""
 
     @property
     def path(self) -> str:
-        return f"/console/{self.relation}"
+        return f"/console/{self.page or self.relation}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,11 @@ class Wanted:
 
     def text(self) -> str:
         """The query string that the engine is asked with."""
-        pairs = [("select", self.listing.select), *self.filters, ("order", self.total_order())]
+        select = self.listing.select
+        if self.listing.searched_embed is not None and self.is_searched:
+            # An embed of its own, without columns: the one that is shown is not filtered by the word.
+            select += f",{SOUGHT}:{self.listing.searched_embed[0]}()"
+        pairs = [("select", select), *self.filters, ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
 
     def total_order(self) -> str:
@@ -114,14 +120,11 @@ class Wanted:
 
     def others(self) -> list[tuple[str, str]]:
         """Filters that no field of the form stands for: they are said in words and kept."""
-        hidden = set(self.listing.equals) | {name for name in self.listing.ranges}
-        embed = self.listing.searched_embed
+        hidden = set(self.listing.equals) | set(self.listing.ranges)
         return [
             (name, value)
             for name, value in self.filters
-            if name not in hidden
-            and not WORD.search(value)
-            and not (embed is not None and name == ".".join(embed))
+            if name not in hidden and not WORD.search(value) and not name.startswith(f"{SOUGHT}.")
         ]
 
 
@@ -135,17 +138,13 @@ def wanted(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> Wanted:
     return Wanted(listing, filters, given.get("order", listing.order), offset_rows)
 
 
-def in_dialect(listing: Listing, form: Mapping[str, str], kept: Pairs = ()) -> str:
+def in_dialect(listing: Listing, form: Mapping[str, str]) -> str:
     """The address that a list's form asks for."""
-    pairs: list[tuple[str, str]] = [*kept]
-    for name in listing.equals:
-        if value := form.get(name, "").strip():
-            pairs.append((name, value))
+    spelled = [(name, "", name) for name in listing.equals]
     for name, (first, last) in listing.ranges.items():
-        if value := form.get(first, "").strip():
-            pairs.append((name, f"gte.{value}"))
-        if value := form.get(last, "").strip():
-            pairs.append((name, f"lte.{value}"))
+        spelled += [(name, "gte.", first), (name, "lte.", last)]
+    said = ((name, before, form.get(key, "").strip()) for name, before, key in spelled)
+    pairs = [(name, before + value) for name, before, value in said if value]
     if word := form.get("q", "").strip()[:SEARCH_CHARACTERS_MAX]:
         pairs += search(listing, word)
     return Wanted(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
@@ -161,7 +160,6 @@ def search(listing: Listing, word: str) -> list[tuple[str, str]]:
     arms = [f'{column}.ilike."*{quoted}*"' for column in listing.searched]
     pairs: list[tuple[str, str]] = []
     if listing.searched_embed is not None:
-        embed, column = listing.searched_embed
-        arms.append(f"{embed}.not.is.null")
-        pairs.append((f"{embed}.{column}", f"ilike.*{word}*"))
+        arms.append(f"{SOUGHT}.not.is.null")
+        pairs.append((f"{SOUGHT}.{listing.searched_embed[1]}", f"ilike.*{word}*"))
     return [("or", f"({','.join(arms)})"), *pairs]

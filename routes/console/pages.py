@@ -19,6 +19,7 @@ from flask import request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 
+from access import device
 from access import policy
 from access.caller import Caller
 from access.caller import Role
@@ -96,7 +97,7 @@ def show(template: str, status: int = 200, **values: object) -> Response:
         role_name=ROLE_NAMES[caller.role] if caller is not None else None,
         links=links(caller) if caller is not None and seal is not None else (),
         csrf=door.form_token,
-        message=request.args.get("done", "")[:200],
+        message=told(),
         **values,
     )
     response = Response(page, status, HEADERS)
@@ -125,8 +126,15 @@ def go(path: str, done: str | None = None) -> Response:
     """Send a browser on with a GET, after a form; `done` says there what has happened."""
     where = f"{PATH}{path}"
     if done is not None:
-        where += ("&" if "?" in where else "?") + urlencode({"done": done})
+        told = {"done": done, "seal": door.seals().form_token(done)}
+        where += ("&" if "?" in where else "?") + urlencode(told)
     return Response("", 303, {**HEADERS, "Location": where})
+
+
+def told() -> str | None:
+    """What has just happened, in our own words: a link cannot put others into our mouth."""
+    done, seal = request.args.get("done", ""), request.args.get("seal", "")
+    return done if done and door.seals().is_form_token(seal, done) else None
 
 
 def wording(value: object) -> str:
@@ -164,6 +172,12 @@ bp.add_app_template_filter(lambda value: quote(str(value), safe=""), "part")
 def renew_session(response: Response) -> Response:
     door.renew(response)
     return response
+
+
+@bp.get("")
+@public("says where the pages begin, to whoever leaves out the slash")
+def beginning() -> Response:
+    return go("/")
 
 
 # Files
@@ -208,7 +222,13 @@ def ask_for_device(fault: Fault) -> Response:
 def answer_fault(fault: Fault) -> Response:
     g.refusal = type(fault).__name__
     status = status_of(fault)
-    response = show("error.html", status, title=TITLES.get(status, "That did not work"), fault=said(fault), hint=fault.hint)
+    response = show(
+        "error.html",
+        status,
+        title=TITLES.get(status, "That did not work"),
+        fault=said(fault),
+        hint=fault.hint,
+    )
     if status in (429, 503):
         response.headers["Retry-After"] = str(getattr(fault, "retry_after_seconds", 1))
     return response
@@ -241,11 +261,19 @@ def answer_unexpected(error: Exception) -> Response:
     return show("error.html", 500, title="Something broke", fault=fault, hint=None)
 
 
+OWN: Final[dict[type[Fault], int]] = {
+    door.ForgedForm: 403,
+    device.NoSuchDevice: 404,
+    device.UnfitDevice: 400,
+}
+"""What only the console can tell."""
+
+
 def status_of(fault: Fault) -> int:
     """The status that the API has for the same fact."""
+    if type(fault) in OWN:
+        return OWN[type(fault)]
     status = errors.lookup(type(fault))[0]
-    if isinstance(fault, door.ForgedForm):
-        return 403
     if status == 500 and type(fault) is not Fault:
         # What only sign-in and its users know has its row in the other table.
         return sign_in_errors.answer(fault).status

@@ -72,8 +72,7 @@ class Seals:
             seal.began,
             seal.renewed,
         ]
-        written = self.sessions.dumps(fields)
-        return written if isinstance(written, str) else written.decode()
+        return str(self.sessions.dumps(fields))
 
     def read(self, text: str) -> Seal | None:
         """What a text of ours says; None for any other."""

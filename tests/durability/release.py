@@ -22,6 +22,9 @@ HIDDEN_ROWS = (
     """INSERT INTO attempts (kind, subject, origin, at)
        VALUES ('password', 'nobody@example.org', '127.0.0.1', 1750000000)""",
     "INSERT INTO origins (user_id, origin, at) SELECT id, '127.0.0.1', 1750000000 FROM users LIMIT 1",
+    """INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)
+       SELECT '00000000-0000-4000-8000-00000000bbbb', id, 'Hall', 'digest', 1750000000, 1760000000
+       FROM users LIMIT 1""",
     "INSERT INTO facts (name, value) VALUES ('released', 'yes')",
 )
 """So that every table holds something."""
