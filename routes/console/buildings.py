@@ -1,0 +1,206 @@
+"""/console/buildings: one by one and in lists, with what happened in each and who may see it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from flask import Response
+from flask import g
+
+from access import policy
+from access.caller import Caller
+from models import Building
+from models import Inspection
+from models import statistics
+from models.db import reading
+from models.sql.rule import Action
+from routes.console import charts
+from routes.console import door
+from routes.console import engine
+from routes.console import fields
+from routes.console.engine import Row
+from routes.console.fields import Field
+from routes.console.fields import Filled
+from routes.console.inspections import changeable
+from routes.console.inspections import kept
+from routes.console.inspections import picked
+from routes.console.inspections import require_one
+from routes.console.listing import Listing
+from routes.console.lists import download
+from routes.console.lists import show_list
+from routes.console.pages import bp
+from routes.console.pages import go
+from routes.console.pages import show
+
+NAME = "buildings"
+INSPECTIONS_SHOWN = 15
+PEOPLE_SHOWN = 50
+LISTING = Listing(
+    relation=NAME,
+    select="id,name,address,city,state,building_type,floors,units,latitude,longitude",
+    order="name.asc",
+    searched=("name", "address", "city", "zip", "building_type"),
+)
+FILE = (
+    "id,name,address,city,state,zip,building_type,floors,units,latitude,longitude,client_id,"
+    "created_at,updated_at"
+)
+PLAIN_FIELDS = (
+    Field("name", "Name", required=True),
+    Field("address", "Street and number"),
+    Field("city", "City"),
+    Field("state", "State"),
+    Field("zip", "Postal code"),
+    Field("building_type", "Kind of building"),
+    Field("floors", "Floors", "number", step="1"),
+    Field("units", "Units", "number", step="1"),
+    Field("latitude", "Latitude", "number", step="any", hint="In degrees, north is positive."),
+    Field("longitude", "Longitude", "number", step="any", hint="In degrees, east is positive."),
+)
+
+
+@bp.get(f"/{NAME}")
+@door.requires(Action.READ, Building)
+def list_buildings(caller: Caller) -> Response:
+    may_make = policy.permits(caller.role, Action.INSERT, Building)
+    return show_list(caller, LISTING, "buildings.html", may_make=may_make)
+
+
+@bp.get(f"/{NAME}.csv")
+@door.requires(Action.READ, Building)
+def buildings_file(caller: Caller) -> Response:
+    return download(caller, LISTING, FILE)
+
+
+@bp.get(f"/{NAME}/<int:key>")
+@door.requires(Action.READ, Building)
+def building(caller: Caller, key: int) -> Response:
+    with reading() as transaction:
+        numbers = statistics.building_stats(transaction, engine.visible_to(caller), key)
+    found = engine.one(caller, NAME, f"select=*,clients(name)&id=eq.{key}")
+    inspections = engine.ask(
+        caller,
+        "inspections",
+        "select=id,inspection_type,date_visited,status,inspectors(name)"
+        f"&building_id=eq.{key}&order=date_visited.desc,id.desc",
+        limit=INSPECTIONS_SHOWN,
+    )
+    return show(
+        "building.html",
+        row=found,
+        numbers=numbers,
+        statuses=charts.shares(numbers.by_status),
+        lead=charts.shares(numbers.lead.by_result),
+        inspections=inspections,
+        people=people_of(caller, key),
+        may_make=policy.permits(caller.role, Action.INSERT, Inspection),
+        may_change=engine.is_within_reach(caller, Action.UPDATE, NAME, key),
+        may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
+    )
+
+
+def people_of(caller: Caller, key: int) -> list[Row]:
+    """Who was granted the building, as far as the caller sees grants."""
+    found: list[Row] = []
+    if not policy.may_administer(caller.role):
+        return found
+    for table, grantee in (
+        ("client_manager_building_access", "manager_id"),
+        ("client_admin_building_access", "admin_id"),
+    ):
+        embed = f"users!{table}_{grantee}_fkey"
+        text = f"select=assigned_at,person:{embed}(id,name,role)&building_id=eq.{key}&order=assigned_at"
+        found += engine.ask(caller, table, text, limit=PEOPLE_SHOWN).rows
+    return [row for row in found if row["person"] is not None]
+
+
+@bp.get(f"/{NAME}/new")
+@door.requires(Action.INSERT, Building)
+def new_building(caller: Caller) -> Response:
+    return form_page(caller, Filled({}))
+
+
+@bp.post(f"/{NAME}/new")
+@door.requires(Action.INSERT, Building)
+def make_building(caller: Caller) -> Response:
+    filled = read_form(caller)
+    return kept(
+        filled,
+        lambda: go(f"/{NAME}/{engine.insert(NAME, filled.row)}", "The building is made."),
+        lambda status: form_page(caller, filled, None, status),
+    )
+
+
+@bp.get(f"/{NAME}/<int:key>/edit")
+@door.requires(Action.UPDATE, Building)
+def edit_building(caller: Caller, key: int) -> Response:
+    found = changeable(caller, NAME, key)
+    return form_page(caller, Filled(fields.shown(form_fields(caller), found)), found)
+
+
+@bp.post(f"/{NAME}/<int:key>/edit")
+@door.requires(Action.UPDATE, Building)
+def change_building(caller: Caller, key: int) -> Response:
+    found = changeable(caller, NAME, key)
+    filled = read_form(caller)
+
+    def keep() -> Response:
+        require_one(engine.update(NAME, f"id=eq.{key}", filled.row))
+        return go(f"/{NAME}/{key}", "The changes are kept.")
+
+    return kept(filled, keep, lambda status: form_page(caller, filled, found, status))
+
+
+@bp.get(f"/{NAME}/<int:key>/delete")
+@door.requires(Action.DELETE, Building)
+def confirm_building_deletion(caller: Caller, key: int) -> Response:
+    found = changeable(caller, NAME, key, Action.DELETE)
+    here = f"building_id=eq.{quote(str(key))}"
+    grants = sum(
+        engine.number(caller, table, here)
+        for table in ("client_manager_building_access", "client_admin_building_access")
+    )
+    inspections = engine.number(caller, "inspections", here)
+    return show(
+        "delete.html",
+        what=found["name"],
+        path=f"/{NAME}/{key}",
+        takes=[("people's access to it", grants)],
+        stops=[("inspections", inspections)] if inspections else [],
+    )
+
+
+@bp.post(f"/{NAME}/<int:key>/delete")
+@door.requires(Action.DELETE, Building)
+def delete_building(caller: Caller, key: int) -> Response:
+    require_one(engine.delete(NAME, f"id=eq.{key}"))
+    return go(f"/{NAME}", "The building is deleted.")
+
+
+def read_form(caller: Caller) -> Filled:
+    """The form's row; whoever belongs to one client makes and keeps buildings of that one."""
+    filled = fields.read(form_fields(caller), g.form, engine.relation(NAME))
+    if caller.client_id is not None:
+        filled.row["client_id"] = caller.client_id
+    return filled
+
+
+def form_page(
+    caller: Caller, filled: Filled, row: Row | None = None, status: int = 200
+) -> Response:
+    return show(
+        "form.html",
+        status,
+        title=f"Change {row['name']}" if row else "New building",
+        back=f"/{NAME}/{row['id']}" if row else f"/{NAME}",
+        fields=form_fields(caller),
+        filled=filled,
+        verb="Keep the changes" if row else "Make the building",
+    )
+
+
+def form_fields(caller: Caller) -> tuple[Field, ...]:
+    if caller.client_id is not None:
+        return PLAIN_FIELDS
+    client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
+    return (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:])

@@ -1,0 +1,87 @@
+"""/console/: what is due, what failed, and where most happens, over whatever the caller sees."""
+
+from __future__ import annotations
+
+import datetime
+
+from flask import Response
+from flask import request
+
+from access.caller import Caller
+from models import statistics
+from models.db import reading
+from models.sql.sqlite import TimedOut
+from models.types import DatetimeOutOfRange
+from models.types import InvalidDatetime
+from models.types import read_date
+from routes.console import charts
+from routes.console import door
+from routes.console import engine
+from routes.console.pages import bp
+from routes.console.pages import said
+from routes.console.pages import show
+
+LIST_ROWS = 8
+OPEN = "status=in.(scheduled,in_progress)"
+UNDRAWN = (
+    statistics.InvalidPeriod,
+    statistics.TooManyLabels,
+    InvalidDatetime,
+    DatetimeOutOfRange,
+    TimedOut,
+)
+NO_CHART = statistics.Chart("", "", statistics.Interval.MONTH, [], [])
+COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
+
+
+@bp.get("/")
+@door.requires_session(joins=False)
+def dashboard(caller: Caller) -> Response:
+    problem: str | None = None
+    try:
+        chart = chosen_chart(caller)
+    except UNDRAWN as fault:
+        problem = said(fault)
+        chart = NO_CHART
+    with reading() as transaction:
+        numbers = statistics.dashboard(transaction, engine.visible_to(caller))
+        today = transaction.moment.date()
+    return show(
+        "dashboard.html",
+        400 if problem else 200,
+        numbers=numbers,
+        chart=chart,
+        typed=request.args,
+        stacked=charts.stacked(chart),
+        types=charts.shares(numbers.by_type),
+        busiest=charts.busiest(chart),
+        overdue=overdue(caller, today),
+        upcoming=upcoming(caller, today),
+        today=today.isoformat(),
+        problem=problem,
+    )
+
+
+def chosen_chart(caller: Caller) -> statistics.Chart:
+    """The chart between the dates of the address, or of the last twelve months."""
+    start, end = (
+        read_date(text) if (text := request.args.get(name, "").strip()) else None
+        for name in ("from", "to")
+    )
+    with reading() as transaction:
+        chart = statistics.chart(transaction, engine.visible_to(caller), start, end)
+    if len(chart.series) > charts.POINTS_MAX:
+        raise statistics.InvalidPeriod("Choose dates at most ten years apart")
+    return chart
+
+
+def overdue(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:
+    """What should have been done by now, the longest overdue first."""
+    text = f"{COLUMNS}&{OPEN}&date_visited=lt.{today}&order=date_visited.asc,id.asc"
+    return engine.ask(caller, "inspections", text, limit=rows)
+
+
+def upcoming(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:
+    """What is scheduled from today on."""
+    text = f"{COLUMNS}&status=eq.scheduled&date_visited=gte.{today}&order=date_visited.asc,id.asc"
+    return engine.ask(caller, "inspections", text, limit=rows)

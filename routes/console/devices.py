@@ -1,0 +1,99 @@
+"""/console/devices: boards on walls, made and revoked. A token is shown once, to whoever makes it."""
+
+from __future__ import annotations
+
+import datetime
+
+from flask import Response
+from flask import g
+
+from access import device
+from access.caller import Caller
+from access.decorators import admit
+from models.db import reading
+from models.db import writing
+from models.faults import Fault
+from models.sql.rule import Action
+from models.types import read_uuid
+from routes.console import door
+from routes.console import engine
+from routes.console.pages import bp
+from routes.console.pages import go
+from routes.console.pages import is_told_in_place
+from routes.console.pages import said
+from routes.console.pages import show
+from routes.console.pages import status_of
+
+DAYS = (30, 90, 180, 365)
+PEOPLE_OFFERED = 300
+
+
+@bp.get("/devices")
+@door.requires_administrator()
+def devices(caller: Caller) -> Response:
+    return page(caller)
+
+
+@bp.post("/devices")
+@door.requires_administrator(writes=True)
+def make_device(caller: Caller) -> Response:
+    days = g.form.get("days", "")
+    try:
+        user_id = str(read_uuid(g.form.get("person", "")))
+        with writing() as transaction:
+            _, token = device.make(
+                transaction,
+                admit(transaction),
+                user_id,
+                g.form.get("name", ""),
+                int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
+            )
+    except Fault as fault:
+        if not is_told_in_place(fault):
+            raise
+        return page(caller, problem=said(fault), status=status_of(fault))
+    return page(caller, token=token)
+
+
+@bp.post("/devices/<key>/revoke")
+@door.requires_administrator(writes=True)
+def revoke_device(caller: Caller, key: str) -> Response:
+    with writing() as transaction:
+        device.revoke(transaction, admit(transaction), key)
+    return go("/devices", "The board is signed out.")
+
+
+def page(
+    caller: Caller, token: str | None = None, problem: str | None = None, status: int = 200
+) -> Response:
+    with reading() as transaction:
+        listed = device.listed(transaction, caller)
+        people = engine.ask(
+            caller,
+            "users",
+            "select=id,name,role&order=name,id",
+            limit=PEOPLE_OFFERED,
+            within=Action.UPDATE,
+        ).rows
+    oneself = [] if caller.id in [row["id"] for row in people] else [caller.id]
+    return show(
+        "devices.html",
+        status,
+        devices=listed,
+        people=people,
+        oneself=oneself,
+        days=DAYS,
+        token=token,
+        problem=problem,
+        typed=g.get("form", {}),
+    )
+
+
+def date_of(unix: int | None) -> str:
+    """A second as a day."""
+    if unix is None:
+        return "never"
+    return datetime.datetime.fromtimestamp(unix, datetime.UTC).date().isoformat()
+
+
+bp.add_app_template_filter(date_of)

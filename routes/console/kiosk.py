@@ -1,0 +1,91 @@
+"""/console/kiosk: a board to be read from across a room. It only reads (`door.requires_board`)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+from typing import Final
+
+from flask import Response
+from flask import render_template
+from flask import request
+
+from access import device
+from access import people
+from access.caller import Caller
+from access.decorators import public
+from models.db import reading
+from routes.console import door
+from routes.console import engine
+from routes.console.dashboard import COLUMNS
+from routes.console.dashboard import OPEN
+from routes.console.pages import FILES
+from routes.console.pages import HEADERS
+from routes.console.pages import STATIC
+from routes.console.pages import bp
+from routes.console.pages import show
+
+ROWS: Final = 7
+DAYS_MAX: Final = 366
+VERSION: Final = hashlib.sha256(
+    b"".join((STATIC / name).read_bytes() for name in sorted(FILES))
+).hexdigest()[:12]
+"""A board that runs for weeks loads itself anew when its files have changed."""
+
+
+@bp.get("/kiosk")
+@door.requires_board
+def kiosk(caller: Caller) -> Response:
+    return show("kiosk.html", board=True, **picture(caller))
+
+
+@bp.get("/kiosk/board")
+@door.requires_board
+def board(caller: Caller) -> Response:
+    """The picture alone, which the board's script puts in place of the old one."""
+    return Response(render_template("board.html", **picture(caller)), 200, HEADERS)
+
+
+def picture(caller: Caller) -> dict[str, Any]:
+    """What is due today, what is overdue, and the last results, as the board's user sees them."""
+    with reading() as transaction:
+        today, now = transaction.moment.date(), transaction.now
+        person = people.by_id(transaction, caller.id or "")
+
+    def ask(text: str, *, total: bool = False) -> engine.Found:
+        return engine.ask(caller, "inspections", f"{COLUMNS}&{text}", limit=ROWS, total=total)
+
+    return {
+        "version": VERSION,
+        "now": now,
+        "today": today,
+        "whose": person.name if person is not None else "",
+        "due": ask(f"{OPEN}&date_visited=eq.{today}&order=id", total=True),
+        "overdue": ask(f"{OPEN}&date_visited=lt.{today}&order=date_visited,id", total=True),
+        "results": ask(
+            f"status=in.(completed,failed)&date_visited=lte.{today}&order=date_visited.desc,id.desc"
+        ),
+        "next": ask(f"status=eq.scheduled&date_visited=gt.{today}&order=date_visited,id"),
+    }
+
+
+@bp.get("/kiosk/enter")
+@public("the form by which a board is given its token")
+def enter_form() -> Response:
+    return show("enter.html", problem=None)
+
+
+@bp.post("/kiosk/enter")
+@public("takes a board's token, of 256 random bits: nobody guesses it")
+def enter() -> Response:
+    form = door.read_form(request.cookies.get(door.SIGN_IN_COOKIE, ""))
+    token = form.get("token", "").strip()
+    with reading() as transaction:
+        seen = device.enter(transaction, token)
+    if seen is None:
+        return show("enter.html", 401, problem="This token is not in force.")
+    response = Response("", 303, {**HEADERS, "Location": door.KIOSK_PATH})
+    door.set_cookie(
+        response, door.DEVICE_COOKIE, token, door.KIOSK_PATH, DAYS_MAX * device.DAY_SECONDS
+    )
+    return response

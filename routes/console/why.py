@@ -1,0 +1,74 @@
+"""/console/why: may this person see this, and by which rules?"""
+
+from __future__ import annotations
+
+from flask import Response
+from flask import request
+
+from access import explain
+from access import policy
+from access.caller import Caller
+from models import Building
+from models import Inspection
+from models.base import Model
+from models.db import reading
+from models.faults import Fault
+from models.types import BIGINT
+from models.types import read_uuid
+from routes.console import door
+from routes.console import engine
+from routes.console.pages import bp
+from routes.console.pages import is_told_in_place
+from routes.console.pages import said
+from routes.console.pages import show
+
+PEOPLE_OFFERED = 300
+KINDS: dict[str, type[Model]] = {"building": Building, "inspection": Inspection}
+
+
+@bp.get("/why")
+@door.requires_session()
+def why(caller: Caller) -> Response:
+    person = request.args.get("person", "") or caller.id or ""
+    kind, key = request.args.get("kind", "building"), request.args.get("key", "").strip()
+    people = engine.ask(
+        caller, "users", "select=id,name,role&order=name,id", limit=PEOPLE_OFFERED
+    ).rows
+    answer = problem = None
+    if key and kind in KINDS:
+        try:
+            answer = explained(caller, kind, key, person)
+        except Fault as fault:
+            told = isinstance(fault, explain.UserOutOfReach) or is_told_in_place(fault)
+            if not told:
+                raise
+            problem = said(fault)
+    return show(
+        "why.html",
+        400 if problem else 200,
+        people=people,
+        person=person,
+        chosen=next((row for row in people if row["id"] == person), None),
+        kind=kind,
+        key=key,
+        answer=answer,
+        row=seen(caller, kind, key) if answer is not None else None,
+        grantors={row["id"]: row["name"] for row in people},
+        problem=problem,
+        asks_others=policy.may_administer(caller.role),
+    )
+
+
+def explained(caller: Caller, kind: str, key: str, person: str) -> explain.Explanation:
+    number = int(BIGINT.read_text(key) or 0)
+    with reading() as transaction:
+        return explain.explain(transaction, caller, KINDS[kind], number, str(read_uuid(person)))
+
+
+def seen(caller: Caller, kind: str, key: str) -> engine.Row | None:
+    """What is asked about, where the caller sees it."""
+    number = int(BIGINT.read_text(key) or 0)
+    if kind == "building":
+        return engine.one(caller, "buildings", f"select=id,name&id=eq.{number}")
+    select = "select=id,inspection_type,date_visited,buildings(name)"
+    return engine.one(caller, "inspections", f"{select}&id=eq.{number}")

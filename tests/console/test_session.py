@@ -1,0 +1,307 @@
+"""Signing in: the cookie and its flags, forms' tokens, and what ends a session at the very next request."""
+
+from collections.abc import Callable
+
+import pytest
+
+from routes.console.seal import AGE_SECONDS_MAX
+from routes.console.seal import IDLE_SECONDS_MAX
+from tests import tokens
+from tests.clients.server import password_of
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MOE
+from tests.conftest import Database
+from tests.conftest import api_over
+from tests.console.conftest import COOKIE
+from tests.console.conftest import EMAILS
+
+USER = f"/auth/v1/admin/users/{ADA}"
+
+
+def is_signed_in(person: object) -> bool:
+    return person.get("/console/").status_code == 200
+
+
+def test_the_cookie_and_its_flags(desk: Callable) -> None:
+    answer = desk().sign_in("ada")
+
+    set_cookie = next(
+        each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE)
+    )
+    flags = {part.strip() for part in set_cookie.split(";")[1:]}
+    assert flags == {"HttpOnly", "SameSite=Strict", "Path=/console"}
+
+
+@pytest.mark.parametrize(
+    ("trusted", "proto", "secure"),
+    [
+        ("10.0.0.0/8", "https", True),
+        ("10.0.0.0/8", "http", False),
+        ("192.0.2.0/24", "https", False),
+    ],
+)
+def test_secure_behind_tls(
+    app: object, desk: Callable, trusted: str, proto: str, secure: bool
+) -> None:
+    import ipaddress
+
+    app.config["TRUSTED_PROXIES"] = (ipaddress.ip_network(trusted),)
+    person = desk()
+    csrf = person.token()
+    answer = person.client.post(
+        "/console/sign-in",
+        data={"csrf": csrf, "email": EMAILS["ada"], "password": password_of("Ada")},
+        headers={"X-Forwarded-Proto": proto},
+        environ_overrides={"REMOTE_ADDR": "10.1.2.3"},
+    )
+
+    set_cookie = next(
+        each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE)
+    )
+    assert ("Secure" in set_cookie) is secure
+
+
+def test_the_api_takes_and_gives_no_cookie(desk: Callable) -> None:
+    ada = desk("ada")
+    value = ada.cookie.value
+
+    for path in ("/inspections", "/rest/v1/buildings", "/auth/v1/user", "/rpc/get_building_stats"):
+        answer = ada.client.get(
+            path, headers={"apikey": tokens.ANON_KEY, "Cookie": f"{COOKIE}={value}"}
+        )
+        assert answer.status_code == 401
+        assert "Set-Cookie" not in answer.headers
+
+
+def test_a_wrong_password_and_nobody_are_one_answer(desk: Callable) -> None:
+    answers = []
+    for email in (EMAILS["ada"], "nobody@nowhere.example"):
+        answer = desk().send("/console/sign-in", {"email": email, "password": "wrong wrong"})
+        answers.append((answer.status_code, "Invalid login credentials" in answer.text))
+
+    assert answers == [(400, True), (400, True)]
+
+
+def test_guesses_are_counted_as_the_apis_are(desk: Callable) -> None:
+    person = desk()
+    statuses = [
+        person.send("/console/sign-in", {"email": EMAILS["ada"], "password": "no"}).status_code
+        for _ in range(11)
+    ]
+
+    assert statuses == [400] * 10 + [429]
+
+
+FORMS = [
+    "/console/sign-out",
+    "/console/inspections/new",
+    "/console/inspections/1/edit",
+    "/console/inspections/1/status",
+    "/console/inspections/1/delete",
+    "/console/buildings/new",
+    "/console/buildings/1/edit",
+    "/console/buildings/1/delete",
+    "/console/people/new",
+    f"/console/people/{MOE}/edit",
+    f"/console/people/{MOE}/revoke",
+    f"/console/people/{MOE}/disable",
+    f"/console/people/{MOE}/enable",
+    f"/console/people/{MOE}/delete",
+    "/console/access",
+    "/console/access/confirm",
+    "/console/devices",
+    "/console/devices/x/revoke",
+]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_form_without_its_token_is_refused(office: Callable, path: str) -> None:
+    ada = office("ada")
+
+    for token in (None, "", "x", "öäü", "A" * 43):
+        answer = ada.client.post(path, data={"a": "b"} if token is None else {"csrf": token})
+        assert answer.status_code == 403
+
+    assert is_signed_in(ada)
+
+
+def test_these_are_all_the_forms(app: object) -> None:
+    found = {
+        rule.rule.replace("<int:key>", "1")
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/console") and "POST" in rule.methods
+    }
+
+    told = {path.replace(MOE, "<key>").replace("/x/", "/<key>/") for path in FORMS}
+    assert found - told == {"/console/sign-in", "/console/kiosk/enter"}
+
+
+def test_a_sign_in_without_its_token_is_refused(desk: Callable) -> None:
+    given = {"email": EMAILS["ada"], "password": password_of("Ada")}
+
+    assert desk().client.post("/console/sign-in", data=given).status_code == 403
+    for path in ("/console/sign-in", "/console/kiosk/enter"):
+        stolen = desk().token()
+        assert desk().client.post(path, data={"csrf": stolen, **given}).status_code == 403
+
+
+def test_anothers_token_is_refused(desk: Callable) -> None:
+    ada, root = desk("ada"), desk("root")
+
+    answer = ada.client.post(
+        "/console/inspections/1/status",
+        data={"csrf": root.token("/console/inspections/1"), "status": "failed"},
+    )
+
+    assert answer.status_code == 403
+
+
+def test_a_form_from_another_site_is_refused(desk: Callable) -> None:
+    ada = desk("ada")
+    csrf = ada.token("/console/inspections/1")
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 303)):
+        answer = ada.client.post(
+            "/console/inspections/1/status",
+            data={"csrf": csrf, "status": "failed"},
+            headers={"Sec-Fetch-Site": site},
+        )
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"]
+)
+def test_only_forms_are_taken(desk: Callable, kind: str) -> None:
+    answer = desk("ada").client.post("/console/inspections/new", data=b"{}", content_type=kind)
+
+    assert answer.status_code == 415
+
+
+def test_signing_out_ends_it(desk: Callable) -> None:
+    ada = desk("ada")
+    value = ada.cookie.value
+
+    assert ada.send("/console/sign-out", form="/console/").status_code == 303
+
+    assert ada.cookie is None
+    ada.client.set_cookie(COOKIE, value, path="/console")
+    assert not is_signed_in(ada)
+
+
+def test_get_never_signs_out(desk: Callable) -> None:
+    ada = desk("ada")
+
+    assert ada.get("/console/sign-out").status_code in (404, 405)
+    assert is_signed_in(ada)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda api: api("root").patch(f"/users?id=eq.{ADA}", {"role": "client_manager"}), id="demoted"),
+        pytest.param(lambda api: api("root").patch(f"/users?id=eq.{ADA}", {"client_id": 2}), id="moved"),
+        pytest.param(lambda api: api("root").delete(f"/users?id=eq.{ADA}"), id="deleted"),
+        pytest.param(lambda api: api("root").put(USER, {"ban_duration": "24h"}), id="disabled"),
+        pytest.param(lambda api: api("root").put(USER, {"password": "another one"}), id="new password"),
+        pytest.param(lambda api: api("ada").post("/auth/v1/logout?scope=global"), id="signed out everywhere"),
+    ],
+)  # fmt: skip
+def test_what_ends_a_session_ends_it_here(app: object, desk: Callable, end: Callable) -> None:
+    api = api_over(Database(lambda: app, None, app))
+    ada = desk("ada")
+    csrf = ada.token("/console/inspections/1")
+    assert is_signed_in(ada)
+
+    assert end(api).status < 300
+
+    assert not is_signed_in(ada)
+    assert (
+        ada.client.post("/console/inspections/1/status", data={"csrf": csrf, "status": "failed"})
+        .headers["Location"]
+        .startswith("/console/sign-in")
+    )
+    assert api("root").get("/inspections?id=eq.1&select=status").json == [{"status": "completed"}]
+
+
+def test_a_promotion_ends_it_too(app: object, desk: Callable) -> None:
+    api = api_over(Database(lambda: app, None, app))
+    moe = desk("moe")
+
+    api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin"})
+
+    assert not is_signed_in(moe)
+
+
+@pytest.mark.parametrize("seconds", [IDLE_SECONDS_MAX, AGE_SECONDS_MAX])
+def test_it_ends_by_itself(app: object, desk: Callable, seconds: int) -> None:
+    ada = desk("ada")
+    clock = app.extensions["walkthrough.clock"]
+
+    app.extensions["walkthrough.clock"] = lambda: clock() + seconds + 1
+
+    assert not is_signed_in(ada)
+
+
+def test_whoever_is_at_work_stays_for_a_week_at_most(app: object, desk: Callable) -> None:
+    ada = desk("ada")
+    clock = app.extensions["walkthrough.clock"]
+    step = IDLE_SECONDS_MAX - 60
+    hours = 0
+    while is_signed_in(ada):
+        hours += step
+        app.extensions["walkthrough.clock"] = lambda: clock() + hours  # noqa: B023
+        assert hours < 2 * AGE_SECONDS_MAX
+
+    assert AGE_SECONDS_MAX <= hours < AGE_SECONDS_MAX + step
+
+
+@pytest.mark.parametrize("value", ["", "x", "a.b", "ö", "e30.e30", '"'])
+def test_a_forged_cookie_opens_nothing(desk: Callable, value: str) -> None:
+    person = desk()
+    person.client.set_cookie(COOKIE, value, path="/console")
+
+    assert person.get("/console/").status_code == 303
+
+
+def test_a_cookie_with_one_other_character_opens_nothing(desk: Callable) -> None:
+    ada = desk("ada")
+    value = ada.cookie.value
+    for place in range(0, len(value), 7):
+        other = "A" if value[place] != "A" else "B"
+        ada.client.set_cookie(COOKIE, value[:place] + other + value[place + 1 :], path="/console")
+        assert not is_signed_in(ada)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "location"),
+    [
+        ("/console/buildings?city=eq.Lynn", "/console/buildings?city=eq.Lynn"),
+        ("//evil.example/console/", "/console/"),
+        ("https://evil.example/", "/console/"),
+        ("/console/\\evil", "/console/"),
+        ("/inspections", "/console/"),
+        ("/console/sign-out", "/console/"),
+    ],
+)
+def test_one_is_sent_on_within_the_console_only(desk: Callable, wanted: str, location: str) -> None:
+    given = {"email": EMAILS["bob"], "password": password_of("Bob"), "next": wanted}
+
+    answer = desk().send("/console/sign-in", given)
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, location)
+
+
+def test_keys_that_rotate_keep_sessions(app: object, desk: Callable) -> None:
+    from routes.console.seal import Seals
+
+    ada = desk("ada")
+    app.extensions["walkthrough.seals"] = Seals([tokens.SECRET_KEY.encode(), b"n" * 48])
+    assert is_signed_in(ada)
+    app.extensions["walkthrough.seals"] = Seals([b"n" * 48])
+    assert not is_signed_in(ada)
+
+
+def test_bob_is_somebody_else(desk: Callable) -> None:
+    assert "Bob" in desk("bob").page("/console/")
+    assert BOB != ADA
