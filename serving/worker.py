@@ -20,6 +20,7 @@ from typing import Final
 
 import gunicorn.util
 from gunicorn.http.message import Request
+from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -49,6 +50,14 @@ _CLOSED: Final = object()
 """Returned by `handle` for a connection that is closed already."""
 
 
+class LastIfUnread(Request):
+    """A request whose body broke off is the last of its connection, and its answer says so: where the
+    next one would start is unknown."""
+
+    def should_close(self) -> bool:
+        return bool(self.body.failed or super().should_close())
+
+
 class DeadlineWorker(ThreadWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,6 +65,7 @@ class DeadlineWorker(ThreadWorker):
 
     def init_process(self) -> None:
         gunicorn.util.write_error = write_refusal
+        RequestParser.mesg_class = LastIfUnread
         super().init_process()
 
     def enqueue_req(self, conn: TConn) -> None:

@@ -1,14 +1,16 @@
 """Attack catalogue, group G: grants and functions. A test's number is the catalogue's.
 
-G10 between two workers and G14 (a planted row) need more than the data API and stand elsewhere.
+G10 between two workers stands in test_catalogue_concurrency.py.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -16,8 +18,12 @@ from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import NO_ONE
 from tests.conftest import ROOT
+from tests.conftest import Database
+from tests.conftest import Response
+from tests.conftest import api_over
 from tests.conftest import dump
 from tests.conftest import ids
+from tests.conftest import open_app
 from tests.conftest import privilege
 from tests.conftest import rule
 
@@ -339,6 +345,53 @@ def test_G13_what_is_no_uuid_is_refused(api: Callable, spelled: str) -> None:
 
     assert (made.status, made.code) == (400, "22P02")
     assert (read.status, read.code) == (400, "22P02")
+
+
+@pytest.mark.sqlite("the rows are planted past the triggers of a file")
+def test_G14_grant_whose_grantee_has_not_the_role_is_inert_and_named(
+    base_file: Path, tmp_path: Path
+) -> None:
+    """An old file may hold such rows; the triggers that would refuse them are taken out to plant them."""
+    file = tmp_path / "planted.db"
+    databases.copy(base_file, file)
+    planted = {
+        "client_manager_building_access": (ADA, 4),
+        "client_manager_inspection_access": (ADA, 6),
+        "client_admin_building_access": (MOE, 2),
+        "client_admin_inspection_access": (MOE, 1),
+    }
+    for table, (grantee, granted) in planted.items():
+        databases.sql(file, f"DROP TRIGGER {table}_role_insert")
+        row = (grantee, granted, None, "2025-01-01T00:00:00+00:00")
+        databases.sql(file, f"INSERT INTO {table} VALUES (?, ?, ?, ?)", *row)
+    app = open_app(file)
+    api = api_over(Database(lambda: app, None, app))
+
+    said = app.test_cli_runner().invoke(args=["check"])
+
+    assert said.exit_code == 1
+    for table, (grantee, _) in planted.items():
+        role = table.rpartition("_")[0].rpartition("_")[0].rpartition("_")[0]
+        assert f"{table} holds 1 for user {grantee}, who is no {role}" in said.output
+    for who, user, building, inspection in (("ada", ADA, 4, 6), ("moe", MOE, 2, 1)):
+        assert building not in ids(api(who).get("/buildings?select=id"))
+        for table, asked in (("building", building), ("inspection", inspection)):
+            arguments = {f"p_{table}_id": asked, "p_user_id": user}
+            name = "check_building_access_v2" if table == "building" else "check_inspection_access"
+            reached = api("root").rpc(name, arguments).json
+            explained = api("root").rpc(f"explain_{table}_access", arguments).json
+            listed = asked in ids(api(who).get(f"/{table}s?select=id"))
+            assert explained["allowed"] is reached is listed
+            assert all("grant" not in each["rule"] for each in explained["reasons"] if not listed)
+    assert ids(api("moe").get("/inspections?select=id")) == ids(untouched(base_file, tmp_path))
+
+
+def untouched(base_file: Path, directory: Path) -> Response:
+    """What moe sees where nothing was planted."""
+    file = directory / "untouched.db"
+    databases.copy(base_file, file)
+    app = open_app(file)
+    return api_over(Database(lambda: app, None, app))("moe").get("/inspections?select=id")
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "bob", "moe", "mia", "max"])

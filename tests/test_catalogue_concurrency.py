@@ -1,0 +1,309 @@
+"""Attack catalogue: what is decided while others wait, over two workers. A test's number is the catalogue's.
+
+W16 has one process, whose queue of writers is in order; W17 and G10 have the service as it is run. That
+hidden rows decide no time-out (the rest of O15) is counted in test_steps.py.
+"""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from models.db import Database as Opened
+from models.db import writing
+from routes import resource
+from tests import databases
+from tests.conftest import ADA
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import Api
+from tests.conftest import Database
+from tests.conftest import Response
+from tests.conftest import api_over
+from tests.conftest import dump
+from tests.conftest import open_app
+from tests.durability.served import Consumer
+from tests.durability.served import Served
+from tests.durability.served import serving
+from tests.durability.shim import DATABASE
+from tests.raw import workers_by_port
+
+pytestmark = pytest.mark.sqlite("the turns to write, and the server, are over a file")
+
+TO_MANAGERS = "/client_manager_building_access"
+
+
+@pytest.fixture
+def own(base_file: Path, tmp_path: Path) -> Callable[[str], Api]:
+    """An `api` over a database of one's own, reads and all."""
+    file = tmp_path / "own.db"
+    databases.copy(base_file, file)
+    app = open_app(file)
+    return api_over(Database(lambda: app, None, app))
+
+
+@pytest.fixture(scope="module")
+def service(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    directory = tmp_path_factory.mktemp("concurrent") / "served"
+    directory.mkdir(mode=0o700)
+    shutil.copy(base_file, directory / DATABASE)
+    (directory / DATABASE).chmod(0o600)
+    with serving(Served(directory)) as running:
+        yield running
+
+
+# O15: what is said when there was no time says nothing of the rows
+
+
+def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "writing", partial(writing, wait_seconds_max=0.05))
+    turns = own("root").database.app_for("GET", "/").extensions["walkthrough"].turns
+    paths = ("/buildings?id=eq.1", "/buildings?id=eq.4", "/buildings?id=eq.999")
+
+    with turns.turn(1):
+        answers = [own("ada").patch(path, {"name": "Late"}) for path in paths]
+
+    assert (answers[0].status, answers[0].headers["Retry-After"]) == (503, "1")
+    assert answers[0].json == {
+        "code": "55P03",
+        "message": "canceling statement due to lock timeout",
+        "details": None,
+        "hint": "Another write is under way; try again.",
+    }
+    assert [answer.whole for answer in answers] == [answers[0].whole] * 3
+
+
+@pytest.mark.parametrize("who", ["root", "moe"])
+def test_O15_time_out_is_told_in_one_text(
+    own: Callable, who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Opened.reading
+    monkeypatch.setattr(Opened, "reading", lambda database: real(database, seconds_max=-1.0))
+    deep = "buildings(inspections(buildings(inspections(buildings(*)))))"
+
+    answer = own(who).get(f"/inspections?select=*,{deep}", prefer="count=exact")
+
+    assert (answer.status, answer.headers.get("Content-Range")) == (500, None)
+    assert answer.json == {
+        "code": "57014",
+        "message": "canceling statement due to statement timeout",
+        "details": None,
+        "hint": None,
+    }
+
+
+# W16: rights that go while one waits for the turn to write
+
+
+def ask_in_order(api: Callable, asked: list[Callable[[], Response]]) -> list[Response]:
+    """Have requests wait for their turn in this order, then let them in."""
+    turns = api("root").database.app_for("GET", "/").extensions["walkthrough"].turns
+    with ThreadPoolExecutor(len(asked)) as pool:
+        with turns.turn(1):
+            waiting = []
+            for place, ask in enumerate(asked, start=1):
+                waiting.append(pool.submit(ask))
+                await_that(lambda place=place: len(turns.waiting) == place)
+        return [each.result(20) for each in waiting]
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.002)
+
+
+KEPT = ("/buildings", "/inspections", f"{TO_MANAGERS}?select=manager_id,building_id")
+
+DEMOTED = ("patch", f"/users?id=eq.{ADA}", {"role": "client_manager"})
+MOVED_AWAY = ("patch", f"/users?id=eq.{ADA}", {"client_id": 2})
+GONE = ("delete", f"/users?id=eq.{ADA}", None)
+DISABLED = ("put", f"/auth/v1/admin/users/{ADA}", {"ban_duration": "24h"})
+BUILDING_MOVED = ("patch", "/buildings?id=eq.1", {"client_id": 2})
+MANAGER_MOVED = ("patch", f"/users?id=eq.{MIA}", {"client_id": 2})
+
+RENAME = ("patch", "/buildings?id=eq.1", {"name": "Late"})
+REMOVE = ("delete", "/inspections?id=eq.1", None)
+INSPECT = ("post", "/inspections", {"building_id": 1, "inspection_type": "late"})
+ASSIGN = (
+    "post",
+    "/rpc/assign_to_client_manager",
+    {"manager_id": MIA, "building_ids": [1], "inspection_ids": []},
+)
+GRANT = ("post", TO_MANAGERS, {"manager_id": MIA, "building_id": 1})
+HIRE = ("post", "/auth/v1/admin/users", {"email": "late@acme.example"})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "write"),
+    [
+        pytest.param(DEMOTED, RENAME, id="demoted-rename"),
+        pytest.param(DEMOTED, REMOVE, id="demoted-remove"),
+        pytest.param(DEMOTED, INSPECT, id="demoted-inspect"),
+        pytest.param(DEMOTED, ASSIGN, id="demoted-assign"),
+        pytest.param(DEMOTED, GRANT, id="demoted-grant"),
+        pytest.param(DEMOTED, HIRE, id="demoted-hire"),
+        pytest.param(MOVED_AWAY, RENAME, id="moved-rename"),
+        pytest.param(GONE, INSPECT, id="gone-inspect"),
+        pytest.param(DISABLED, GRANT, id="disabled-grant"),
+    ],
+)
+def test_W16_who_loses_their_rights_while_they_wait_is_refused(
+    own: Callable, change: tuple, write: tuple
+) -> None:
+    untouched = [json_of(own, path) for path in KEPT]
+
+    first, second = ask_in_order(own, [partial(send, own("root"), *change),
+                                       partial(send, own("ada"), *write)])  # fmt: skip
+
+    assert first.status in (200, 204)
+    assert second.status in ((401,) if "/auth/v1" not in write[1] else (403,)), second.text
+    assert [json_of(own, path) for path in KEPT] == untouched
+    assert json_of(own, "/users?email=eq.late@acme.example") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "write", "status", "code"),
+    [
+        pytest.param(BUILDING_MOVED, RENAME, 200, None, id="rename"),
+        pytest.param(BUILDING_MOVED, REMOVE, 200, None, id="remove"),
+        pytest.param(BUILDING_MOVED, INSPECT, 403, "42501", id="inspect"),
+        pytest.param(BUILDING_MOVED, ASSIGN, 403, "42501", id="assign"),
+        pytest.param(BUILDING_MOVED, GRANT, 403, "42501", id="grant"),
+        pytest.param(MANAGER_MOVED, GRANT, 403, "42501", id="grantee-moved"),
+        pytest.param(MANAGER_MOVED, ASSIGN, 400, "23514", id="assignee-moved"),
+    ],
+)
+def test_W16_row_that_leaves_while_they_wait_is_not_matched(
+    own: Callable, change: tuple, write: tuple, status: int, code: str | None
+) -> None:
+    inspections = json_of(own, "/inspections")
+
+    first, second = ask_in_order(own, [partial(send, own("root"), *change),
+                                       partial(send, own("ada"), *write)])  # fmt: skip
+
+    assert first.status == 200
+    assert second.status == status, second.text
+    assert second.json == [] if code is None else second.code == code
+    assert json_of(own, "/inspections") == inspections
+    assert json_of(own, "/buildings?name=eq.Late") == []
+    assert json_of(own, f"{TO_MANAGERS}?manager_id=eq.{MIA}") == []
+
+
+def send(api: Api, method: str, path: str, body: object) -> Response:
+    return api.send(method.upper(), path, body, prefer="return=representation")
+
+
+def json_of(api: Callable, path: str) -> object:
+    return api("root").get(path).json
+
+
+# W17: two at once, and the same twice
+
+
+def test_W17_of_two_patches_at_once_the_last_wins_and_both_are_whole(service: Served) -> None:
+    start = threading.Barrier(4)
+
+    def rename(name: str) -> list[int]:
+        with closing(service.consumer("ada")) as consumer:
+            start.wait(10)
+            row = dict.fromkeys(("name", "address", "city"), name)
+            return [consumer.send("PATCH", "/buildings?id=eq.1", row).status for _ in range(15)]
+
+    def read(_: str) -> list[tuple]:
+        with closing(service.consumer("ada")) as consumer:
+            start.wait(10)
+            path = "/buildings?id=eq.1&select=name,address,city"
+            seen = [consumer.send("GET", path).json[0] for _ in range(30)]
+            return [tuple(row.values()) for row in seen]
+
+    with ThreadPoolExecutor(4) as pool:
+        done = [
+            pool.submit(work, name)
+            for work, name in ((rename, "left"), (rename, "right"), (read, ""), (read, ""))
+        ]
+        left, right, *seen = [each.result(60) for each in done]
+
+    assert left + right == [204] * 30
+    whole = {("left",) * 3, ("right",) * 3}
+    assert {row for rows in seen for row in rows if row[0] in ("left", "right")} <= whole
+    with closing(service.consumer("ada")) as consumer:
+        [row] = consumer.send("GET", "/buildings?id=eq.1&select=name,address,city").json
+    assert tuple(row.values()) in whole
+
+
+def test_W17_grants_and_assignments_repeat_harmlessly(api: Callable) -> None:
+    grant, ignoring = {"manager_id": MIA, "building_id": 2}, "resolution=ignore-duplicates"
+    assignment = {"manager_id": MIA, "building_ids": [3], "inspection_ids": [1]}
+    assert api("ada").post(TO_MANAGERS, grant).status == 201
+    assert api("ada").rpc("assign_to_client_manager", assignment).status == 200
+    once = dump(api)
+
+    twice = api("ada").post(TO_MANAGERS, grant)
+    ignored = api("ada").post(TO_MANAGERS, grant, prefer=ignoring)
+    assigned = api("ada").rpc("assign_to_client_manager", assignment)
+
+    assert (twice.status, twice.code) == (409, "23505")
+    assert ignored.status in (200, 201)
+    assert (assigned.json["already_assigned"], assigned.json["assigned_buildings"]) == (2, 0)
+    assert dump(api) == once
+
+
+# G10, T09: nothing that one worker ended lives on in the other
+
+
+def test_G10_revocation_holds_at_the_next_request_in_both_workers(service: Served) -> None:
+    grant = f"{TO_MANAGERS}?manager_id=eq.{MOE}&building_id=eq.1"
+    with ExitStack() as stack:
+        readers = one_in_each_worker(service, stack, "moe")
+        ada = stack.enter_context(closing(service.consumer("ada")))
+        for _ in range(5):
+            assert [ids_seen(reader) for reader in readers] == [[1], [1]]
+
+            assert ada.send("DELETE", grant).status == 204
+
+            assert [ids_seen(reader) for reader in readers] == [[], []]
+            row = {"manager_id": MOE, "building_id": 1}
+            assert ada.send("POST", TO_MANAGERS, row).status == 201
+
+
+def test_G10_demotion_holds_at_the_next_request_in_both_workers(service: Served) -> None:
+    with ExitStack() as stack:
+        readers = one_in_each_worker(service, stack, "bob")
+        root = stack.enter_context(closing(service.consumer("root")))
+        assert [reader.send("GET", "/buildings").status for reader in readers] == [200, 200]
+
+        demoted = root.send(
+            "PATCH", "/users?email=eq.bob@borough.example", {"role": "client_manager"}
+        )
+
+        assert demoted.status == 204
+        for path in ("/buildings", "/rpc/get_inspections_dashboard_summary_fast"):
+            assert [reader.send("GET", path).status for reader in readers] == [401, 401]
+
+
+def ids_seen(reader: Consumer) -> list[int]:
+    return [row["id"] for row in reader.send("GET", "/buildings?select=id").json]
+
+
+def one_in_each_worker(service: Served, stack: ExitStack, who: str) -> list[Consumer]:
+    """Connections until each worker holds one: the kernel deals them out by their ports."""
+    found: dict[int, Consumer] = {}
+    for _ in range(100):
+        consumer = stack.enter_context(closing(service.consumer(who)))
+        assert consumer.send("GET", "/live").status == 200
+        own_port = consumer.connection.sock.getsockname()[1]
+        found.setdefault(workers_by_port(service)[own_port], consumer)
+        if len(found) == len(service.workers()) == 2:
+            return list(found.values())
+    raise AssertionError("the kernel gave every connection to one worker")
