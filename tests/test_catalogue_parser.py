@@ -444,6 +444,20 @@ def test_P09_compressed_body_is_refused(api: Callable) -> None:
     assert refused(response, 415)
 
 
+def test_P09_compressed_body_is_refused_by_the_sign_in_too(api: Callable) -> None:
+    body = gzip.compress(b'{"email": "ada@acme.example", "password": "any"}')
+
+    response = api("root").post(
+        "/auth/v1/token?grant_type=password", body, headers={"Content-Encoding": "gzip"}
+    )
+
+    assert (response.status, response.json["code"], response.json["error_code"]) == (
+        415,
+        "bad_json",
+        "bad_json",
+    )
+
+
 @pytest.mark.parametrize(
     "content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"]
 )

@@ -27,6 +27,7 @@ from models.sql import turns
 from routes.gotrue import bodies
 from routes.postgrest import encoding
 from routes.postgrest import limits
+from routes.postgrest import media
 from routes.postgrest import payload
 from routes.postgrest import requests
 from routes.postgrest.errors import Answer
@@ -48,6 +49,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     requests.MethodNotAllowed: (405, "method_not_allowed"),
     requests.BadRequest: (400, "bad_json"),
     requests.BodyTooLarge: (413, "request_too_large"),
+    media.EncodedBody: (415, "bad_json"),
     encoding.Undecodable: (400, "bad_json"),
     payload.InvalidPayload: (400, "bad_json"),
     payload.UntranslatableText: (400, "bad_json"),
