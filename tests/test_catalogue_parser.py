@@ -492,7 +492,7 @@ def test_P10_csv_cells_go_out_as_they_are(api: Callable) -> None:
 
     response = api("root").get("/buildings?select=name&id=gt.6&order=id", accept="text/csv")
 
-    assert [row for row, in csv.reader(io.StringIO(response.text))] == ["name", *names]
+    assert [row for (row,) in csv.reader(io.StringIO(response.text))] == ["name", *names]
     assert response.headers["Content-Disposition"].startswith("attachment")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
