@@ -71,6 +71,7 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
 
 def _say_where(url: str, settings: config.Settings, path: Path | None) -> None:
     print(f"Walkthrough  {url}")
+    print(f"console      {url}/console/")
     print(f"apikey       {settings['ANON_KEY'] or 'none set'}")
     if path is not None:
         print(f"database     {path}")

@@ -15,9 +15,9 @@ from flask import request
 
 from access import assignments
 from access import explain
+from access import policy
 from access.assignments import IDS_MAX
 from access.caller import Caller
-from access.caller import Role
 from access.decorators import admit
 from models import ClientManagerBuildingAccess
 from models.db import reading
@@ -33,7 +33,13 @@ from routes.console.pages import go
 from routes.console.pages import show
 from routes.postgrest.limits import TooMuch
 
-GRANTS = "client_manager_building_access"
+GRANTS = ClientManagerBuildingAccess.__tablename__
+GRANTEES = next(
+    role
+    for (role, _), grants in policy.GRANTS.items()
+    if grants.model is ClientManagerBuildingAccess
+)
+"""The role of those who may hold such grants."""
 MANAGERS_SHOWN = 8
 BUILDINGS_SHOWN = 30
 CLIENTS_OFFERED = 200
@@ -72,7 +78,7 @@ def access(caller: Caller) -> Response:
 
 
 def chosen_managers(caller: Caller) -> list[engine.Row]:
-    text = f"select=id,name,client_id&role=eq.{Role.CLIENT_MANAGER.value}&order=name,id"
+    text = f"select=id,name,client_id&role=eq.{GRANTEES.value}&order=name,id"
     if client := whole("client"):
         text += f"&client_id=eq.{client}"
     if person := request.args.get("person", ""):

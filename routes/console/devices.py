@@ -20,6 +20,7 @@ from routes.console import engine
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import is_told_in_place
+from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
@@ -51,6 +52,7 @@ def make_device(caller: Caller) -> Response:
     except Fault as fault:
         if not is_told_in_place(fault):
             raise
+        note(fault)
         return page(caller, problem=said(fault), status=status_of(fault))
     return page(caller, token=token)
 

@@ -28,6 +28,7 @@ from routes.console.pages import COMMON_TYPES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import is_told_in_place
+from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
@@ -211,7 +212,7 @@ def kept(
     except Fault as fault:
         if isinstance(fault, UnknownPath) or not is_told_in_place(fault):
             raise
-        g.refusal = type(fault).__name__
+        note(fault)
         filled.problems[""] = said(fault)
         return again(status_of(fault))
 

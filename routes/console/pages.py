@@ -38,6 +38,7 @@ from routes.console import door
 from routes.console.door import PATH
 from routes.console.door import DeviceNeeded
 from routes.console.door import SignInNeeded
+from routes.edge import note_refusal
 from routes.gotrue import errors as sign_in_errors
 from routes.postgrest import errors
 from routes.postgrest.requests import UnknownPath
@@ -169,9 +170,19 @@ bp.add_app_template_filter(lambda value: quote(str(value), safe=""), "part")
 
 
 @bp.after_request
-def renew_session(response: Response) -> Response:
+def finish(response: Response) -> Response:
+    """Outside of every transaction: a young cookie, and a line in the audit trail for a refusal."""
     door.renew(response)
+    fault = g.get("fault")
+    if isinstance(fault, policy.PermissionDenied | RowDenied):
+        note_refusal(fault)
     return response
+
+
+def note(fault: Fault) -> None:
+    """Remember what was refused, for the log and for the audit trail."""
+    g.refusal = type(fault).__name__
+    g.fault = fault
 
 
 @bp.get("")
@@ -220,7 +231,7 @@ def ask_for_device(fault: Fault) -> Response:
 
 @bp.errorhandler(Fault)
 def answer_fault(fault: Fault) -> Response:
-    g.refusal = type(fault).__name__
+    note(fault)
     status = status_of(fault)
     response = show(
         "error.html",

@@ -24,9 +24,6 @@ from routes.console.pages import bp
 from routes.console.pages import is_told_in_place
 from routes.console.pages import show
 from routes.console.pages import status_of
-from routes.edge import is_sign_in
-
-assert not is_sign_in(PATH)
 
 
 @bp.get("/sign-in")

@@ -19,6 +19,7 @@ from routes.console import door
 from routes.console import engine
 from routes.console.pages import bp
 from routes.console.pages import is_told_in_place
+from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
 
@@ -42,6 +43,7 @@ def why(caller: Caller) -> Response:
             told = isinstance(fault, explain.UserOutOfReach) or is_told_in_place(fault)
             if not told:
                 raise
+            note(fault)
             problem = said(fault)
     return show(
         "why.html",

@@ -125,6 +125,27 @@ def test_an_admin_changes_nothing_of_another_client(
     assert api("root").get("/inspections").json == before
 
 
+def test_refusals_stand_in_the_audit_trail(desk: Callable, api: Callable) -> None:
+    moe, ada = desk("moe"), desk("ada")
+    moe.get("/console/people")
+    moe.get(f"/console/why?person={ADA}&kind=building&key=1")
+    ada.send("/console/inspections/new", {"building_id": "4", "inspection_type": "fire"})
+
+    found = api("root").get("/audit_log?action=eq.refused&select=actor_id,relation&order=id").json
+    assert found == [
+        {"actor_id": MOE, "relation": "console/people"},
+        {"actor_id": MOE, "relation": "console/why"},
+        {"actor_id": ADA, "relation": "console/inspections/new"},
+    ]
+
+
+def test_what_is_changed_here_is_audited_as_its_doers(desk: Callable, api: Callable) -> None:
+    desk("ada").send("/console/inspections/1/status", {"status": "failed"}, form="/console/")
+
+    found = api("root").get("/audit_log?relation=eq.inspections&select=actor_id,action").json
+    assert found == [{"actor_id": ADA, "action": "update"}]
+
+
 def test_a_building_is_made_and_changed(desk: Callable, api: Callable) -> None:
     ada = desk("ada")
     made = ada.send(
