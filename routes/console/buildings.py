@@ -31,6 +31,7 @@ from routes.console.lists import show_list
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.postgrest.requests import UnknownPath
 
 NAME = "buildings"
 INSPECTIONS_SHOWN = 15
@@ -75,9 +76,11 @@ def buildings_file(caller: Caller) -> Response:
 @bp.get(f"/{NAME}/<int:key>")
 @door.requires(Action.READ, Building)
 def building(caller: Caller, key: int) -> Response:
+    found = engine.one(caller, NAME, f"select=*,clients(name)&id=eq.{key}")
+    if found is None:
+        raise UnknownPath
     with reading() as transaction:
         numbers = statistics.building_stats(transaction, engine.visible_to(caller), key)
-    found = engine.one(caller, NAME, f"select=*,clients(name)&id=eq.{key}")
     inspections = engine.ask(
         caller,
         "inspections",

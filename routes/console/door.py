@@ -111,7 +111,7 @@ def entering(
         def entered(*arguments: object, **named: object) -> object:
             seal = open_seal()
             if is_form():
-                g.form = read_form(seal.session_id)
+                g.form = read_form(f"session {seal.session_id}")
             elif joins:
                 with reading() as transaction:
                     caller = admit_sealed(transaction)
@@ -246,6 +246,21 @@ def is_form() -> bool:
     return request.method == "POST"
 
 
+def read_sign_in_form() -> MultiDict[str, str]:
+    """The same of a form that was shown to whoever has this browser's nonce."""
+    found = request.cookies.get(SIGN_IN_COOKIE)
+    return read_form(f"nonce {found}" if found else "")
+
+
+def seal_words(words: str) -> str:
+    """What shows that words in an address are our own. Each use signs under a name of its own."""
+    return seals().form_token(f"words {words}")
+
+
+def are_ours(words: str, seal: str) -> bool:
+    return seals().is_form_token(seal, f"words {words}")
+
+
 def read_form(holder: str) -> MultiDict[str, str]:
     """A form's fields, once it is known to be ours."""
     if request.mimetype != FORM_TYPE:
@@ -264,8 +279,8 @@ def form_token() -> str:
     """The token of the page that is being made: of its session, or of a sign-in about to happen."""
     seal: Seal | None = g.get("seal")
     if seal is not None:
-        return seals().form_token(seal.session_id)
-    return seals().form_token(nonce())
+        return seals().form_token(f"session {seal.session_id}")
+    return seals().form_token(f"nonce {nonce()}")
 
 
 def nonce() -> str:

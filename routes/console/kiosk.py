@@ -8,7 +8,6 @@ from typing import Final
 
 from flask import Response
 from flask import render_template
-from flask import request
 
 from access import device
 from access import people
@@ -78,7 +77,7 @@ def enter_form() -> Response:
 @bp.post("/kiosk/enter")
 @public("takes a board's token, of 256 random bits: nobody guesses it")
 def enter() -> Response:
-    form = door.read_form(request.cookies.get(door.SIGN_IN_COOKIE, ""))
+    form = door.read_sign_in_form()
     token = form.get("token", "").strip()
     with reading() as transaction:
         seen = device.enter(transaction, token)

@@ -127,7 +127,7 @@ def go(path: str, done: str | None = None) -> Response:
     """Send a browser on with a GET, after a form; `done` says there what has happened."""
     where = f"{PATH}{path}"
     if done is not None:
-        told = {"done": done, "seal": door.seals().form_token(done)}
+        told = {"done": done, "seal": door.seal_words(done)}
         where += ("&" if "?" in where else "?") + urlencode(told)
     return Response("", 303, {**HEADERS, "Location": where})
 
@@ -135,7 +135,7 @@ def go(path: str, done: str | None = None) -> Response:
 def told() -> str | None:
     """What has just happened, in our own words: a link cannot put others into our mouth."""
     done, seal = request.args.get("done", ""), request.args.get("seal", "")
-    return done if done and door.seals().is_form_token(seal, done) else None
+    return done if done and door.are_ours(done, seal) else None
 
 
 def wording(value: object) -> str:

@@ -9,6 +9,7 @@ from access import administration
 from access import assignments
 from access import policy
 from access.administration import Wanted
+from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.caller import Kind
 from access.caller import Role
@@ -43,6 +44,7 @@ from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.postgrest.limits import TooMuch
 from routes.postgrest.requests import UnknownPath
 
 LISTING = Listing(
@@ -145,7 +147,9 @@ def new_person(caller: Caller) -> Response:
 def make_person(caller: Caller) -> Response:
     """Made, given a password and assigned in one transaction: all of it, or nothing."""
     filled = read_person(caller, needs_password=True)
-    ids = [int(each) for each in g.form.getlist("building") if each.isascii() and each.isdigit()]
+    ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
+    if len(ids) > IDS_MAX:
+        raise TooMuch(IDS_MAX, "buildings at once")
 
     def keep() -> Response:
         until = request_deadline()

@@ -35,7 +35,7 @@ def sign_in_form() -> Response:
 @bp.post("/sign-in")
 @public("takes a password, throttled as the API's sign-in is")
 def sign_in() -> Response:
-    form = door.read_form(request.cookies.get(door.SIGN_IN_COOKIE, ""))
+    form = door.read_sign_in_form()
     email, after = form.get("email", ""), safe(form.get("next", ""))
     try:
         signed_in = signin.sign_in(

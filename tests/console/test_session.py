@@ -146,6 +146,19 @@ def test_a_sign_in_without_its_token_is_refused(desk: Callable) -> None:
         assert desk().client.post(path, data={"csrf": stolen, **given}).status_code == 403
 
 
+def test_a_nonce_of_ones_own_choice_signs_for_nothing_else(app: object, desk: Callable) -> None:
+    ada, other = desk("ada"), desk()
+    with app.app_context():
+        seals = app.extensions["walkthrough.seals"]
+        session_id = seals.read(ada.cookie.value).session_id
+    for chosen in (session_id, f"session {session_id}", "words hello"):
+        other.client.set_cookie("walkthrough_sign_in", chosen, path="/console")
+        csrf = other.token()
+        answer = ada.client.post("/console/inspections/1/status", data={"csrf": csrf})
+        assert answer.status_code == 403
+        assert "hello" not in ada.get(f"/console/?done=hello&seal={csrf}").text
+
+
 def test_anothers_token_is_refused(desk: Callable) -> None:
     ada, root = desk("ada"), desk("root")
 
