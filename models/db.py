@@ -23,8 +23,8 @@ from flask import Flask
 from flask import current_app
 
 from models.base import db
-from models.faults import Fault
 from models.clock import Clock
+from models.faults import Fault
 from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.constraints import Locked
@@ -53,6 +53,10 @@ OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=No
 
 class Busy(Fault):
     """Every connection is taken (53300). Trying again is right."""
+
+
+class NoDatabaseUrl(Fault):
+    """Words that name no database."""
 
 
 class Database:
@@ -226,6 +230,19 @@ def attach(app: Flask) -> Database:
     return found
 
 
+def elsewhere(url: str) -> Database:
+    """The database of another URL than the application's, to be copied into."""
+    try:
+        found = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise NoDatabaseUrl(f'"{url}" is no database URL') from error
+    if found.get_backend_name() == "sqlite":
+        found = found.set(database=str(Path(found.database or "").absolute()))
+    app = Flask(__name__)
+    app.config["DATABASE_URL"] = found.render_as_string(hide_password=False)
+    return attach(app)
+
+
 def attach_server(app: Flask, url: sa.URL) -> Database:
     """A PostgreSQL database; its driver is loaded only where it is asked for."""
     made: Database = importlib.import_module("models.postgresql").attached(url)
@@ -264,6 +281,7 @@ __all__ = [
     "Transaction",
     "attach",
     "database",
+    "elsewhere",
     "reading",
     "writing",
 ]

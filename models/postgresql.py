@@ -33,7 +33,11 @@ def ensure_schema(database: ServerDatabase) -> None:
             state = recognise(transaction, name)
             if state == "empty":
                 make_tables(transaction)
+    except upkeep.RefusedFile:
+        database.close()
+        raise
     except Fault as fault:
+        database.close()
         raise upkeep.RefusedFile(f"{name} cannot be used: {fault.message}") from fault
 
 

@@ -31,8 +31,8 @@ from models.faults import Fault
 from models.remembered import Remembered
 from models.sql import postgresql
 from models.sql.constraints import Locked
+from models.sql.constraints import Unreachable
 from models.sql.dialect import SPELLINGS
-from models.sql.postgresql import Unreachable
 from models.sql.sqlite import TimedOut
 from models.sql.turns import NoTurn
 from models.sql.turns import no_turn
@@ -213,9 +213,7 @@ class ServerDatabase(Database):
             if self.tell_wait is not None:
                 self.tell_wait(time.monotonic() - asked)
         try:
-            transaction = ServerTransaction(
-                taken.dbapi_connection, self.remembered, writes=True
-            )
+            transaction = ServerTransaction(taken.dbapi_connection, self.remembered, writes=True)
             yield from self.kept(transaction, seconds_max)
         finally:
             give_back(taken)

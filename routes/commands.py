@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,9 +15,11 @@ from flask import current_app
 from access import people
 from models import archive
 from models import backup
+from models import copying
 from models import upkeep
 from models.db import Database
 from models.db import database
+from models.db import elsewhere
 from models.faults import Fault
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
@@ -50,6 +53,27 @@ def export_file(file: Path | None) -> None:
             return
         with file.open("w", encoding="utf-8") as out:
             out.writelines(archive.export_archive(transaction))
+
+
+@bp.cli.command("copy")
+@click.option("--to", "url", required=True, help="Where to: the DATABASE_URL of an empty database.")
+def copy_database(url: str) -> None:
+    """Copy everything into an empty database of either kind: users, sign-ins, grants, ids and all.
+
+    Nobody may write meanwhile: what changes after the copy has begun is not copied.
+    """
+    source = database()
+    try:
+        with closing(elsewhere(url)) as target:
+            upkeep.ensure_schema(target)
+            total = copying.count_rows(source)
+            with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
+                counts = copying.copy_all(source, target, bar.update)
+    except upkeep.RefusedFile as error:
+        refuse(str(error))
+    except Fault as fault:
+        refuse(fault.message)
+    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("create-user")

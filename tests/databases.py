@@ -76,7 +76,9 @@ def sql(file: pathlib.Path, statement: str, *values: object) -> list:
     if SERVER is None:
         with closing(driver.connect(file)) as connection, connection:
             return connection.execute(statement, values).fetchall()
-    spelled = statement.replace("%", "%%").replace("?", "%s").replace("unixepoch()", "this_second()")
+    spelled = (
+        statement.replace("%", "%%").replace("?", "%s").replace("unixepoch()", "this_second()")
+    )
     with connected(NAMES[file]) as connection:
         cursor = connection.cursor()
         cursor.execute(spelled, values or None)
@@ -97,8 +99,15 @@ def turn(file: pathlib.Path) -> Iterator[None]:
 
 def tables(file: pathlib.Path) -> list[str]:
     """Every table, hidden ones too."""
-    where = "sqlite_schema WHERE type = 'table'" if SERVER is None else "pg_tables WHERE schemaname = 'public'"
-    return [name for (name,) in sql(file, f"SELECT {'name' if SERVER is None else 'tablename'} FROM {where}")]
+    where = (
+        "sqlite_schema WHERE type = 'table'"
+        if SERVER is None
+        else "pg_tables WHERE schemaname = 'public'"
+    )
+    return [
+        name
+        for (name,) in sql(file, f"SELECT {'name' if SERVER is None else 'tablename'} FROM {where}")
+    ]
 
 
 def give_back_under(directory: pathlib.Path) -> None:
@@ -147,7 +156,9 @@ def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
         with connected(name) as connection:
             if source is None:
                 connection.execute(SCHEMA.read_text())
-                connection.execute("INSERT INTO facts VALUES ('schema_version', %s)", (schema_version(),))
+                connection.execute(
+                    "INSERT INTO facts VALUES ('schema_version', %s)", (schema_version(),)
+                )
             connection.execute("DROP SCHEMA IF EXISTS kept CASCADE")
             connection.execute(KEEP)
     NAMES[file] = name

@@ -77,11 +77,15 @@ def run(*words: object) -> None:
 def main(command: list[str]) -> int:
     programs = find_programs()
     if programs is None:
-        print("walkthrough: not tested on PostgreSQL: there is none on the PATH or in /usr/lib/postgresql")
+        print(
+            "walkthrough: not tested on PostgreSQL: there is none on the PATH or in /usr/lib/postgresql"
+        )
         return NOT_THERE
     with running(programs) as directory:
         server = f"postgresql+psycopg://walkthrough@/{{database}}?host={directory}"
-        return subprocess.run(command, env=os.environ | {"WALKTHROUGH_TEST_SERVER": server}).returncode
+        return subprocess.run(
+            command, env=os.environ | {"WALKTHROUGH_TEST_SERVER": server}
+        ).returncode
 
 
 if __name__ == "__main__":

@@ -55,7 +55,9 @@ def test_columns_are_the_models(made: pathlib.Path, name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", [each for each in TABLES if credential.metadata.tables[each].foreign_keys])
+@pytest.mark.parametrize(
+    "name", [each for each in TABLES if credential.metadata.tables[each].foreign_keys]
+)
 def test_foreign_keys_are_the_models(made: pathlib.Path, name: str) -> None:
     table = credential.metadata.tables[name]
 
@@ -70,7 +72,9 @@ def test_foreign_keys_are_the_models(made: pathlib.Path, name: str) -> None:
 
 
 def test_no_table_is_the_databases_alone(made: pathlib.Path) -> None:
-    own = {"audit_context"} if databases.SERVER is None else set()  # settings of a transaction, on a server
+    own = (
+        {"audit_context"} if databases.SERVER is None else set()
+    )  # settings of a transaction, on a server
 
     found = {name for name in databases.tables(made) if not name.startswith("sqlite_")}
 

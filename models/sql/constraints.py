@@ -75,6 +75,10 @@ class Locked(Fault):
     """Somebody else holds the database for too long (55P03)."""
 
 
+class Unreachable(Fault):
+    """A server that does not answer, or does not let us in (08006). Trying again is right."""
+
+
 def unique_violation(columns: str) -> Fault:
     """The violation of the constraint over columns named as `table.column, table.column`."""
     if columns.startswith("index '"):

@@ -37,6 +37,10 @@ class Spelling(Protocol):
     """Says the moment and the actor to the audit trail's triggers."""
     pause_audit: str
     resume_audit: str
+    read_sequences: str
+    """Asks for the last id of each table that ever was."""
+    set_sequence: tuple[str, ...]
+    """Has a table's ids go on after one: run with the table's name and that id."""
     sa_dialect: sa.Dialect
     keeps_subquery_order: bool
 
@@ -148,6 +152,11 @@ class SqliteSpelling:
     act_as = "UPDATE audit_context SET at = ?, actor_id = ?"
     pause_audit = "DELETE FROM audit_context"
     resume_audit = "INSERT INTO audit_context (one, at) VALUES (1, ?)"
+    read_sequences = "SELECT name, seq FROM sqlite_sequence"
+    set_sequence: tuple[str, ...] = (
+        "DELETE FROM sqlite_sequence WHERE name = ?1 AND ?2 > 0",
+        "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+    )
     sa_dialect: sa.Dialect = sqlite.dialect()
     # A FROM sub-select with ORDER BY and LIMIT is run as a co-routine and read in its own order,
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.

@@ -23,6 +23,7 @@ from models.faults import Fault
 from models.sql import constraints
 from models.sql.catalog import ForeignKey
 from models.sql.catalog import catalog
+from models.sql.constraints import Unreachable
 from models.sql.patterns import InvalidRegularExpression
 from models.sql.sqlite import DiskFailed
 from models.sql.sqlite import DiskFull
@@ -33,10 +34,6 @@ CONNECT_SECONDS_MAX = 3
 STATEMENTS_KEPT = 512
 IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: whoever sleeps in one gives back what it holds
 ERRORS = (psycopg.Error,)
-
-
-class Unreachable(Fault):
-    """A server that does not answer, or does not let us in (08006). Trying again is right."""
 
 
 class TryAgain(constraints.Locked):

@@ -404,12 +404,11 @@ $$;
 -- comes to another: to each it is told as that, since neither may learn of the other.
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    old_row json := CASE WHEN TG_OP <> 'INSERT' THEN row_to_json(OLD) END;
-    new_row json := CASE WHEN TG_OP <> 'DELETE' THEN row_to_json(NEW) END;
+    old_row json;
+    new_row json;
     grantee text := substring(TG_TABLE_NAME FROM '^client_(admin|manager)_') || '_id';
-    one json := coalesce(new_row, old_row);
-    key text := (SELECT string_agg(one ->> name, ',' ORDER BY place)
-        FROM string_to_table(TG_ARGV[0], ',') WITH ORDINALITY AS parts (name, place));
+    one json;
+    key text;
     client bigint;
     before json;
     after json;
@@ -420,6 +419,15 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
+    IF TG_OP <> 'INSERT' THEN
+        old_row := row_to_json(OLD);
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        new_row := row_to_json(NEW);
+    END IF;
+    one := coalesce(new_row, old_row);
+    SELECT string_agg(one ->> name, ',' ORDER BY place) INTO key
+        FROM string_to_table(TG_ARGV[0], ',') WITH ORDINALITY AS parts (name, place);
     IF TG_TABLE_NAME = 'clients' THEN
         client := one ->> 'id';
     ELSIF grantee IS NOT NULL THEN

@@ -108,6 +108,11 @@ class PostgresqlSpelling:
     resume_audit = (
         "SELECT set_config('walkthrough.audit', 'on', true), set_config('walkthrough.at', $1, true)"
     )
+    read_sequences = (
+        "SELECT replace(sequencename, '_id_seq', ''), last_value FROM pg_sequences"
+        " WHERE schemaname = current_schema() AND last_value IS NOT NULL"
+    )
+    set_sequence: tuple[str, ...] = ("SELECT setval(pg_get_serial_sequence($1, 'id'), $2)",)
     sa_dialect: sa.Dialect = asyncpg.dialect()  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
 
@@ -206,7 +211,9 @@ class PostgresqlSpelling:
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
         rows = sa.func.json_array_elements(sa.cast(parameter(source, sa.Text), postgresql.JSON()))
-        row = rows.table_valued("value", with_ordinality="place").render_derived(name=f"{name}_json")
+        row = rows.table_valued("value", with_ordinality="place").render_derived(
+            name=f"{name}_json"
+        )
         columns = [
             sa.cast(
                 row.c.value.op("->>")(sa.literal_column(str(place), sa.Integer())), kind.storage

@@ -103,6 +103,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.TimedOut: (503, "request_timeout"),
     sqlite.DiskFull: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
+    constraints.Unreachable: (503, "request_timeout"),
     turns.NoTurn: (503, "request_timeout"),
     db.Busy: (503, "request_timeout"),
 }

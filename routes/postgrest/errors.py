@@ -126,6 +126,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.DiskFailed: (500, "58030"),
     sqlite.FileCorrupt: (500, "XX001"),
     constraints.Locked: (503, "55P03"),
+    constraints.Unreachable: (503, "08006"),
     turns.NoTurn: (503, "55P03"),
     db.Busy: (503, "53300"),
 }

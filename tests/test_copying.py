@@ -1,0 +1,65 @@
+"""`flask copy`: a deployment moves to another database, and back, and nobody notices."""
+
+import pathlib
+import sqlite3
+
+import pytest
+
+from tests import databases
+from tests.conftest import MOE
+from tests.conftest import open_app
+from tests.signin import HERE
+from tests.signin import Service
+from tests.signin import open_service
+
+
+def invoke(app: object, *words: str) -> object:
+    return app.test_cli_runner().invoke(args=list(words))
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Service:
+    return open_service(tmp_path)
+
+
+def test_round_trip_exports_the_same_bytes(service: Service, tmp_path: pathlib.Path) -> None:
+    there, back = tmp_path / "there.db", tmp_path / "back.db"
+    before = invoke(service.app, "export").output
+
+    assert invoke(service.app, "copy", "--to", databases.url(there)).exit_code == 0
+    copied = open_app(there)
+    assert invoke(copied, "copy", "--to", f"sqlite:///{back}").exit_code == 0
+
+    assert invoke(copied, "export").output == before
+    with sqlite3.connect(back) as connection:
+        assert connection.execute("SELECT count(*) FROM credentials").fetchone()[0] >= 5
+
+
+def test_sessions_passwords_and_ids_go_on(service: Service, tmp_path: pathlib.Path) -> None:
+    session = service.sign_in("moe")
+    root = service.api("root")
+    last = root.post("/clients", {"name": "Gone"}, prefer="return=representation").json[0]["id"]
+    assert root.delete(f"/clients?id=eq.{last}").status == 204
+    there = tmp_path / "there.db"
+
+    answer = invoke(service.app, "copy", "--to", databases.url(there))
+    assert answer.exit_code == 0, answer.output
+
+    copied = Service(open_app(there), there)
+    assert copied.refresh(session["refresh_token"]).status == 200
+    assert copied.sign_in("ada", HERE)["user"]["id"]
+    made = copied.api("root").post("/clients", {"name": "New"}, prefer="return=representation")
+    assert made.json[0]["id"] == last + 1
+    assert copied.sql("SELECT DISTINCT user_id FROM sessions WHERE user_id = ?", MOE) == [(MOE,)]
+    assert copied.api("root").get("/audit_log?action=eq.sign_in&limit=1").json
+
+
+def test_target_that_holds_something_is_refused(service: Service, tmp_path: pathlib.Path) -> None:
+    there = tmp_path / "there.db"
+    assert invoke(service.app, "copy", "--to", databases.url(there)).exit_code == 0
+
+    again = invoke(service.app, "copy", "--to", databases.url(there))
+
+    assert again.exit_code == 1
+    assert "not empty" in again.output
+    assert invoke(service.app, "copy", "--to", "nonsense").exit_code == 1

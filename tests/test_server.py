@@ -1,0 +1,151 @@
+"""What only a server can do to us: end our sessions, hold its locks, stop our statements, be somebody else's."""
+
+import pathlib
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from models.db import database
+from models.sql import sqlite
+from models.sql.constraints import CheckViolation
+from models.sql.constraints import ForeignKeyViolation
+from models.sql.turns import NoTurn
+from models.types import OutOfRange
+from tests import databases
+from tests.conftest import MIA
+from tests.conftest import open_app
+from tests.signin import Service
+from tests.signin import open_service
+
+pytestmark = pytest.mark.server("a file has no sessions")
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Service:
+    return open_service(tmp_path)
+
+
+def end_sessions(service: Service) -> None:
+    with databases.connected("postgres") as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            (databases.NAMES[service.file],),
+        )
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_session_that_the_server_ended_is_nobodys_trouble(service: Service, round_: int) -> None:
+    root = service.api("root")
+    assert root.get("/buildings").status == 200
+
+    end_sessions(service)
+
+    assert root.get("/buildings").status == 200
+    end_sessions(service)
+    assert root.patch("/buildings?id=eq.1", {"name": "A"}).status == 204
+
+
+def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
+    began = time.monotonic()
+
+    with service.app.app_context(), databases.turn(service.file), pytest.raises(NoTurn):  # noqa: SIM117
+        with database().writing(wait_seconds_max=0.2):
+            raise AssertionError("a turn that another holds")
+
+    assert time.monotonic() - began < 2
+    assert service.api("root").patch("/buildings?id=eq.1", {"name": "A"}).status == 204
+
+
+def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:
+    began = time.monotonic()
+
+    with service.app.app_context(), pytest.raises(sqlite.TimedOut):  # noqa: SIM117
+        with database().reading(seconds_max=0.2) as transaction:
+            transaction.run("SELECT pg_sleep(5)")
+
+    assert time.monotonic() - began < 2
+    assert service.api("root").get("/buildings").status == 200
+
+
+def test_reader_cannot_write(service: Service) -> None:
+    with service.app.app_context(), pytest.raises(Exception, match="does not answer"):  # noqa: SIM117
+        with database().reading() as transaction:
+            transaction.run("DELETE FROM inspections")
+
+
+@pytest.mark.parametrize(
+    ("statement", "fact"),
+    [
+        (f"UPDATE buildings SET floors = {2**31} WHERE id = 1", OutOfRange),
+        ("UPDATE inspections SET building_id = 999 WHERE id = 1", ForeignKeyViolation),
+        (
+            f"INSERT INTO client_admin_building_access VALUES ('{MIA}', 1, NULL, now())",
+            CheckViolation,
+        ),
+        (
+            "UPDATE users SET role = 'client_admin', client_id = 1 WHERE role = 'super_admin'",
+            CheckViolation,
+        ),
+    ],
+    ids=["range", "key", "role", "last"],
+)
+def test_refusal_is_the_same_fact_as_on_a_file(
+    service: Service, statement: str, fact: type
+) -> None:
+    with service.app.app_context(), pytest.raises(fact):  # noqa: SIM117
+        with database().writing() as transaction:
+            transaction.run(statement)
+
+
+def test_hidden_half_of_a_key_is_not_told(service: Service) -> None:
+    answer = service.api("root").post(
+        "/inspections", {"building_id": 999, "inspection_type": "fire"}
+    )
+
+    assert (answer.status, answer.code) == (409, "23503")
+    assert answer.json["details"] == 'Key (building_id)=(999) is not present in table "buildings".'
+
+
+def test_writers_at_once_all_get_their_turn(service: Service) -> None:
+    root = service.api("root")
+    answers: list[int] = []
+
+    def write() -> None:
+        answers.extend(root.post("/clients", {"name": "C"}).status for _ in range(10))
+
+    writers = [threading.Thread(target=write) for _ in range(8)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join()
+
+    assert answers == [201] * 80
+
+
+def test_another_programs_database_is_refused_in_one_line(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "foreign.db"
+    databases.url(file)
+    databases.sql(file, "ALTER TABLE facts RENAME TO others")
+
+    with pytest.raises(Exception, match="another program's database"):
+        open_app(file)
+
+    databases.sql(file, "ALTER TABLE others RENAME TO facts")
+
+
+def test_server_that_is_not_there_is_told_in_one_line(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(Exception, match="does not answer"):
+        open_app(
+            tmp_path / "a.db", DATABASE_URL=f"postgresql+psycopg://nobody@/none?host={tmp_path}"
+        )
+
+
+def test_pattern_folds_case_as_unicode_does(world: Callable) -> None:
+    at = "2025-01-01T00:00:00+00:00"
+    api = world({"clients": [{"id": 1, "name": "GRÖSSE", "created_at": at, "updated_at": at}]})
+
+    assert api("service").get("/clients?name=ilike.größe").json == []
+    assert len(api("service").get("/clients?name=ilike.grösse").json) == 1
+    assert len(api("service").get("/clients?name=imatch.grösse").json) == 1
