@@ -4,7 +4,6 @@ import html
 import json
 import pathlib
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
@@ -13,7 +12,7 @@ import pytest
 from werkzeug.test import Client
 from werkzeug.test import TestResponse
 
-from models.sql.sqlite import driver
+from tests import databases
 from tests.clients.server import password_of
 from tests.conftest import DATASET
 from tests.conftest import import_rows
@@ -69,17 +68,16 @@ def staffed_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
         user["password"] = password_of(user["name"])
     source, file = directory / "dataset.json", directory / "base.db"
     source.write_text(json.dumps(rows))
-    import_rows(open_app(file), source)
-    connection = driver.connect(file)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
+    app = open_app(file)
+    import_rows(app, source)
+    databases.settle(app, file)
     return file
 
 
 @pytest.fixture
 def app(staffed_file: pathlib.Path, tmp_path: pathlib.Path) -> object:
     file = tmp_path / "walkthrough.db"
-    shutil.copy(staffed_file, file)
+    databases.copy(staffed_file, file)
     return open_app(file)
 
 
@@ -103,7 +101,7 @@ def office(
 ) -> Callable[[str], Desk]:
     """The same over one database for a whole module, which only reads it."""
     file = tmp_path_factory.mktemp("office") / "walkthrough.db"
-    shutil.copy(staffed_file, file)
+    databases.copy(staffed_file, file)
     made = open_app(file)
     seated: dict[str, Desk] = {}
 

@@ -154,7 +154,7 @@ def test_a_building_is_made_and_changed(desk: Callable, api: Callable) -> None:
     )
     path = made.headers["Location"].partition("?")[0]
 
-    assert "42.5, -71.0" in ada.page(path)
+    assert "42.5, -71" in ada.page(path)
     assert ada.send(f"{path}/edit", {"name": "Newer", "client_id": "2"}).status_code == 303
     key = path.rpartition("/")[2]
     assert api("ada").get(f"/buildings?id=eq.{key}&select=name,client_id,floors").json == [
