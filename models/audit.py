@@ -60,7 +60,11 @@ def triggers() -> Iterator[str]:
         same = "OLD.client_id IS NEW.client_id" if moves else ""
         yield trigger(table, "update", "AFTER UPDATE", same, changed(table, columns, key))
         if moves:
-            both = told(table, columns, key, "OLD", None) + "\n" + told(table, columns, key, None, "NEW")
+            both = (
+                told(table, columns, key, "OLD", None)
+                + "\n"
+                + told(table, columns, key, None, "NEW")
+            )
             yield trigger(table, "move", "AFTER UPDATE", "OLD.client_id IS NOT NEW.client_id", both)
 
 
@@ -121,7 +125,9 @@ def note_statement(database: str) -> Statement:
     return compile_statement(sa.insert(table).values(values), SPELLINGS[database].sa_dialect, slots)
 
 
-REFUSALS_A_MINUTE = 60  # of one person: refusals cost a write, and may not be a way to fill the disk
+REFUSALS_A_MINUTE = (
+    60  # of one person: refusals cost a write, and may not be a way to fill the disk
+)
 
 
 @cache

@@ -98,7 +98,9 @@ def read_double(text: str) -> float:
 def read_string(text: str) -> str:
     """Text as given, without NUL, at most TEXT_BYTES_MAX bytes."""
     if "\0" in text:
-        raise NulInText("unsupported Unicode escape sequence", "\\u0000 cannot be converted to text.")
+        raise NulInText(
+            "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text."
+        )
     if len(text) * 4 > TEXT_BYTES_MAX and len(text.encode()) > TEXT_BYTES_MAX:
         raise TextTooLong(f"value too long: text holds at most {TEXT_BYTES_MAX} bytes")
     return text
@@ -144,7 +146,9 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
     if rest:
         found = TIME_TEXT.fullmatch(rest)
         if found is None:
-            raise InvalidDatetime(f"invalid input syntax for type timestamp with time zone: {shown}")
+            raise InvalidDatetime(
+                f"invalid input syntax for type timestamp with time zone: {shown}"
+            )
         hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
         microsecond = round(int((found[4] or "0").ljust(9, "0")) / 1000)
         offset = read_offset(found[5], shown) or offset
@@ -196,9 +200,7 @@ def read_uuid(text: str) -> str:
     if found is None or text.startswith("{") != text.endswith("}"):
         raise invalid("uuid", text)
     digits = found[1].replace("-", "").lower()
-    return "-".join(
-        (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
-    )
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def shown_json(value: object) -> str:
@@ -301,12 +303,16 @@ TIMESTAMP = ColumnType(
     stored(postgresql.TIMESTAMP(timezone=True)),
     (("type", "string"), ("format", "date-time")),
 )
+
+
 def refuse_json(value: object) -> Bound:
     """No payload or filter names a JSON value: the one resource that has them is written by itself."""
     raise InvalidInput("a JSON value cannot be compared or given")
 
 
-JSON = ColumnType("json", refuse_json, refuse_json, stored(postgresql.JSON()), (("type", "object"),))
+JSON = ColumnType(
+    "json", refuse_json, refuse_json, stored(postgresql.JSON()), (("type", "object"),)
+)
 UUID = ColumnType(
     "uuid",
     read_uuid,

@@ -76,6 +76,11 @@ def ensure_schema(database: Database) -> None:
             if recognise(transaction, path) == "empty":
                 make_tables(transaction)
     database.is_audited = True
+    resume_clock(database)
+
+
+def resume_clock(database: Database) -> None:
+    """Let the clock go on from the last change of the file, however far back the board's clock is."""
     with database.reading() as transaction:
         written_at = transaction.value("SELECT at FROM audit_context")
     if written_at is not None:

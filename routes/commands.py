@@ -91,7 +91,12 @@ def create_user(
     try:
         with database().writing(seconds_max=60) as transaction:
             user_id = people.create_person(
-                transaction, email, name, role, client_id, None if password == NO_PASSWORD else password
+                transaction,
+                email,
+                name,
+                role,
+                client_id,
+                None if password == NO_PASSWORD else password,
             )
     except Fault as fault:
         refuse(fault.message)
@@ -167,7 +172,9 @@ def restore(file: Path) -> None:
 
 def file_of(found: Database) -> Path:
     if found.path is None:
-        refuse("the database is no file: a PostgreSQL server is backed up by its own means (pg_dump, pg_basebackup)")
+        refuse(
+            "the database is no file: a PostgreSQL server is backed up by its own means (pg_dump, pg_basebackup)"
+        )
     return found.path
 
 

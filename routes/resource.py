@@ -189,9 +189,7 @@ def blueprint(model: type[Model]) -> Blueprint:
             raise requests.KeyMismatch
         requests.require_key(asked.query, relation, payload.rows[0])
         columns = written_columns(asked, payload)
-        insert = partial(
-            execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE)
-        )
+        insert = partial(execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE))
         return asked.answer(write(asked, Action.INSERT, insert), Operation.UPSERT)
 
     @bp.patch(path)

@@ -31,6 +31,7 @@ from access.policy import AccessRule
 from models import Building
 from models import Inspection
 from models import statistics
+from models.chart import draw_chart
 from models.db import Transaction
 from models.db import reading
 from models.db import writing
@@ -90,7 +91,7 @@ def dashboard(transaction: Transaction, caller: Caller, given: Arguments) -> obj
 
 def chart(transaction: Transaction, caller: Caller, given: Arguments) -> object:
     dates = given.get("start_date"), given.get("end_date")
-    return statistics.chart(transaction, visible_to(caller), *dates)
+    return draw_chart(transaction, visible_to(caller), *dates)
 
 
 def building_stats(transaction: Transaction, caller: Caller, given: Arguments) -> object:

@@ -147,12 +147,12 @@ def test_the_file_itself_refuses_to_change_the_trail(
 ) -> None:
     app = open_app(tmp_path / "walkthrough.db")
 
-    with app.app_context(), pytest.raises(Exception, match="audit_log_append_only_check"):  # noqa: SIM117
-        with database().writing() as transaction:
-            transaction.run(
-                "INSERT INTO audit_log (at, action, relation)"
-                " VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')"
-            )
+    with app.app_context(), database().writing() as transaction:
+        transaction.run(
+            "INSERT INTO audit_log (at, action, relation)"
+            " VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')"
+        )
+        with pytest.raises(Exception, match="audit_log_append_only_check"):
             transaction.run(statement)
 
 

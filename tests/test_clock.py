@@ -36,12 +36,12 @@ def test_what_was_written_counts_after_a_start_in_the_past(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "walkthrough.db"
-    with open_app(file).app_context() as context:
-        with context.app.extensions["walkthrough"].writing() as transaction:
-            transaction.run(
-                "INSERT INTO clients (name, created_at, updated_at) VALUES ('A', ?, ?)",
-                (transaction.now, transaction.now),
-            )
+    application = open_app(file)
+    with application.app_context(), application.extensions["walkthrough"].writing() as transaction:
+        transaction.run(
+            "INSERT INTO clients (name, created_at, updated_at) VALUES ('A', ?, ?)",
+            (transaction.now, transaction.now),
+        )
     present = time.time
     expired = tokens.token_for(ROOT, "super_admin", None, exp=int(present()) - 1)
     monkeypatch.setattr(time, "time", lambda: present() - YEAR)

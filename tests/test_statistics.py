@@ -1,4 +1,4 @@
-"""The numbers of models/statistics.py: what counts as what, on which day, and how a series is cut."""
+"""The numbers of statistics and chart: what counts as what, on which day, and how a series is cut."""
 
 import datetime
 import doctest
@@ -10,11 +10,12 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
+from models import chart
 from models import statistics
+from models.chart import Interval
+from models.chart import InvalidPeriod
 from models.db import reading
 from models.sql import counts
-from models.statistics import Interval
-from models.statistics import InvalidPeriod
 from models.statistics import NoSuchBuilding
 from models.statistics import Visible
 from tests.conftest import ADA
@@ -84,7 +85,7 @@ def building_of(app: object) -> statistics.BuildingStats:
         return statistics.building_stats(transaction, EVERYTHING, 1)
 
 
-@pytest.mark.parametrize("module", [statistics, counts], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [statistics, chart, counts], ids=lambda module: module.__name__)
 def test_examples_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -244,7 +245,7 @@ SPANS = [
 def test_series_has_a_point_for_every_period(
     snapshot: object, start: str, end: str, interval: Interval, points: int
 ) -> None:
-    found = statistics.chart(snapshot, EVERYTHING, start, end)
+    found = chart.draw_chart(snapshot, EVERYTHING, start, end)
 
     assert (found.interval, len(found.series)) == (interval, points)
     assert [point.period for point in found.series] == sorted(
@@ -253,7 +254,7 @@ def test_series_has_a_point_for_every_period(
 
 
 def test_weeks_start_on_monday_even_before_the_chart(snapshot: object) -> None:
-    found = statistics.chart(snapshot, EVERYTHING, "2025-04-09", "2025-05-20")
+    found = chart.draw_chart(snapshot, EVERYTHING, "2025-04-09", "2025-05-20")
 
     assert found.start_date == "2025-04-09"
     assert found.series[0].period == "2025-04-07"
@@ -261,7 +262,7 @@ def test_weeks_start_on_monday_even_before_the_chart(snapshot: object) -> None:
 
 
 def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) -> None:
-    found = statistics.chart(snapshot, EVERYTHING, "2025-04-11", "2025-05-20")
+    found = chart.draw_chart(snapshot, EVERYTHING, "2025-04-11", "2025-05-20")
 
     assert (found.series[0].period, found.series[0].total) == ("2025-04-07", 1)
 
@@ -272,13 +273,13 @@ def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) 
 )
 def test_dates_that_bound_no_chart_are_refused(snapshot: object, start: str, end: str) -> None:
     with pytest.raises(InvalidPeriod):
-        statistics.chart(snapshot, EVERYTHING, start, end)
+        chart.draw_chart(snapshot, EVERYTHING, start, end)
 
 
 def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
-    found = statistics.chart(snapshot, EVERYTHING, "1800-01-01", "1999-12-31")
+    found = chart.draw_chart(snapshot, EVERYTHING, "1800-01-01", "1999-12-31")
 
-    assert len(found.series) == statistics.POINTS_MAX == 2400
+    assert len(found.series) == chart.POINTS_MAX == 2400
 
 
 @pytest.mark.parametrize(
@@ -288,25 +289,25 @@ def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
 def test_chart_without_a_start_begins_with_the_eleventh_month_before(
     snapshot: object, end: str, start: str
 ) -> None:
-    assert statistics.chart(snapshot, EVERYTHING, None, end).start_date == start
+    assert chart.draw_chart(snapshot, EVERYTHING, None, end).start_date == start
 
 
 def test_too_many_statuses_are_refused(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "POINT_LABELS_MAX", 1)
+    monkeypatch.setattr(chart, "POINT_LABELS_MAX", 1)
     app = inspected(("a", "annual", "2025-01-01"), ("b", "annual", "2025-01-01"))
 
     with (
         app.app_context(),
         reading() as transaction,
-        pytest.raises(statistics.TooManyLabels),
+        pytest.raises(chart.TooManyLabels),
     ):
-        statistics.chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
+        chart.draw_chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
 
 
 def test_hidden_building_is_not_named_although_its_inspection_counts(snapshot: object) -> None:
-    found = statistics.chart(snapshot, MOES, "2025-01-01", "2025-12-31")
+    found = chart.draw_chart(snapshot, MOES, "2025-01-01", "2025-12-31")
 
     assert sum(point.total for point in found.series) == 4
     assert [row.building_id for row in found.buildings] == [1]

@@ -68,7 +68,9 @@ def missing(
     for fk in relation.foreign_keys:
         value = values.get(fk.column)
         if value is not None and not exists(transaction, fk.referred, fk.referred_column, value):
-            return ForeignKeyViolation.missing(relation.name, fk.name, fk.column, value, fk.referred)
+            return ForeignKeyViolation.missing(
+                relation.name, fk.name, fk.column, value, fk.referred
+            )
     return None
 
 

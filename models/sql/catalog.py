@@ -96,7 +96,11 @@ class Relation:
 
     def hint(self, name: str) -> str | None:
         close = get_close_matches(name[:64], self.attributes, n=1, cutoff=0.75)
-        return f'Perhaps you meant to reference the column "{self.name}.{close[0]}".' if close else None
+        return (
+            f'Perhaps you meant to reference the column "{self.name}.{close[0]}".'
+            if close
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,14 +56,18 @@ class ForeignKeyViolation(Fault):
         super().__init__(message, details)
 
     @classmethod
-    def missing(cls, relation: str, constraint: str, column: str, value: object, there: str) -> ForeignKeyViolation:
+    def missing(
+        cls, relation: str, constraint: str, column: str, value: object, there: str
+    ) -> ForeignKeyViolation:
         return cls(
             f'insert or update on table "{relation}" violates foreign key constraint "{constraint}"',
             f'Key ({column})=({value}) is not present in table "{there}".',
         )
 
     @classmethod
-    def referenced(cls, relation: str, constraint: str, key: str, value: object, by: str) -> ForeignKeyViolation:
+    def referenced(
+        cls, relation: str, constraint: str, key: str, value: object, by: str
+    ) -> ForeignKeyViolation:
         return cls(
             f'update or delete on table "{relation}" violates foreign key constraint '
             f'"{constraint}" on table "{by}"',

@@ -279,9 +279,7 @@ class SqliteSpelling:
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
-        rows = sa.func.json_each(parameter(source, sa.Text)).table_valued(
-            "key", "value"
-        )
+        rows = sa.func.json_each(parameter(source, sa.Text)).table_valued("key", "value")
         row = rows.alias(name + "_json")
         columns = [
             sa.func.json_extract(

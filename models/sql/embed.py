@@ -96,7 +96,9 @@ class Printer:
         """
         if has_aggregates(node):
             return self.grouped_rows(node, relation, source, where, limits, correlated)
-        order = self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
+        order = (
+            self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
+        )
         if first and not node.order:
             order = [*first, *order]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
@@ -206,7 +208,9 @@ class Printer:
         names = [embed.name for embed in embeds_of(node) if not embed.spread]
         for name in names:
             if names.count(name) > 1:
-                raise DuplicateEmbed(f'table name "{relation.name}_{name}" specified more than once')
+                raise DuplicateEmbed(
+                    f'table name "{relation.name}_{name}" specified more than once'
+                )
         found: list[Output] = []
         for item in node.items:
             if isinstance(item, Column):
@@ -397,7 +401,13 @@ def is_empty(node: Node) -> bool:
 
 def require_aggregate(name: str, kind: str) -> None:
     numeric = kind in functions.NUMBERS
-    comparable = numeric or kind in ("text", "date", "timestamp with time zone", "timestamp", "time")
+    comparable = numeric or kind in (
+        "text",
+        "date",
+        "timestamp with time zone",
+        "timestamp",
+        "time",
+    )
     if not (numeric if name in ("sum", "avg") else comparable):
         raise UnknownAggregate(
             f"function {name}({kind}) does not exist",

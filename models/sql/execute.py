@@ -95,9 +95,7 @@ def count(
     """How many rows a select would show, and of how many: what HEAD asks."""
     plans = plan.plan_read(transaction.spelling.name, relation.name, query.shape, rule)
     if plans.grouped:
-        selected = select(
-            transaction, rule, binding, relation=relation, query=query, count=total
-        )
+        selected = select(transaction, rule, binding, relation=relation, query=query, count=total)
         return Counted(selected.shown, selected.total)
     if not total:
         return Counted(transaction.value(plans.shown.sql, plans.shown.bind(binding)))

@@ -23,7 +23,9 @@ from models import types
 from models.faults import Fault
 from models.types import Bound
 
-PATTERN_MEMORY_BYTES = 8 << 20  # of one compiled expression; with less RE2 falls back on what is 40 times slower
+PATTERN_MEMORY_BYTES = (
+    8 << 20
+)  # of one compiled expression; with less RE2 falls back on what is 40 times slower
 PATTERNS_KEPT = 32
 
 

@@ -21,14 +21,15 @@ def deny(
     transaction: Transaction, relation: Relation, statement: Statement | None, binding: Binding
 ) -> None:
     """Raise RowDenied if the rule refuses any would-be row."""
-    if statement is not None and transaction.one(statement.sql, statement.bind(binding)) is not None:
+    if (
+        statement is not None
+        and transaction.one(statement.sql, statement.bind(binding)) is not None
+    ):
         raise row_denied(relation)
 
 
 def row_denied(relation: Relation, how: str = "") -> RowDenied:
-    return RowDenied(
-        f'new row violates row-level security policy{how} for table "{relation.name}"'
-    )
+    return RowDenied(f'new row violates row-level security policy{how} for table "{relation.name}"')
 
 
 def not_chosen(column: str) -> NotChosen:

@@ -139,7 +139,9 @@ class Writer:
         keys = sa.select(*(source.c[name] for name in self.relation.key))
         if shape.root.limit is None and shape.root.offset is None:
             return self.planner.finish(keys.where(scope, visible, *conditions).order_by(*order))
-        return self.planner.finish(keys.where(scope, self.within_range(shape, source)).order_by(*order))
+        return self.planner.finish(
+            keys.where(scope, self.within_range(shape, source)).order_by(*order)
+        )
 
     def within_range(self, shape: Shape, source: Any) -> Expression:
         """Whether a row is among those that a GET with this range would show: then it may be written.
@@ -184,8 +186,10 @@ class Writer:
             )
             for column in self.table.c
         ]
-        return sa.select(*selected, position.label("position")).select_from(source).subquery(
-            "would_be"
+        return (
+            sa.select(*selected, position.label("position"))
+            .select_from(source)
+            .subquery("would_be")
         )
 
     def violation(self, rows: Any) -> Statement | None:
@@ -252,7 +256,9 @@ class Writer:
             if self.relation.attributes[name].filled is None:
                 values.setdefault(name, sa.null())  # for NOT NULL to complain of, not the compiler
         statement = sa.insert(self.table)
-        return self.planner.finish(self.telling_id(statement.values(values) if values else statement))
+        return self.planner.finish(
+            self.telling_id(statement.values(values) if values else statement)
+        )
 
     def upsert(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None

@@ -83,9 +83,7 @@ class Planner:
             self.narrow.add(alias)
         return alias, self.rule.rows(action, relation.model, alias.c)
 
-    def scoped_embed(
-        self, relation: Relation, way: Relationship
-    ) -> tuple[Any, Expression]:
+    def scoped_embed(self, relation: Relation, way: Relationship) -> tuple[Any, Expression]:
         """The same at the end of a relationship, where a visible row on this side may imply it."""
         alias = self.alias(relation)
         source = self.catalog.relations[way.source].model
@@ -210,14 +208,10 @@ class Planner:
         """Whether an embed has any row for a row of its parent."""
         way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
         target, ties, scope = self.tied(way, alias)
-        conditions = self.conditions(
-            embed.node, self.catalog.relations[way.target], target, scope
-        )
+        conditions = self.conditions(embed.node, self.catalog.relations[way.target], target, scope)
         return sa.exists().where(*ties, scope, *conditions).correlate(alias)
 
-    def tied(
-        self, way: Relationship, parent: Any
-    ) -> tuple[Any, list[Expression], Expression]:
+    def tied(self, way: Relationship, parent: Any) -> tuple[Any, list[Expression], Expression]:
         """The far side of a relationship, what ties it to a parent's row, and its rule."""
         target, scope = self.scoped_embed(self.catalog.relations[way.target], way)
         if way.junction is None:
@@ -241,9 +235,7 @@ class Planner:
             terms += [key.desc() if last else key.asc() for key in keys]
         return terms
 
-    def order_term(
-        self, term: OrderTerm, node: Node, relation: Relation, alias: Any
-    ) -> Expression:
+    def order_term(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
         if term.embed is not None:
             return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)

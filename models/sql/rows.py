@@ -93,9 +93,7 @@ class Rows:
                 if name in row
                 else missing(row)
             )
-        return lambda row: (
-            converted(attribute, row[name], binding) if name in row else missing(row)
-        )
+        return lambda row: converted(attribute, row[name], binding) if name in row else missing(row)
 
     def filler(self, attribute: Attribute) -> Reader:
         """What stands in a column that nothing was said of."""
@@ -103,7 +101,9 @@ class Rows:
             return lambda row: str(uuid.uuid4())
         if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
             return constantly(self.now)
-        return constantly(self.original.caller_id) if attribute.filled is Filled.BY_CALLER else nothing
+        return (
+            constantly(self.original.caller_id) if attribute.filled is Filled.BY_CALLER else nothing
+        )
 
     def write_all(self, statement: Statement) -> list[Key]:
         """Insert every row: at once where that goes well, else one by one to find what is at fault."""
@@ -124,7 +124,8 @@ class Rows:
         places = statement.bind(replace(self.original, new=tuple(range(len(self.columns)))))
         self.transaction.run("SAVEPOINT many")
         made = self.transaction.insert_many(
-            statement.sql, [[values[place] for place in places] for values in self.values]  # type: ignore[index]
+            statement.sql,
+            [[values[place] for place in places] for values in self.values],  # type: ignore[index]
         )
         self.transaction.run("RELEASE many")
         if set(self.relation.key) <= set(self.columns):

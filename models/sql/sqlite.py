@@ -125,7 +125,6 @@ class Connection:
         """What SQLite asks every so many opcodes; 1 stops the statement."""
         return 1 if time.monotonic() > self.deadline else 0
 
-
     def in_time(self) -> int:
         """What a costly filter asks before each value: a thousand opcodes of it could last for seconds."""
         if time.monotonic() <= self.deadline:

@@ -71,9 +71,7 @@ def compile_statement(
     statement: sa.ClauseElement, dialect: sa.Dialect, slots: dict[str, Slot]
 ) -> Statement:
     """Compile once: what is not a slot is a constant of the statement."""
-    compiled: Any = statement.compile(
-        dialect=dialect, compile_kwargs={"render_postcompile": True}
-    )
+    compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     names: Sequence[str] = compiled.positiontup or ()
     known = SHARED_SLOTS | slots
     return Statement(

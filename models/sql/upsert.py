@@ -64,7 +64,9 @@ def upsert(
             continue
         key = rows.write(statements.insert, values)
         if position in existing:
-            keys.append(key_after_merge(relation, existing[position][1], values, rows.columns, merged))
+            keys.append(
+                key_after_merge(relation, existing[position][1], values, rows.columns, merged)
+            )
         elif key is not None:
             keys.append(key)
             inserted += 1

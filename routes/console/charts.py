@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.statistics import Chart
+from models.chart import Chart
 
 WIDTH, HEIGHT = 940, 200
 LEFT, BOTTOM, TOP = 34, 22, 8

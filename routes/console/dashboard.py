@@ -8,6 +8,7 @@ from flask import Response
 from flask import request
 
 from access.caller import Caller
+from models import chart
 from models import statistics
 from models.db import reading
 from models.sql.sqlite import TimedOut
@@ -24,13 +25,13 @@ from routes.console.pages import show
 LIST_ROWS = 8
 OPEN = "status=in.(scheduled,in_progress)"
 UNDRAWN = (
-    statistics.InvalidPeriod,
-    statistics.TooManyLabels,
+    chart.InvalidPeriod,
+    chart.TooManyLabels,
     InvalidDatetime,
     DatetimeOutOfRange,
     TimedOut,
 )
-NO_CHART = statistics.Chart("", "", statistics.Interval.MONTH, [], [])
+NO_CHART = chart.Chart("", "", chart.Interval.MONTH, [], [])
 COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
 
 
@@ -39,10 +40,10 @@ COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
 def dashboard(caller: Caller) -> Response:
     problem: str | None = None
     try:
-        chart = chosen_chart(caller)
+        drawn = chosen_chart(caller)
     except UNDRAWN as fault:
         problem = said(fault)
-        chart = NO_CHART
+        drawn = NO_CHART
     with reading() as transaction:
         numbers = statistics.dashboard(transaction, engine.visible_to(caller))
         today = transaction.moment.date()
@@ -50,11 +51,11 @@ def dashboard(caller: Caller) -> Response:
         "dashboard.html",
         400 if problem else 200,
         numbers=numbers,
-        chart=chart,
+        chart=drawn,
         typed=request.args,
-        stacked=charts.stacked(chart),
+        stacked=charts.stacked(drawn),
         types=charts.shares(numbers.by_type),
-        busiest=charts.busiest(chart),
+        busiest=charts.busiest(drawn),
         overdue=overdue(caller, today),
         upcoming=upcoming(caller, today),
         today=today.isoformat(),
@@ -62,17 +63,17 @@ def dashboard(caller: Caller) -> Response:
     )
 
 
-def chosen_chart(caller: Caller) -> statistics.Chart:
+def chosen_chart(caller: Caller) -> chart.Chart:
     """The chart between the dates of the address, or of the last twelve months."""
     start, end = (
         read_date(text) if (text := request.args.get(name, "").strip()) else None
         for name in ("from", "to")
     )
     with reading() as transaction:
-        chart = statistics.chart(transaction, engine.visible_to(caller), start, end)
-    if len(chart.series) > charts.POINTS_MAX:
-        raise statistics.InvalidPeriod("Choose dates at most ten years apart")
-    return chart
+        drawn = chart.draw_chart(transaction, engine.visible_to(caller), start, end)
+    if len(drawn.series) > charts.POINTS_MAX:
+        raise chart.InvalidPeriod("Choose dates at most ten years apart")
+    return drawn
 
 
 def overdue(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:

@@ -13,6 +13,7 @@ from access import decorators
 from access import policy
 from access import throttle
 from access import token
+from models import chart
 from models import db
 from models import statistics
 from models import types
@@ -82,8 +83,8 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.ConflictingArguments: (400, "22023"),
     calls.NoRowsToBound: (400, "PGRST128"),
     statistics.NoSuchBuilding: (404, "PT404"),
-    statistics.InvalidPeriod: (400, "22023"),
-    statistics.TooManyLabels: (400, "54000"),
+    chart.InvalidPeriod: (400, "22023"),
+    chart.TooManyLabels: (400, "54000"),
     assignments.NotAGrantee: (400, "23514"),
     assignments.TargetOutOfReach: (403, "42501"),
     # What is asked
@@ -147,7 +148,9 @@ def answer(fault: Fault) -> Answer:
     details: object = fault.details
     if isinstance(fault, catalog.AmbiguousRelationship):
         details = fault.ways
-    return Answer(status, headers(fault, status, code), body(code, fault.message, details, fault.hint))
+    return Answer(
+        status, headers(fault, status, code), body(code, fault.message, details, fault.hint)
+    )
 
 
 def lookup(kind: type[Fault]) -> tuple[int, str]:

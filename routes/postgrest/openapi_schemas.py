@@ -17,6 +17,7 @@ from typing import get_origin
 from typing import get_type_hints
 
 from access import explain
+from models import chart
 from models import statistics
 from models.base import Filled
 from models.sql.catalog import Attribute
@@ -92,7 +93,7 @@ ANSWERS: Final[Mapping[str, tuple[str, Json | type]]] = {
     ),
     "get_building_stats_chart_fast": (
         "Inspections by day, week or month, and the busiest buildings",
-        statistics.Chart,
+        chart.Chart,
     ),
     "get_building_stats": ("What happened in one building", statistics.BuildingStats),
     "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),

@@ -27,7 +27,6 @@ from routes.postgrest.media import parse_content_type
 Row = dict[str, object]
 
 
-
 class InvalidPayload(Fault):
     """A body that cannot be read as rows."""
 

@@ -170,7 +170,7 @@ def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _parse_count(parameter: str, text: str) -> int:
-    """Read a limit or offset. Differs from PostgREST, which ignores what is no number (§5.3)."""
+    """Read a limit or offset. Differs from PostgREST, which ignores what is no number."""
     if text.isascii() and text.isdigit():
         return parse_bigint(text)
     if parameter == "limit" and _NEGATIVE.fullmatch(text):

@@ -42,7 +42,11 @@ class Representation:
 
 
 def represent_read(
-    selected: Selected, offset: int, media: MediaType, preferences: Preferences, header: Sequence[str]
+    selected: Selected,
+    offset: int,
+    media: MediaType,
+    preferences: Preferences,
+    header: Sequence[str],
 ) -> Representation:
     """Rows that were asked for; `header` are the keys of a row, for CSV."""
     status, headers = read_outcome(selected, offset, media, preferences)
@@ -106,7 +110,8 @@ def wants_location(operation: Operation, preferences: Preferences) -> bool:
 def location(relation: Relation, key: tuple[object, ...]) -> str:
     """Where a new row is, relative to whoever asks."""
     filters = "&".join(
-        f"{name}=eq.{quote(str(value), safe='')}" for name, value in zip(relation.key, key, strict=True)
+        f"{name}=eq.{quote(str(value), safe='')}"
+        for name, value in zip(relation.key, key, strict=True)
     )
     return f"/{relation.name}?{filters}"
 
@@ -198,7 +203,9 @@ def row_keys(node: Node, relation: Relation, relations: dict[str, Relation]) -> 
         if isinstance(item, Column):
             keys.update(dict.fromkeys(column_keys(item, relation)))
         elif item.spread:
-            keys.update(dict.fromkeys(row_keys(item.node, target(item, relation, relations), relations)))
+            keys.update(
+                dict.fromkeys(row_keys(item.node, target(item, relation, relations), relations))
+            )
         elif item.node.items:
             keys[item.name] = None
     return list(keys)

@@ -78,7 +78,9 @@ class KeyNotFiltered(Fault):
     """A PUT that is not addressed to one key."""
 
     def __init__(self) -> None:
-        super().__init__("Filters must include all and only primary key columns with 'eq' operators")
+        super().__init__(
+            "Filters must include all and only primary key columns with 'eq' operators"
+        )
 
 
 class KeyMismatch(Fault):
@@ -111,9 +113,7 @@ class OutOfRows(UnsatisfiableRange):
     """An offset beyond the last row, told by the same number that a count would give."""
 
     def __init__(self, offset: int, total: int) -> None:
-        super().__init__(
-            f"An offset of {offset} was requested, but there are only {total} rows."
-        )
+        super().__init__(f"An offset of {offset} was requested, but there are only {total} rows.")
         self.total = total
 
 

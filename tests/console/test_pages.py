@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models import statistics
+from models import chart
 from models.sql.sqlite import TimedOut
 from tests.conftest import ADA
 from tests.conftest import BOB
@@ -213,7 +213,7 @@ def test_a_chart_that_takes_too_long_leaves_the_rest(
     def tire(*arguments: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 
-    monkeypatch.setattr(statistics, "chart", tire)
+    monkeypatch.setattr(chart, "draw_chart", tire)
     answer = office("ada").get("/console/")
 
     assert answer.status_code == 400
