@@ -33,6 +33,9 @@ def ensure_schema(database: ServerDatabase) -> None:
             state = recognise(transaction, name)
             if state == "empty":
                 make_tables(transaction)
+            last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
+            if last is not None:
+                database.clock.advance(last)
     except upkeep.RefusedFile:
         database.close()
         raise

@@ -38,9 +38,9 @@ def test_what_was_written_counts_after_a_start_in_the_past(
     file = tmp_path / "walkthrough.db"
     application = open_app(file)
     with application.app_context(), application.extensions["walkthrough"].writing() as transaction:
+        now = transaction.now
         transaction.run(
-            "INSERT INTO clients (name, created_at, updated_at) VALUES ('A', ?, ?)",
-            (transaction.now, transaction.now),
+            f"INSERT INTO clients (name, created_at, updated_at) VALUES ('A', '{now}', '{now}')"
         )
     present = time.time
     expired = tokens.token_for(ROOT, "super_admin", None, exp=int(present()) - 1)
