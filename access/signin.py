@@ -157,7 +157,12 @@ def begin_session(transaction: Transaction, tokens: RefreshTokens, user_id: str)
     person = people.by_id(transaction, user_id)
     assert person is not None
     audit.note(
-        transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id
+        transaction,
+        "sign_in",
+        "users",
+        actor_id=user_id,
+        client_id=person.client_id,
+        row_key=user_id,
     )
     return SignedIn(person, session_id, tokens.issue(session_id, 0, salt), now)
 

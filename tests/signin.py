@@ -91,7 +91,9 @@ class Service:
         self.sql("UPDATE attempts SET at = at - ?", seconds)
         self.sql("UPDATE origins SET at = at - ?", seconds)
         for key, rotations in self.sql("SELECT id, rotations FROM sessions"):
-            older = json.dumps([[second - seconds, counter] for second, counter in json.loads(rotations)])
+            older = json.dumps(
+                [[second - seconds, counter] for second, counter in json.loads(rotations)]
+            )
             self.sql(
                 "UPDATE sessions SET created_at = created_at - ?, last_used_at = last_used_at - ?,"
                 " rotations = ? WHERE id = ?",

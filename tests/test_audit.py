@@ -73,7 +73,8 @@ def test_a_building_that_changes_hands_leaves_one_client_and_comes_to_the_other(
 
 def test_grants_made_by_a_function_are_told_with_their_grantor(api: Callable) -> None:
     api("ada").rpc(
-        "assign_to_client_manager", {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []}
+        "assign_to_client_manager",
+        {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []},
     )
 
     lines = trail(api, relation="eq.client_manager_building_access")
@@ -87,7 +88,9 @@ def test_each_admin_reads_of_their_own_clients_rows_and_a_manager_of_none(api: C
     api("root").patch("/buildings?id=eq.4", {"floors": 3})
     api("root").patch("/inspectors?id=eq.1", {"name": "Ines V."})
 
-    seen = {who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")}
+    seen = {
+        who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")
+    }
 
     assert seen == {"root": ["1", "4", "1"], "ada": ["1"], "bob": ["4"], "moe": []}
 
@@ -96,7 +99,10 @@ def test_what_was_rolled_back_left_no_trace(api: Callable) -> None:
     api("ada").patch("/buildings?id=eq.1", {"floors": 3}, prefer="tx=rollback")
     api("ada").post(
         "/inspections",
-        [{"building_id": 1, "inspection_type": "fire"}, {"building_id": 4, "inspection_type": "fire"}],
+        [
+            {"building_id": 1, "inspection_type": "fire"},
+            {"building_id": 4, "inspection_type": "fire"},
+        ],
     )
 
     assert [line["action"] for line in trail(api)] == ["refused"]
@@ -135,13 +141,17 @@ def test_nobody_has_the_privilege_to_change_the_trail(api: Callable, who: str, m
     path = "/audit_log?id=eq.1"
 
     answer = (
-        api(who).delete(path) if method == "delete" else getattr(api(who), method)(path, {"action": "x"})
+        api(who).delete(path)
+        if method == "delete"
+        else getattr(api(who), method)(path, {"action": "x"})
     )
 
     assert (answer.status, answer.code) == (403, "42501")
 
 
-@pytest.mark.parametrize("statement", ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"]
+)
 def test_the_file_itself_refuses_to_change_the_trail(
     tmp_path: pathlib.Path, statement: str
 ) -> None:

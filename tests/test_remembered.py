@@ -72,4 +72,11 @@ def test_what_was_rolled_back_is_not_remembered(api: Callable) -> None:
 
 
 def test_nobody_is_told_what_another_was_answered(api: Callable) -> None:
-    assert [total(api, who) for who in ("root", "ada", "moe", "mia", "bob", "max")] == [9, 7, 4, 0, 4, 2]
+    assert [total(api, who) for who in ("root", "ada", "moe", "mia", "bob", "max")] == [
+        9,
+        7,
+        4,
+        0,
+        4,
+        2,
+    ]

@@ -32,5 +32,3 @@ def site(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace)
 def twin(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Site:
     """A second one beside it."""
     return open_site(tmp_path_factory.mktemp("twin") / "walkthrough.db")
-
-

@@ -1,6 +1,6 @@
 """The parser under libFuzzer, which keeps the inputs that reach new branches:
 
-    python -m tests.safety.coverage_guided DIRECTORY -max_total_time=1800
+python -m tests.safety.coverage_guided DIRECTORY -max_total_time=1800
 """
 
 import sys

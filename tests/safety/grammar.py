@@ -13,9 +13,24 @@ from tests.safety.sites import Asking
 from tests.safety.sites import asking
 
 TEXT = frozenset(
-    "name email role address city state zip building_type inspection_type status notes result".split()
+    [
+        "name",
+        "email",
+        "role",
+        "address",
+        "city",
+        "state",
+        "zip",
+        "building_type",
+        "inspection_type",
+        "status",
+        "notes",
+        "result",
+    ]
 )
-INTEGERS = frozenset("id building_id client_id inspection_id inspector_id floors units gun_id".split())
+INTEGERS = frozenset(
+    ["id", "building_id", "client_id", "inspection_id", "inspector_id", "floors", "units", "gun_id"]
+)
 UUIDS = frozenset(("admin_id", "manager_id", "assigned_by"))
 TIMES = frozenset(("created_at", "updated_at", "assigned_at"))
 DATES = frozenset(("date_visited",))
@@ -65,7 +80,10 @@ EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     },
 }
 DEEP = 3
-CASTS = {"text": ("int", "date", "uuid", "boolean", "float8", "text"), "number": ("text", "numeric")}
+CASTS = {
+    "text": ("int", "date", "uuid", "boolean", "float8", "text"),
+    "number": ("text", "numeric"),
+}
 MEDIA = (
     "text/csv",
     "application/vnd.pgrst.object+json",
@@ -153,9 +171,13 @@ class Grammar:
 
     def headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
-        prefer = [self.rng.choice(("count=exact", "count=exact", "count=planned", "count=estimated"))]
+        prefer = [
+            self.rng.choice(("count=exact", "count=exact", "count=planned", "count=estimated"))
+        ]
         if self.chance(0.1):
-            prefer.append(self.rng.choice(("handling=strict", "timezone=Asia/Tokyo", "handling=lenient")))
+            prefer.append(
+                self.rng.choice(("handling=strict", "timezone=Asia/Tokyo", "handling=lenient"))
+            )
         if self.chance(0.6):
             headers["prefer"] = ", ".join(prefer)
         if self.chance(0.2):
@@ -183,9 +205,15 @@ class Grammar:
     def select(self, table: str, path: tuple[str, ...], parts: list[str], deep: int) -> str:
         if self.chance(0.12):
             return self.aggregates(table)
-        items = ["*"] if self.chance(0.35) else [self.item(table) for _ in range(self.rng.randrange(1, 4))]
+        items = (
+            ["*"]
+            if self.chance(0.35)
+            else [self.item(table) for _ in range(self.rng.randrange(1, 4))]
+        )
         if deep < DEEP and self.chance(0.65 - 0.2 * deep):
-            ways = self.rng.sample(EMBEDS[table], min(self.rng.choice((1, 1, 2)), len(EMBEDS[table])))
+            ways = self.rng.sample(
+                EMBEDS[table], min(self.rng.choice((1, 1, 2)), len(EMBEDS[table]))
+            )
             taken: set[str] = set()
             for way in ways:
                 if way[1] not in taken:
@@ -246,7 +274,9 @@ class Grammar:
         found = []
         for _ in range(count):
             if self.chance(0.12):
-                joined = ",".join(self.condition(table, ".") for _ in range(self.rng.randrange(1, 4)))
+                joined = ",".join(
+                    self.condition(table, ".") for _ in range(self.rng.randrange(1, 4))
+                )
                 tree = self.rng.choice(("and", "or", "not.and", "not.or"))
                 found.append(f"{at}{tree}=({joined})")
             else:
@@ -263,9 +293,11 @@ class Grammar:
         if self.chance(0.1):
             return self.rng.choice(("is.null", "not.is.null", "is.not_null"))
         if self.chance(0.12):
-            values = [self.words.draw(self.rng, table, column) for _ in range(self.rng.randrange(4))]
+            values = [
+                self.words.draw(self.rng, table, column) for _ in range(self.rng.randrange(4))
+            ]
             return f"in.({','.join(quoted(each) for each in values)})"
-        if column in TEXT and not column == "id" and self.chance(0.6):
+        if column in TEXT and self.chance(0.6):
             return self.text_operation(str(value), in_tree=in_tree)
         operator = self.rng.choice(("eq", "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct"))
         return f"{operator}.{quoted(value) if in_tree else escaped(value)}"
@@ -322,7 +354,9 @@ class Grammar:
         if not self.chance(0.5):
             return ""
         select = self.select(table, (), parts, 1)
-        return "&".join((f"select={select}", *(part for part in parts if "." in part.split("=")[0])))
+        return "&".join(
+            (f"select={select}", *(part for part in parts if "." in part.split("=")[0]))
+        )
 
     def create(self, table: str) -> Asking:
         rows = [self.row(table) for _ in range(self.rng.choice((1, 1, 1, 2, 3)))]
@@ -331,22 +365,33 @@ class Grammar:
         more: tuple[str, ...] = ()
         query = [self.represented(table)]
         if self.chance(0.3):
-            more = (self.rng.choice(("resolution=merge-duplicates", "resolution=ignore-duplicates")),)
+            more = (
+                self.rng.choice(("resolution=merge-duplicates", "resolution=ignore-duplicates")),
+            )
             if table == "users" and self.chance(0.4):
                 query.append("on_conflict=email")
         if self.chance(0.1):
-            query.append(f"columns={','.join(self.rng.sample(sorted(keys), max(1, len(keys) - 1)))}")
+            query.append(
+                f"columns={','.join(self.rng.sample(sorted(keys), max(1, len(keys) - 1)))}"
+            )
         path = f"/{table}?{'&'.join(filter(None, query))}"
         headers = self.preferences(*more)
         if self.chance(0.08):
             return asking("POST", path, as_csv(rows), content_type="text/csv", **headers)
-        return asking("POST", path, rows[0] if len(rows) == 1 and self.chance(0.8) else rows, **headers)
+        return asking(
+            "POST", path, rows[0] if len(rows) == 1 and self.chance(0.8) else rows, **headers
+        )
 
     def change(self, table: str) -> Asking:
         row = self.row(table)
         chosen = self.rng.sample(sorted(row), min(self.rng.choice((1, 1, 2)), len(row)))
         body = {column: row[column] for column in chosen if column != "email"}
-        query = "&".join(filter(None, (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table))))
+        query = "&".join(
+            filter(
+                None,
+                (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table)),
+            )
+        )
         if self.chance(0.07):
             query += f"&limit={self.rng.randrange(3)}&order={self.order(table)}"
         return asking("PATCH", f"/{table}?{query}", body, **self.preferences())
@@ -360,7 +405,12 @@ class Grammar:
         return asking("PUT", f"/{table}?{where}", row, **self.preferences())
 
     def remove(self, table: str) -> Asking:
-        query = "&".join(filter(None, (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table))))
+        query = "&".join(
+            filter(
+                None,
+                (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table)),
+            )
+        )
         return asking("DELETE", f"/{table}?{query}", **self.preferences())
 
     def row(self, table: str) -> dict:
@@ -371,7 +421,9 @@ class Grammar:
             grantee, target = oracle.KEYS[table]
             row = {
                 grantee: draw(rng, "users", "id"),
-                target: draw(rng, "inspections" if target == "inspection_id" else "buildings", "id"),
+                target: draw(
+                    rng, "inspections" if target == "inspection_id" else "buildings", "id"
+                ),
             }
             if self.chance(0.4):
                 row["assigned_by"] = rng.choice((None, self.user["id"], draw(rng, "users", "id")))
@@ -382,7 +434,9 @@ class Grammar:
             "users": lambda: {
                 "email": f"new{self.fresh}@new.example",
                 "name": f"New {self.fresh}",
-                "role": rng.choice(("client_manager", "client_manager", "client_admin", "super_admin")),
+                "role": rng.choice(
+                    ("client_manager", "client_manager", "client_admin", "super_admin")
+                ),
                 "client_id": rng.choice((self.user["client_id"], draw(rng, "clients", "id"), None)),
             },
             "buildings": lambda: {
@@ -396,7 +450,10 @@ class Grammar:
                 "inspector_id": rng.choice((None, draw(rng, "inspectors", "id"))),
                 "notes": f"New {self.fresh}",
             },
-            "reports_lead": lambda: {"inspection_id": draw(rng, "inspections", "id"), "result": "negative"},
+            "reports_lead": lambda: {
+                "inspection_id": draw(rng, "inspections", "id"),
+                "result": "negative",
+            },
         }[table]()
         if self.chance(0.35):
             row["id"] = draw(rng, table, "id")
@@ -462,5 +519,3 @@ def as_csv(rows: list[dict]) -> bytes:
     lines = [",".join(rows[0])]
     lines += [",".join("NULL" if v is None else str(v) for v in row.values()) for row in rows]
     return "\n".join(lines).encode()
-
-

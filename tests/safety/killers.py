@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -43,6 +44,8 @@ from tests.test_access_matrix import READABLE
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
 ORACLE_SEEDS = (1, 2, 3, 4)  # 300 requests
+ELSEWHERE = ("rest_", "console.")
+"""Endpoints that are others under a second path, and the console's, whose doors its own tests knock at."""
 UNDONE = "tx=rollback, return=representation"
 
 
@@ -112,7 +115,9 @@ def gets(who: str, path: str, expected: object, *about: str) -> Probe:
         answer = send(site, who, "GET", path)
         expect(answer.status == 200 and answer.json == expected, answer)
 
-    return Probe(f"{who} gets {path}", frozenset((path[1:].split("?")[0], "read", who, *about)), run)
+    return Probe(
+        f"{who} gets {path}", frozenset((path[1:].split("?")[0], "read", who, *about)), run
+    )
 
 
 EMBEDS = [
@@ -360,7 +365,7 @@ def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[S
         writing = room.writing
 
         @contextmanager
-        def delayed(*arguments: object, **named: object):
+        def delayed(*arguments: object, **named: object) -> Iterator[object]:
             demote = "UPDATE users SET role = 'client_manager' WHERE id = ?"
             site.side.execute(demote, (ADA,))
             with writing(*arguments, **named) as transaction:
@@ -516,7 +521,9 @@ def trail(site: Site) -> None:
 
 def tell(site: Site, rows: list[tuple]) -> None:
     """The last write has told these; whose a new client is, nobody knew before."""
-    found = site.side.execute("SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL")
+    found = site.side.execute(
+        "SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL"
+    )
     new = Counter(found.fetchall()) - site.told
     site.told += new
     for relation, action, owner in rows:
@@ -562,7 +569,11 @@ OTHERS = [
             frozenset((table, "read" if method == "GET" else "write", "ada")),
             planted(
                 table,
-                {"manager_id": ADA, oracle.KEYS[table][1]: 2, "assigned_at": "2025-01-01T00:00:00+00:00"},
+                {
+                    "manager_id": ADA,
+                    oracle.KEYS[table][1]: 2,
+                    "assigned_at": "2025-01-01T00:00:00+00:00",
+                },
                 "ada",
                 method,
                 f"/{table}?{oracle.KEYS[table][1]}=eq.2",
@@ -581,13 +592,20 @@ def doors(site: Site) -> list[Probe]:
     found = []
     for rule in site.app.url_map.iter_rules():
         view = site.app.view_functions[rule.endpoint]
-        if not rule.endpoint.startswith("rest_") and "allowed" in view.__code__.co_freevars:
+        if not rule.endpoint.startswith(ELSEWHERE) and is_entered(view):
             path = str(rule).replace("<user_id>", NO_ONE).replace("<name>", "nothing")
             inner = dict(zip(view.__code__.co_freevars, view.__closure__, strict=True))
             open_to_managers = inner["allowed"].cell_contents(Role.CLIENT_MANAGER)
-            for method in sorted(rule.methods - {"OPTIONS", "HEAD"}):
-                found.append(door(rule.endpoint, method, path, open_to_managers))
+            found += [
+                door(rule.endpoint, method, path, open_to_managers)
+                for method in sorted(rule.methods - {"OPTIONS", "HEAD"})
+            ]
     return found
+
+
+def is_entered(view: object) -> bool:
+    """Is that a view behind `entering`?"""
+    return {"allowed", "joins", "view"} <= set(view.__code__.co_freevars)
 
 
 def door(endpoint: str, method: str, path: str, open_to_managers: bool) -> Probe:

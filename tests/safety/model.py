@@ -109,6 +109,8 @@ def insert(end: End, user: dict, step: Insert, now: str) -> None:
         constrain(end.world, step.table, row, None)
         end.world[step.table].append(row)
         end.made.append(row)
+    for row in rows:
+        require_references(end.world, step.table, row)
     end.touched = len(rows)
 
 
@@ -121,7 +123,7 @@ def completed(table: str, row: dict, user: dict, now: str) -> dict:
 
 
 def constrain(world: dict, table: str, row: dict, old: dict | None) -> None:
-    """Raise what the first constraint says to a row: who it is, unique, and what it points at."""
+    """Raise what the first constraint says to a row: who it is for, and that it is the only one."""
     if table in GRANTS:
         role, grantee, *_ = GRANTS[table]
         person = oracle.find(world, "users", row[grantee])
@@ -137,6 +139,10 @@ def constrain(world: dict, table: str, row: dict, old: dict | None) -> None:
         raise Refused("23505")
     if table == "users" and any(other["email"] == row["email"] for other in others):
         raise Refused("23505")
+
+
+def require_references(world: dict, table: str, row: dict) -> None:
+    """What a row points at is looked for when the whole statement is done."""
     for column, target in POINTS_AT.get(table, ()):
         value = row.get(column)
         if value is not None and oracle.find(world, target, value) is None:
@@ -153,12 +159,17 @@ def update(end: End, user: dict, step: Update, now: str) -> None:
     pairs = [(row, {**row, **clocks, **step.changes}) for row in rows]
     if not all(oracle.may_exist(world, user, table, new) for _, new in pairs):
         raise Refused("rule")
+    clients = {each["id"]: client_of(world, each) for each in world["inspections"]}
+    changed = []
     for row, new in pairs:
         require_super_admin_left(world, table, row, new)
         constrain(world, table, new, row)
         old = dict(row)
-        clients = {id_of["id"]: client_of(world, id_of) for id_of in world["inspections"]}
         row.update(new)
+        changed.append((old, row))
+    for _, row in changed:
+        require_references(world, table, row)
+    for old, row in changed:
         follow(end, table, old, row, clients)
     end.touched = len(pairs)
 
@@ -213,7 +224,7 @@ def delete(end: End, user: dict, step: Delete) -> None:
     for row in rows:
         require_super_admin_left(world, step.table, row, None)
         world[step.table] = [other for other in world[step.table] if other is not row]
-        DELETED.get(step.table, nothing)(end, row["id"] if "id" in row else 0)
+        DELETED.get(step.table, nothing)(end, row.get("id", 0))
     end.touched = len(rows)
     held = {
         "buildings": (("inspections", "building_id"),),
@@ -287,6 +298,8 @@ class Filter:
             return here is None
         if self.operator == "isdistinct":
             return here != self.value
+        if self.operator == "in" and not self.value:
+            return False  # in nothing is nothing, not even what is unknown
         return None if here is None else COMPARES[self.operator](here, self.value)
 
 
@@ -401,9 +414,7 @@ def is_tied(seen: dict, row: dict, other: dict, embed: Embed) -> bool:
     if embed.junction is None:
         return row[here] is not None and row[here] == other[there]
     table, near, far = embed.junction
-    return any(
-        grant[near] == row[here] and grant[far] == other[there] for grant in seen[table]
-    )
+    return any(grant[near] == row[here] and grant[far] == other[there] for grant in seen[table])
 
 
 def joins(seen: dict, row: dict, embed: Embed) -> bool:

@@ -22,5 +22,3 @@ def forget_plans() -> None:
     """Let every plan be made anew."""
     for kept in KEPT:
         kept.cache_clear()
-
-

@@ -9,7 +9,6 @@ import itertools
 import json
 import pathlib
 import sqlite3
-import time
 import types
 import uuid
 from collections import Counter
@@ -21,6 +20,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
+from models.clock import Clock
 from tests import oracle
 from tests import tokens
 from tests.conftest import RESOURCES
@@ -147,12 +147,13 @@ class Site:
             trail = self.forget_trail()
             self.side.execute(f"INSERT OR IGNORE INTO users {named('users')}", root)
             self.side.execute(
-                "UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id", root
+                "UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id",
+                root,
             )
             for table in reversed(INSERTION_ORDER):
                 others = " WHERE id <> :id" if table == "users" else ""
                 self.side.execute(f"DELETE FROM {table}{others}", {"id": root["id"]})
-            for table in ("attempts", "credentials", "sessions", "sqlite_sequence"):
+            for table in ("attempts", "origins", "sessions", "credentials", "sqlite_sequence"):
                 self.side.execute(f"DELETE FROM {table}")
             changes = ", ".join(f"{column} = :{column}" for column in COLUMNS["users"])
             self.side.execute(f"UPDATE users SET {changes} WHERE id = :id", root)
@@ -230,7 +231,9 @@ class Site:
             key = name.upper().replace("-", "_")
             environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
         got: list = []
-        chunks = self.app.wsgi_app(environ, lambda status, headers, *_: got.extend((status, headers)))
+        chunks = self.app.wsgi_app(
+            environ, lambda status, headers, *_: got.extend((status, headers))
+        )
         try:
             body = b"".join(chunks)
         finally:
@@ -267,10 +270,17 @@ def named(table: str) -> str:
     return f"({', '.join(columns)}) VALUES ({', '.join(':' + column for column in columns)})"
 
 
+class StillClock(Clock):
+    """The service's clock, stopped."""
+
+    def __call__(self) -> float:
+        return float(MOMENT)
+
+
 def open_site(file: pathlib.Path, **config: object) -> Site:
     """Build the service over a file of its own; what it writes need not outlive a power cut."""
     app = open_app(file, **config)
-    app.extensions["walkthrough.clock"] = lambda: MOMENT
+    app.extensions["walkthrough"].clock = app.extensions["walkthrough.clock"] = StillClock()
     hasty(app)
     side = sqlite3.connect(file, isolation_level=None)
     side.execute("PRAGMA synchronous = OFF")
@@ -290,14 +300,13 @@ def counting_uuids() -> Iterator[uuid.UUID]:
 
 @contextmanager
 def standing_still(patch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
-    """Stop the clock of the service and let its UUIDs count; `restart()` begins to count anew."""
+    """Let the UUIDs of the service count; `restart()` begins to count anew."""
     source = types.SimpleNamespace(uuids=counting_uuids())
 
     def restart() -> None:
         source.uuids = counting_uuids()
 
     source.restart = restart
-    clock = types.SimpleNamespace(time=lambda: float(MOMENT), monotonic=time.monotonic)
-    patch.setattr("models.db.time", clock)
-    patch.setattr("models.sql.rows.uuid", types.SimpleNamespace(uuid4=lambda: next(source.uuids)))
+    for room in ("models.sql.rows", "access.people", "access.administration", "access.signin"):
+        patch.setattr(f"{room}.uuid", types.SimpleNamespace(uuid4=lambda: next(source.uuids)))
     yield source

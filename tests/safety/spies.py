@@ -5,6 +5,7 @@ functions behind like, ilike, match, imatch and casts are replaced by ones that 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -54,8 +55,8 @@ class Spy:
             connection.create_function(name, places, self.noting(function), deterministic=True)
         connection.create_function("glob", 2, self.glob, deterministic=True)
 
-    def noting(self, function):
-        def noted(value, *rest):
+    def noting(self, function: Callable[..., object]) -> Callable[..., object]:
+        def noted(value: object, *rest: object) -> object:
             self.note(value)
             return function(value, *rest)
 
@@ -74,7 +75,9 @@ COMPILED: dict[str, re.Pattern] = {}
 
 def compiled_glob(pattern: str) -> re.Pattern:
     if pattern not in COMPILED:
-        parts = re.findall(r"\[[^\]]+\]|\*|\?|.", pattern, re.S)
-        text = "".join(ONE.get(part) or (part if len(part) > 1 else re.escape(part)) for part in parts)
-        COMPILED[pattern] = re.compile(text.replace("[[]", r"\[").replace("[?]", r"\?"), re.S)
+        parts = re.findall(r"\[[^\]]+\]|\*|\?|.", pattern, re.DOTALL)
+        text = "".join(
+            ONE.get(part) or (part if len(part) > 1 else re.escape(part)) for part in parts
+        )
+        COMPILED[pattern] = re.compile(text.replace("[[]", r"\[").replace("[?]", r"\?"), re.DOTALL)
     return COMPILED[pattern]

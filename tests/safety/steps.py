@@ -102,7 +102,9 @@ class Steps:
             column = rng.choice(COLUMNS[table])
             return Read(table, (), filters=filters, grouped=column)
         if kind < 0.15:
-            numbers = [column for column in ("units", "floors", "gun_id") if column in COLUMNS[table]]
+            numbers = [
+                column for column in ("units", "floors", "gun_id") if column in COLUMNS[table]
+            ]
             if numbers:
                 return Read(table, (), filters=filters, summed=rng.choice(numbers))
         either = self.filters(world, table, 2) if rng.random() < 0.15 else ()
@@ -309,5 +311,3 @@ def written(step: Step) -> Asking:
     if isinstance(step, Update):
         return asking("PATCH", path, step.changes, prefer=prefer)
     return asking("DELETE", path, prefer=prefer)
-
-

@@ -37,7 +37,9 @@ from models import User
 from models.sql import operators
 from routes import resource
 from routes import rpc
+from tests.safety.killers import ELSEWHERE
 from tests.safety.killers import every_probe
+from tests.safety.killers import is_entered
 from tests.safety.killers import killed
 from tests.safety.planted import forget_plans
 from tests.safety.sites import Site
@@ -77,7 +79,9 @@ def of_policies() -> Iterator[Mutant]:
 def of_writes(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
     if each.write is None:
         for name, predicate in (("every row", every_row), ("what is read", each.read)):
-            yield in_policy(model, role, replace(each, write=predicate), f"may write {name}", "write")
+            yield in_policy(
+                model, role, replace(each, write=predicate), f"may write {name}", "write"
+            )
         return
     yield in_policy(model, role, replace(each, write=None, check=None), "may not write", "write")
     for name, predicate in variants(each.write):
@@ -187,7 +191,7 @@ def may_choose_one(column: str) -> Mutant:
 def views(site: Site) -> Iterator[tuple[str, object, dict[str, object]]]:
     """The views behind a decorator that asks for a caller, with what it was made of."""
     for endpoint, view in sorted(site.app.view_functions.items()):
-        if "allowed" in view.__code__.co_freevars and not endpoint.startswith("rest_"):
+        if is_entered(view) and not endpoint.startswith(ELSEWHERE):
             cells = zip(view.__code__.co_freevars, view.__closure__, strict=True)
             yield endpoint, view, {name: cell.cell_contents for name, cell in cells}
 
@@ -271,7 +275,9 @@ def without_trigger(name: str, sql: str) -> Mutant:
 
     if "audit" in name:
         return Mutant(f"no trigger {name}", ("trail",), apply)
-    subject = name.split("_role_")[0] if "_role_" in name else "last" if "last" in name else "follow"
+    subject = (
+        name.split("_role_")[0] if "_role_" in name else "last" if "last" in name else "follow"
+    )
     return Mutant(f"no trigger {name}", (subject, "write", "root", *name.split("_")[:1]), apply)
 
 
@@ -304,8 +310,6 @@ def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
             for name in kept.keys() - triggers(site).keys():
                 site.side.execute(kept[name])
             forget_plans()
-
-
 
 
 EQUIVALENT = (

@@ -45,6 +45,9 @@ WIRE = {
 }
 
 
+CONSTRAINTS = ("23503", "23505", "23514")
+
+
 class OracleDiffers(AssertionError):
     """The service and the oracle say different things."""
 
@@ -130,7 +133,10 @@ class Journey:
 
     def judge(self, user: dict, request: Asking, step: Step, end: End, answer: Answer) -> None:
         if end.how != "done":
-            if (answer.status, answer.code) != WIRE[end.how]:
+            many = isinstance(step, Insert) and len(step.rows) > 1
+            # Of several rows that are wrong in several ways, which is told of is nobody's promise.
+            possible = [WIRE[how] for how in CONSTRAINTS] if many and end.how in CONSTRAINTS else []
+            if (answer.status, answer.code) not in (WIRE[end.how], *possible):
                 self.fail(user, request, answer, f"it should be refused as {end.how}")
             return
         expected = 201 if isinstance(step, Insert) else 204
@@ -148,9 +154,15 @@ class Journey:
             new = [row for row in after[table] if oracle.key_of(table, row) not in known]
             for row, stored in zip(made, new, strict=False):
                 row["id"] = stored["id"]
-            complete = [{**dict.fromkeys(after[table][0]), **row} for row in end.world[table]] if after[table] else end.world[table]  # noqa: E501
+            complete = (
+                [{**dict.fromkeys(after[table][0]), **row} for row in end.world[table]]
+                if after[table]
+                else end.world[table]
+            )
             if model.bare(complete) != model.bare(after[table]):
-                self.fail(user, request, None, f"{table} should now be {complete}\nand is {after[table]}")
+                self.fail(
+                    user, request, None, f"{table} should now be {complete}\nand is {after[table]}"
+                )
 
     def fail(self, user: dict, request: Asking, answer: Answer | None, why: str) -> None:
         who = f"{user['role']} {user['id']} of client {user['client_id']}"
@@ -193,7 +205,9 @@ def inspection_grant_shows_its_building(patch: pytest.MonkeyPatch) -> None:
     def sees(world: dict, user: dict, building: dict) -> bool:
         return SEES_BUILDING(world, user, building) or any(
             inspection["building_id"] == building["id"]
-            and oracle.holds(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
+            and oracle.holds(
+                world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"]
+            )
             for inspection in world["inspections"]
         )
 
@@ -229,8 +243,7 @@ def test_a_wrong_oracle_differs(
     mistake(monkeypatch)
 
     with pytest.raises(OracleDiffers):
-        for seed in CONTROL_SEEDS:
-            travel(seed, site)
+        sum(travel(seed, site) for seed in CONTROL_SEEDS)
 
 
 def test_the_same_seed_makes_the_same_steps() -> None:

@@ -46,7 +46,9 @@ def lopsided_world() -> dict:
         word, client_id = ("secret", 2) if n <= HIDDEN else ("open", 1)
         named = {"name": f"{word} {n}", "city": f"{word} {n}"}
         world["buildings"].append({**building_row(n, client_id), **named})
-        world["inspectors"].append({"id": n, "name": f"{word} {n}", "email": f"{word}{n}@x.example"})
+        world["inspectors"].append(
+            {"id": n, "name": f"{word} {n}", "email": f"{word}{n}@x.example"}
+        )
         world["inspections"].append(
             {
                 "id": n,
@@ -131,9 +133,7 @@ def secrets(site: Site, user: dict) -> set[str]:
 
 @pytest.mark.parametrize("user", [ADMIN, MANAGER], ids=["admin", "manager"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_no_filter_is_run_on_a_hidden_row(
-    lopsided: Site, spy: Spy, query: str, user: dict
-) -> None:
+def test_no_filter_is_run_on_a_hidden_row(lopsided: Site, spy: Spy, query: str, user: dict) -> None:
     spy.begin(secrets(lopsided, user))
 
     for method, path in (("GET", query), ("GET", f"{query}&limit=1"), ("HEAD", query)):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
+from urllib.parse import unquote
 
 import pytest
 import sqlalchemy as sa
@@ -78,7 +79,7 @@ class Meeting:
         answers = []
         for site, spy, world in zip(self.sites, self.spies, self.worlds, strict=True):
             self.source.restart()
-            spy.begin(self.hidden_values(world) if request.method != "POST" else spy.hidden)
+            spy.begin(unsaid(world["hidden values"], request))
             answers.append(site.send(self.user, request))
             if spy.saw:
                 self.fail(request, f"a filter was run on hidden values: {sorted(spy.saw)[:5]}")
@@ -90,9 +91,6 @@ class Meeting:
         self.statuses[one.status // 100] += 1
         if request.method not in ("GET", "HEAD"):
             self.look_after(request, one)
-
-    def hidden_values(self, world: dict) -> set[str]:
-        return world["hidden values"]
 
     def look_after(self, request: Asking, answer: Answer) -> None:
         """Refused or taken back, a write has changed nothing; else the visible part has stayed alike."""
@@ -116,6 +114,13 @@ class Meeting:
         raise WorldsDiffer(f"seed {self.seed}, {user}:\n{request}\n{why}")
 
 
+def unsaid(values: set[str], request: Asking) -> set[str]:
+    """The values that the request itself does not name: SQLite puts `name = 'x'` into the other filters, and then
+    tries them on that x, once, whether or not there is such a row."""
+    said = f"{unquote(request.path)} {request.body.decode(errors='replace')}".lower()
+    return {value for value in values if value not in said}
+
+
 def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
     """What became of rows that the user could not see, beyond the contract's cascades."""
     gone = {
@@ -135,7 +140,9 @@ def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
                 yield f"a hidden row of {table} changed: {row} -> {now}"
         before = {oracle.key_of(table, row) for row in old[table]}
         for row in new[table]:
-            if oracle.key_of(table, row) not in before and not oracle.visible(new, user, table, row):
+            if oracle.key_of(table, row) not in before and not oracle.visible(
+                new, user, table, row
+            ):
                 yield f"a hidden row of {table} appeared: {row}"
 
 
@@ -154,7 +161,7 @@ def follows(table: str, row: dict, now: dict | None, gone: set) -> bool:
     lost = {column for column, other in POINTS_AT.items() if (other, row.get(column)) in gone}
     if now is None:
         return bool(lost - {"assigned_by", "inspector_id"})
-    nulled = {column: None for column in lost & {"assigned_by", "inspector_id"}}
+    nulled = dict.fromkeys(lost & {"assigned_by", "inspector_id"})
     return now == {**row, **nulled}
 
 
@@ -267,7 +274,7 @@ def foreign_keys_first(patch: pytest.MonkeyPatch) -> None:
     """A reference to nothing is told before the rule has spoken."""
     insert = execute.insert
 
-    def checking(transaction, rule, binding, *, relation, insertion, **rest):
+    def checking(transaction, rule, binding, *, relation, insertion, **rest: object) -> object:
         for row in insertion.rows:
             if (missing := blame.missing(transaction, relation, row)) is not None:
                 raise missing
@@ -285,7 +292,7 @@ def hint_of_a_hidden_row(patch: pytest.MonkeyPatch) -> None:
     """Nothing found? Perhaps another was meant."""
     select = execute.select
 
-    def helpful(transaction, rule, binding, *, relation, **rest):
+    def helpful(transaction, rule, binding, *, relation, **rest: object) -> object:
         found = select(transaction, rule, binding, relation=relation, **rest)
         if not found.rows and "name" in relation.attributes:
             names = sa.select(relation.table.c.name).order_by(relation.table.c.name.desc()).limit(1)
@@ -317,8 +324,7 @@ def test_a_planted_fault_parts_the_worlds(
         forget_plans()
         try:
             with pytest.raises(WorldsDiffer):
-                for seed in CONTROL_SEEDS:
-                    meet(seed, sites, spies, still)
+                sum((meet(seed, sites, spies, still) for seed in CONTROL_SEEDS), Counter())
         finally:
             forget_plans()
 

@@ -25,7 +25,9 @@ TEXTS = {
     "inspections": ("notes",),
     "reports_lead": ("result",),
 }
-RARE = {"inspections": ("inspection_type", "status")}  # mostly common values, now and then a unique one
+RARE = {
+    "inspections": ("inspection_type", "status")
+}  # mostly common values, now and then a unique one
 CHANGES = 16
 ADDED_IDS = 500  # ids of rows that only the second world has begin here
 
@@ -56,7 +58,9 @@ class Writer:
         if table == "reports_lead":
             row["gun_id"] = self.rng.choice((None, self.rng.randrange(100)))
         if table == "users":
-            row["email"] = f"{row['name'].split()[-1]}@{self.rng.choice(('acme', 'borough'))}.example"
+            row["email"] = (
+                f"{row['name'].split()[-1]}@{self.rng.choice(('acme', 'borough'))}.example"
+            )
         return row
 
 
