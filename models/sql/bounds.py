@@ -31,10 +31,8 @@ def bound_every_connection(driver: Any) -> None:
     library = ctypes.CDLL(found)
     try:
         limit, register = library.sqlite3_limit, library.sqlite3_auto_extension
-    except (
-        AttributeError
-    ):  # a build that hides them: row by row, a response is bounded all the same
-        return
+    except AttributeError:
+        return  # a build that hides them: row by row, a response is bounded all the same
     limit.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
 
     def enter(handle: int | None, message: int | None, routines: int | None) -> int:
