@@ -25,6 +25,14 @@ from models.sql.statement import parameter
 from models.transaction import Transaction
 from models.types import write_timestamp
 
+GRANTEES_CLIENT = (
+    "(SELECT grantee.client_id FROM users AS grantee"
+    " LEFT JOIN users AS actor ON actor.id = audit_context.actor_id"
+    " WHERE grantee.id = {grantee} AND coalesce(actor.client_id, grantee.client_id) = grantee.client_id)"
+)
+"""A grant may reach over to a building of another client, whose people may take the building away. The grantee's client
+would learn of them by the line; so it has none, and super admins alone read it."""
+
 CLIENT_OF: dict[str, str] = {
     "clients": "{row}.id",
     "users": "{row}.client_id",
@@ -32,10 +40,10 @@ CLIENT_OF: dict[str, str] = {
     "buildings": "{row}.client_id",
     "inspections": "{row}.client_id",
     "reports_lead": "{row}.client_id",
-    "client_admin_building_access": "(SELECT client_id FROM users WHERE id = {row}.admin_id)",
-    "client_manager_building_access": "(SELECT client_id FROM users WHERE id = {row}.manager_id)",
-    "client_admin_inspection_access": "(SELECT client_id FROM users WHERE id = {row}.admin_id)",
-    "client_manager_inspection_access": "(SELECT client_id FROM users WHERE id = {row}.manager_id)",
+    "client_admin_building_access": GRANTEES_CLIENT.format(grantee="{row}.admin_id"),
+    "client_manager_building_access": GRANTEES_CLIENT.format(grantee="{row}.manager_id"),
+    "client_admin_inspection_access": GRANTEES_CLIENT.format(grantee="{row}.admin_id"),
+    "client_manager_inspection_access": GRANTEES_CLIENT.format(grantee="{row}.manager_id"),
 }
 """Whose row it is: whose client admins may read of its changes."""
 

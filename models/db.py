@@ -40,6 +40,7 @@ READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
 TURN_SECONDS_MAX = 5.0
 CONNECTIONS_MAX = 32  # one a thread of a worker
+CONNECTION_SECONDS_MAX = 3_600  # a file that grew is planned for anew: by its writer, then by its readers
 STATEMENTS_KEPT = 512
 PROBE_SECONDS = 60.0  # flash wears: a service that is only asked whether it is ready hardly writes
 PROBE_WAIT_SECONDS_MAX = 0.5
@@ -194,6 +195,7 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
         "pool_size": 1 if writable else CONNECTIONS_MAX,
         "max_overflow": 0,
         "pool_timeout": TURN_SECONDS_MAX,
+        "pool_recycle": CONNECTION_SECONDS_MAX,
         "pool_reset_on_return": None,
         # The connection used last is the one whose cache is warm, and few are made.
         "pool_use_lifo": True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import math
 import time
@@ -360,12 +361,17 @@ FLOODS = {
 
 @pytest.mark.parametrize(("body", "content_type"), FLOODS.values(), ids=FLOODS)
 def test_floods_are_answered_at_once(body: bytes, content_type: str) -> None:
-    begun = time.process_time()
+    gc.collect()
+    gc.freeze()  # to look through what thousands of other tests left behind is no part of the answer
+    try:
+        begun = time.process_time()
+        with contextlib.suppress(Fault):
+            parse_payload(body, content_type)
+        taken = time.process_time() - begun
+    finally:
+        gc.unfreeze()
 
-    with contextlib.suppress(Fault):
-        parse_payload(body, content_type)
-
-    assert time.process_time() - begun < 1
+    assert taken < 1
 
 
 @given(st.binary(max_size=120), st.sampled_from(["application/json", CSV, FORM]))

@@ -203,3 +203,27 @@ def test_a_guard_that_cannot_fail_is_none(apps: dict[str, Flask]) -> None:
     small, large = (steps(apps[size], "root", path) for size in ("small", "large"))
 
     assert large > small * STEPS_GROWTH_MAX + 200
+
+
+def counted_rows(app: Flask, table: str) -> int:
+    """What the connection that reads next knows of a table's size; 0 if it knows nothing of it."""
+    with app.app_context(), app.extensions["walkthrough"].reading() as transaction:
+        if not transaction.value("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'"):
+            return 0
+        found = transaction.value("SELECT max(stat) FROM sqlite_stat1 WHERE tbl = ?", (table,))
+        return int(found.split()[0]) if found else 0
+
+
+@pytest.mark.parametrize(("seconds_max", "is_counted"), [(0, True), (3_600, False)])
+def test_a_file_that_grew_is_counted_anew_by_a_fresh_connection(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds_max: int, is_counted: bool
+) -> None:
+    monkeypatch.setattr("models.db.CONNECTION_SECONDS_MAX", seconds_max)
+    app = open_app(tmp_path / "walkthrough.db")
+    source = tmp_path / "portfolio.json"
+    source.write_text(json.dumps(portfolio(5)))
+    import_rows(app, source)
+
+    assert app.extensions["walkthrough"].is_writable()
+
+    assert (counted_rows(app, "inspections") > 100) is is_counted

@@ -431,7 +431,11 @@ BEGIN
     IF TG_TABLE_NAME = 'clients' THEN
         client := one ->> 'id';
     ELSIF grantee IS NOT NULL THEN
-        SELECT client_id INTO client FROM users WHERE id = (one ->> grantee)::uuid;
+        -- Nobody of another client is named to the grantee's: that line is for super admins alone.
+        SELECT u.client_id INTO client
+            FROM users AS u
+            LEFT JOIN users AS actor ON actor.id = nullif(current_setting('walkthrough.actor', true), '')::uuid
+            WHERE u.id = (one ->> grantee)::uuid AND coalesce(actor.client_id, u.client_id) = u.client_id;
     ELSE
         client := one ->> 'client_id';
     END IF;
