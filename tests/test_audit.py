@@ -71,7 +71,9 @@ def test_a_building_that_changes_hands_leaves_one_client_and_comes_to_the_other(
     assert for_bob[0]["after"]["client_id"] == 2
 
 
-def test_nobody_of_another_client_is_named_where_a_grant_goes_with_their_building(api: Callable) -> None:
+def test_nobody_of_another_client_is_named_where_a_grant_goes_with_their_building(
+    api: Callable,
+) -> None:
     api("bob").delete("/inspections?building_id=eq.5")
     api("bob").delete("/buildings?id=eq.5")
 
@@ -167,7 +169,9 @@ def test_the_file_itself_refuses_to_change_the_trail(
     app = open_app(tmp_path / "walkthrough.db")
 
     with app.app_context(), database().writing() as transaction:
-        transaction.run("INSERT INTO audit_log (at, action, relation) VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')")
+        transaction.run(
+            "INSERT INTO audit_log (at, action, relation) VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')"
+        )
     with (
         app.app_context(),
         pytest.raises(Exception, match="audit_log_append_only_check"),

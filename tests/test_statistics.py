@@ -328,7 +328,9 @@ def uncounted(base_file: Path, tmp_path: Path) -> Iterator[object]:
     file = tmp_path / "walkthrough.db"
     databases.copy(base_file, file)
     with open_app(file).app_context(), reading() as transaction:
-        assert not transaction.value("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'")
+        assert not transaction.value(
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'"
+        )
         yield transaction
 
 
@@ -346,7 +348,9 @@ def test_rows_that_nobody_sees_are_not_walked_through(uncounted: object, visible
     bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31")
 
     for plan in plans:
-        steps = [row[3] for row in uncounted.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
+        steps = [
+            row[3] for row in uncounted.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))
+        ]
         walked = [step for step in steps if step.startswith("SCAN t")]
         assert not walked, steps
         assert not any("inspections_status" in step for step in steps), steps
