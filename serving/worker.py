@@ -8,6 +8,7 @@ deadline, lets idle ones wait without a thread, and answers in JSON where gunico
 from __future__ import annotations
 
 import json
+import select
 import selectors
 import socket
 import time
@@ -24,8 +25,13 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
 
+from serving.gate import Gate
+
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s
+NEXT_MILLISECONDS_MAX: Final = (
+    2  # a client that has what it waited for asks on at once, or in a while
+)
 LINGER_SECONDS_MAX: Final = 1.0  # for a client that is still sending to read its refusal
 
 REQUEST_LINE_BYTES_MAX: Final = 65_535
@@ -62,6 +68,7 @@ class DeadlineWorker(ThreadWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadlines: dict[TConn, float] = {}
+        self._gate = Gate()
 
     def init_process(self) -> None:
         gunicorn.util.write_error = write_refusal
@@ -80,9 +87,13 @@ class DeadlineWorker(ThreadWorker):
         self.poller.register(conn.sock, selectors.EVENT_READ, readable)
 
     def handle(self, conn: TConn) -> object:
-        self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
+        outcome: object = True
         try:
-            outcome = super().handle(conn)
+            while outcome is True:
+                self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
+                outcome = super().handle(conn)
+                if outcome is not True or not self._asks_on(conn):
+                    break
         finally:
             self._deadlines.pop(conn, None)
         if outcome is not False:
@@ -92,9 +103,20 @@ class DeadlineWorker(ThreadWorker):
         gunicorn.util.close_graceful(conn.sock, timeout=LINGER_SECONDS_MAX)
         return _CLOSED
 
+    def _asks_on(self, conn: TConn) -> bool:
+        """Whether the client's next request is there already. The way of a connection to the main loop, its
+        poller, and back to a thread costs as much as a short request; it is not taken while nobody waits
+        for a thread."""
+        if not self.alive or self.tpool._work_queue.qsize():
+            return False
+        poller = select.poll()
+        poller.register(conn.sock, select.POLLIN)
+        return bool(poller.poll(NEXT_MILLISECONDS_MAX))
+
     def handle_request(self, req: Request, conn: TConn) -> bool:
         self._deadlines[conn] = time.monotonic() + REQUEST_SECONDS_MAX
-        return bool(super().handle_request(req, conn))
+        with self._gate.passing():
+            return bool(super().handle_request(req, conn))
 
     def finish_request(self, conn: TConn, fs: Future[object]) -> None:
         if not fs.cancelled() and fs.exception() is None and fs.result() is _CLOSED:

@@ -29,7 +29,7 @@ APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
 BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
-OPCODES_BETWEEN_LOOKS = 1_000  # how often a statement looks at its deadline: 4 % of its time
+OPCODES_BETWEEN_LOOKS = 10_000  # a look at the deadline, every millisecond, takes the interpreter's lock
 VERSION_MIN = (3, 37, 0)  # STRICT tables
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
 
