@@ -7,6 +7,7 @@ said on it; when it may begin, and on which connection, is for `models/db.py` to
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
@@ -67,6 +68,9 @@ class Transaction:
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run one statement; the transaction's cursor, good until the next one."""
         assert not self.dead, "a statement after an error"
+        if time.monotonic() > self.connection.deadline:
+            self.dead = True
+            raise sqlite.timed_out()
         try:
             return self.cursor.execute(sql, parameters)
         except (*sqlite.ERRORS, OverflowError) as error:

@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from access.caller import Role
+from access.session import look_up
+from access.token import Claims
 from models.db import Database
+from models.sql.sqlite import Connection
 from models.transaction import Transaction
 from tests.conftest import ADA
 from tests.conftest import MOE
@@ -30,6 +34,7 @@ OTHERS = 8  # times as many buildings and inspections of other clients
 STEPS_GROWTH_MAX = 1.25
 STEPS_BETWEEN_LOOKS = 10
 NOW = "2025-01-01T00:00:00+00:00"
+CLAIMS = Claims(ADA, Role.CLIENT_ADMIN, 1, 2**31, None, 2**32, None)
 STATUSES = ("completed", "completed", "completed", "scheduled", "failed")
 
 WHO = {
@@ -104,25 +109,36 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
     return made
 
 
+class Steps:
+    """What a connection does between two moments, in steps of its engine."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def look(self) -> int:
+        self.count += STEPS_BETWEEN_LOOKS
+        return 0
+
+    def begin(self, connection: Connection) -> None:
+        connection.driver_connection.set_progress_handler(self.look, STEPS_BETWEEN_LOOKS)
+
+    def end(self, connection: Connection) -> None:
+        connection.driver_connection.set_progress_handler(None, 0)
+
+
 def steps(app: Flask, who: str, path: str) -> int:
     """What a request costs SQLite, in steps of its engine; asked once before, so that plans are made."""
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
     database: Database = app.extensions["walkthrough"]
     assert client.get(path, headers=headers).status_code == 200
-    counted = 0
-
-    def look() -> int:
-        nonlocal counted
-        counted += STEPS_BETWEEN_LOOKS
-        return 0
-
+    counted = Steps()
     with database.checked_out(database.reader) as connection:
-        connection.driver_connection.set_progress_handler(look, STEPS_BETWEEN_LOOKS)
+        counted.begin(connection)
     client.get(path, headers=headers)
     with database.checked_out(database.reader) as connection:
-        connection.driver_connection.set_progress_handler(None, 0)
-    return counted
+        counted.end(connection)
+    return counted.count
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -194,6 +210,28 @@ def test_a_list_is_one_look_up_and_one_select(
 
     kinds = [sql.split()[0] for sql in statements]
     assert kinds == ["BEGIN", "SELECT", "SELECT"]
+
+
+def test_a_look_up_costs_the_same_however_many_buildings_are_granted(apps: dict[str, Flask]) -> None:
+    """To whom buildings of another client are granted is found by the grants, not by the buildings."""
+    counted = {}
+    for size in ("small", "large"):
+        database: Database = apps[size].extensions["walkthrough"]
+        with apps[size].app_context(), database.writing() as transaction:
+            transaction.roll_back_at_end()
+            transaction.run(
+                "INSERT INTO client_admin_building_access (admin_id, building_id, assigned_at)"
+                " SELECT ?, id, 0 FROM buildings WHERE client_id = 1",
+                (ADA,),
+            )
+            transaction.run("ANALYZE")
+            look_up(transaction, CLAIMS)
+            counted[size] = Steps()
+            counted[size].begin(transaction.connection)
+            look_up(transaction, CLAIMS)
+            counted[size].end(transaction.connection)
+
+    assert 0 < counted["large"].count <= counted["small"].count * STEPS_GROWTH_MAX
 
 
 def test_a_guard_that_cannot_fail_is_none(apps: dict[str, Flask]) -> None:

@@ -1,0 +1,122 @@
+"""Turns to write: in order within a process, in runs between processes, and never for ever.
+
+Two `Turns` over one file are to each other as two processes are: each has opened the file itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from models.sql import turns as module
+from models.sql.turns import NoTurn
+from models.sql.turns import Turns
+
+FOREVER = 30.0  # until a test that hangs is a test that fails
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + FOREVER
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
+
+
+class Writers:
+    """Threads that take a turn, one after another in the queue, and note whose it was."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.threads: list[threading.Thread] = []
+
+    def line_up(self, name: str, turns: Turns) -> None:
+        before = len(turns.waiting)
+        heads = not turns.taken
+        thread = threading.Thread(target=self.take, args=(name, turns))
+        thread.start()
+        self.threads.append(thread)
+        if heads:
+            await_that(lambda: turns.spare is not None)
+        else:
+            await_that(lambda: len(turns.waiting) > before)
+
+    def take(self, name: str, turns: Turns) -> None:
+        with turns.turn(FOREVER):
+            self.order.append(name)
+
+    def finish(self) -> list[str]:
+        for thread in self.threads:
+            thread.join(FOREVER)
+        return self.order
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Turns:
+    return Turns(tmp_path / "lock")
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Turns:
+    return Turns(tmp_path / "lock")
+
+
+def test_a_run_of_turns_stays_in_one_process(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns, theirs: Turns
+) -> None:
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", FOREVER)
+    writers = Writers()
+
+    with ours.turn(FOREVER):
+        writers.line_up("theirs", theirs)
+        for place in range(5):
+            writers.line_up(f"ours {place}", ours)
+
+    assert writers.finish() == [*(f"ours {place}" for place in range(5)), "theirs"]
+
+
+def test_a_run_that_is_over_lets_another_process_in(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns, theirs: Turns
+) -> None:
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(module, "COURTESY_SECONDS", 0.2)
+    writers = Writers()
+
+    with ours.turn(FOREVER):
+        writers.line_up("theirs", theirs)
+        writers.line_up("ours", ours)
+
+    assert writers.finish() == ["theirs", "ours"]
+
+
+def test_nothing_is_held_once_nobody_waits(ours: Turns, theirs: Turns) -> None:
+    writers = Writers()
+    with ours.turn(FOREVER):
+        writers.line_up("ours", ours)
+    writers.finish()
+
+    with theirs.turn(0.0):
+        assert not ours.locked
+
+
+def test_who_gives_up_leaves_the_turn_to_others(ours: Turns, theirs: Turns) -> None:
+    with ours.turn(FOREVER):
+        with pytest.raises(NoTurn), ours.turn(0.01):
+            pass
+        with pytest.raises(NoTurn), theirs.turn(0.01):
+            pass
+
+    with theirs.turn(FOREVER):
+        assert not ours.taken
+
+
+def test_a_turn_that_fails_is_passed_on(ours: Turns, theirs: Turns) -> None:
+    with pytest.raises(ZeroDivisionError), ours.turn(FOREVER):
+        raise ZeroDivisionError
+
+    with theirs.turn(0.0), pytest.raises(NoTurn), ours.turn(0.01):
+        pass
+    assert not ours.taken
