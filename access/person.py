@@ -1,7 +1,7 @@
 """A person as plain values: what a user can be, what a request may make of one, and what is kept.
 
 What a user's row says (role, client, name) is never kept a second time in the metadata: it is taken
-out when they are stored and shown again when they are read (routes/gotrue/bodies.py).
+out when they are stored and shown again when they are read (routes/gotrue).
 """
 
 from __future__ import annotations
