@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,6 +34,7 @@ from models.faults import Fault
 from models.sql.rule import Action
 from models.sql.statement import parameter
 from models.types import UUID
+from models.types import new_uuid
 from models.types import read_string
 from models.user import User
 
@@ -128,7 +128,7 @@ def make(
     if person is None:
         raise UserNotFound
     FORGET.run(transaction, now=transaction.unix)
-    device_id = str(uuid.uuid4())
+    device_id = new_uuid()
     token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     # As with any token without a session: it is younger than what ended the older ones.
     created_at = max(transaction.unix, person.tokens_since)
