@@ -67,7 +67,7 @@ class Columns:
 
     def plain(self, value: Expression, kind: str) -> Expression:
         if self.in_timezone and kind == "timestamp with time zone":
-            return self.spelling.in_timezone(value, parameter("timezone", sa.Text))
+            return sa.func.in_timezone(value, parameter("timezone", sa.Text))
         return value
 
     def cast(self, value: Expression, source: str, name: str) -> tuple[Expression, str]:
@@ -82,7 +82,7 @@ class Columns:
             return self.aggregated(item, sa.func.count(value), "bigint", key)
         require_aggregate(item.aggregate, kind)
         if item.aggregate == "avg":
-            return self.aggregated(item, self.spelling.average(value), averaged(kind), key)
+            return self.aggregated(item, sa.func.avg(value), averaged(kind), key)
         if item.aggregate == "sum":
             return self.aggregated(item, sa.func.sum(value), summed(kind), key)
         extreme = sa.func.max(value) if item.aggregate == "max" else sa.func.min(value)
