@@ -7,17 +7,12 @@ from tests.conftest import BOB
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import Response
+from tests.oracle import KEYS
 
 BUILDING_GRANTS_TO_ADMINS = "client_admin_building_access"
 BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
 INSPECTION_GRANTS_TO_ADMINS = "client_admin_inspection_access"
 INSPECTION_GRANTS_TO_MANAGERS = "client_manager_inspection_access"
-KEYS = {
-    BUILDING_GRANTS_TO_ADMINS: ("admin_id", "building_id"),
-    BUILDING_GRANTS_TO_MANAGERS: ("manager_id", "building_id"),
-    INSPECTION_GRANTS_TO_ADMINS: ("admin_id", "inspection_id"),
-    INSPECTION_GRANTS_TO_MANAGERS: ("manager_id", "inspection_id"),
-}
 # One write per verb that a super admin may do, and that is refused to whoever lacks the privilege.
 WELL_FORMED = {
     "clients": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),

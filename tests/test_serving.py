@@ -27,6 +27,7 @@ from serving import start
 from serving import worker
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent
 HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -92,12 +93,6 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
         "SECRET_KEY": "s" * 32,
         "ANON_KEY": "anon",
     }
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -21,7 +21,6 @@ from tests import tokens
 from tests.conftest import CAST
 from tests.durability.served import PROJECT
 from tests.durability.served import Served
-from tests.durability.served import free_port
 from tests.durability.served import serving
 from tests.durability.shim import DATABASE
 from tests.http.service import AS_IT_IS_RUN
@@ -30,6 +29,7 @@ from tests.http.service import ask
 from tests.http.service import head_lines
 from tests.http.service import log_lines
 from tests.http.service import served_over
+from tests.ports import free_port
 from tests.raw import exchange
 
 pytestmark = AS_IT_IS_RUN

@@ -24,6 +24,7 @@ from routes import resource
 from routes import rpc
 from routes.postgrest.querystring import parse
 from tests import oracle
+from tests.columns import COLUMNS
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import CAST
@@ -34,7 +35,6 @@ from tests.conftest import MOE
 from tests.conftest import NO_ONE
 from tests.conftest import RESOURCES
 from tests.conftest import ROOT
-from tests.safety.sites import COLUMNS
 from tests.safety.sites import Answer
 from tests.safety.sites import Site
 from tests.safety.sites import asking
