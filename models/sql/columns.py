@@ -81,10 +81,12 @@ class Columns:
         if item.aggregate == "count":
             return self.aggregated(item, sa.func.count(value), "bigint", key)
         require_aggregate(item.aggregate, kind)
-        if item.aggregate == "avg":
-            return self.aggregated(item, sa.func.avg(value), averaged(kind), key)
-        if item.aggregate == "sum":
-            return self.aggregated(item, sa.func.sum(value), summed(kind), key)
+        if item.aggregate in ("avg", "sum"):
+            average = item.aggregate == "avg"
+            total: Expression = sa.func.avg(value) if average else sa.func.sum(value)
+            if kind not in functions.INTEGERS:
+                total = self.spelling.finite(total)
+            return self.aggregated(item, total, averaged(kind) if average else summed(kind), key)
         extreme = sa.func.max(value) if item.aggregate == "max" else sa.func.min(value)
         return self.aggregated(item, self.plain(extreme, kind), kind, key)
 

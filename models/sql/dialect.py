@@ -96,6 +96,10 @@ class Spelling(Protocol):
         """A value of one type as another, by PostgreSQL's rules."""
         ...
 
+    def finite(self, aggregate: Expression) -> Expression:
+        """A sum or an average of doubles, refused where it is beyond them."""
+        ...
+
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:

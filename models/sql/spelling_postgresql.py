@@ -182,6 +182,9 @@ class PostgresqlSpelling(CommonSpelling):
     def cast(self, value: Expression, source: str, target: str) -> Expression:
         return sa.cast(value, CASTS[target])
 
+    def finite(self, aggregate: Expression) -> Expression:
+        return aggregate  # refused by the server itself
+
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:

@@ -130,6 +130,9 @@ class SqliteSpelling(CommonSpelling):
             sa.bindparam(None, target, sa.Text(), literal_execute=True),
         )
 
+    def finite(self, aggregate: Expression) -> Expression:
+        return sa.func.finite(aggregate)
+
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
