@@ -1,4 +1,4 @@
-"""How each construct is spelled on SQLite 3.37 and later."""
+"""How each construct is spelled on SQLite 3.38 and later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
 
 
 class SqliteSpelling(CommonSpelling):
-    """SQLite 3.37 and later, with the functions that models/sql/functions.py gives a connection."""
+    """SQLite 3.38 and later, with the functions that models/sql/functions.py gives a connection."""
 
     name = "sqlite"
     act_as = "UPDATE audit_context SET at = ?, actor_id = ?"

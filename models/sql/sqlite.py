@@ -30,7 +30,7 @@ BUSY_MILLISECONDS = 5_000
 BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
 OPCODES_BETWEEN_LOOKS = 1_000  # how often a statement looks at its deadline: 4 % of its time
-VERSION_MIN = (3, 37, 0)  # STRICT tables
+VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
 
 PRAGMAS: tuple[tuple[str, object, object], ...] = (
@@ -144,7 +144,7 @@ bounds.bound_every_connection(driver)
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     """Set a fresh connection up, and make sure that the settings took."""
     if driver.sqlite_version_info < VERSION_MIN:
-        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.37 or later is needed")
+        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.38 or later is needed")
     driver_connection.isolation_level = None
     bounds.bound_values(driver_connection)
     run = driver_connection.execute
