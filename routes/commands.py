@@ -162,7 +162,7 @@ def restore(file: Path) -> None:
         refuse(str(error))
     database().close()
     try:
-        backup.restore(file, path)
+        backup.restore(file, path, database().clock)
     except (upkeep.RefusedFile, Fault) as error:
         lock.give_back()
         refuse(str(error))
