@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -141,6 +142,15 @@ def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
 # H14: a stop
 
 
+def await_waiter(descriptor: int) -> None:
+    """Until another process waits for the lock on this file: its write has been accepted."""
+    blocked = re.compile(rf"-> FLOCK .*:{os.fstat(descriptor).st_ino} ")
+    give_up = time.monotonic() + 20
+    while not blocked.search(Path("/proc/locks").read_text(encoding="ascii")):
+        assert time.monotonic() < give_up, "nobody waits for the turn to write"
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)]
 )
@@ -153,7 +163,7 @@ def test_H14_write_that_was_accepted_is_answered_after_the_signal(
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             waiting = pool.submit(ask, own, "ada", "POST", "/inspections", row)
-            time.sleep(0.4)
+            await_waiter(lock)
             began = time.monotonic()
             own.signal(number)
             time.sleep(0.4)
