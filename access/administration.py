@@ -5,7 +5,6 @@ Unknown and hidden are one answer, and a would-be row is judged before any const
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,6 +34,7 @@ from models.sql.rule import Action
 from models.sql.statement import parameter
 from models.types import UUID
 from models.types import Bound
+from models.types import new_uuid
 from models.user import User
 
 STANDINGS_KEPT = 16  # three roles and what they hold make twelve
@@ -122,7 +122,7 @@ def create(
         wanted.name,
         role,
         client_id,
-        wanted.id or str(uuid.uuid4()),
+        wanted.id or new_uuid(),
         password_hash,
         merged({}, wanted.app_metadata),
         merged({}, wanted.user_metadata),

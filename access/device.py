@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,9 +34,11 @@ from models.faults import Fault
 from models.sql.rule import Action
 from models.sql.statement import parameter
 from models.types import UUID
+from models.types import new_uuid
 from models.types import read_string
 from models.user import User
 
+BOARDS_MAX = 100  # with one person's view: a row each, for a year
 TOKEN_BYTES = 32
 TOKEN_PREFIX = "wtk_"  # noqa: S105  (it tells whoever finds one what it is)
 TOKEN_CHARACTERS_MAX = 128
@@ -50,7 +51,7 @@ DEVICES_MAX = 1_000  # shown at once
 
 
 class UnfitDevice(Fault):
-    """A board without a name, or for longer than any may last."""
+    """A board without a name, for longer than any may last, or one more than a person may have."""
 
 
 class NoSuchDevice(Fault):
@@ -128,7 +129,10 @@ def make(
     if person is None:
         raise UserNotFound
     FORGET.run(transaction, now=transaction.unix)
-    device_id = str(uuid.uuid4())
+    others = COUNT.one(transaction, user_id=user_id)
+    if others is not None and int(others[0] or 0) >= BOARDS_MAX:
+        raise UnfitDevice(f"There are {BOARDS_MAX} boards with this view: revoke one first")
+    device_id = new_uuid()
     token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     # As with any token without a session: it is younger than what ended the older ones.
     created_at = max(transaction.unix, person.tokens_since)
@@ -146,14 +150,19 @@ def make(
 
 def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
     """End a board that the caller could have made."""
-    if not any(each.id == device_id for each in listed(transaction, caller)):
+    reached = within_reach(caller.standing).one.one(
+        transaction, id=device_id, now=transaction.unix, **values_of(caller)
+    )
+    if reached is None:
         raise NoSuchDevice
     DELETE.run(transaction, id=device_id)
 
 
 def listed(transaction: Transaction, caller: Caller) -> list[Device]:
     """The boards that the caller could have made."""
-    rows = within_reach(caller.standing).all(transaction, now=transaction.unix, **values_of(caller))
+    rows = within_reach(caller.standing).shown.all(
+        transaction, now=transaction.unix, **values_of(caller)
+    )
     return [
         Device(
             str(row[0]),
@@ -206,14 +215,27 @@ NOTE_SEEN = Prepared(
 )
 DELETE = Prepared(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
 FORGET = Prepared(sa.delete(DEVICES).where(DEVICES.c.expires_at <= NOW))
+COUNT = Prepared(
+    sa.select(sa.func.count())
+    .select_from(DEVICES)
+    .where(DEVICES.c.user_id == parameter("user_id", UUID.storage))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WithinReach:
+    """The boards that a caller could have made: those that are shown, and one of them by its id."""
+
+    shown: Prepared
+    one: Prepared
 
 
 @lru_cache(STANDINGS_KEPT)
-def within_reach(standing: Standing) -> Prepared:
+def within_reach(standing: Standing) -> WithinReach:
     """The boards with the view of a user whom the caller may change, or of the caller."""
     changed = AccessRule(standing).rows(Action.UPDATE, User, USERS.c)
     oneself = USERS.c.id == parameter("caller_id", UUID.storage)
-    return Prepared(
+    boards = (
         sa.select(
             DEVICES.c.id,
             DEVICES.c.user_id,
@@ -225,6 +247,8 @@ def within_reach(standing: Standing) -> Prepared:
         )
         .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
         .where(sa.or_(changed, oneself), DEVICES.c.expires_at > NOW)
-        .order_by(DEVICES.c.created_at, DEVICES.c.id)
-        .limit(DEVICES_MAX)
+    )
+    return WithinReach(
+        Prepared(boards.order_by(DEVICES.c.created_at, DEVICES.c.id).limit(DEVICES_MAX)),
+        Prepared(boards.where(DEVICES.c.id == parameter("id"))),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 
 import sqlalchemy as sa
 
@@ -100,11 +99,10 @@ def create_person(
 
 def add(transaction: Transaction, new: NewPerson) -> str:
     """Make somebody who can sign in if they have a password; their id."""
-    user_id = new.id or str(uuid.uuid4())
     try:
         INSERT_USER.run(
             transaction,
-            user_id=user_id,
+            user_id=new.id,
             email=new.email,
             name=read_string(new.called()),
             role=new.role.value,
@@ -115,13 +113,13 @@ def add(transaction: Transaction, new: NewPerson) -> str:
         raise explained(violation) from violation
     INSERT_CREDENTIALS.run(
         transaction,
-        user_id=user_id,
+        user_id=new.id,
         password_hash=new.password_hash,
         app_metadata=write_metadata(new.app_metadata),
         user_metadata=write_metadata(new.user_metadata),
         disabled_until=new.disabled_until,
     )
-    return user_id
+    return new.id
 
 
 def explained(violation: Fault) -> Fault:

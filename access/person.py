@@ -1,7 +1,7 @@
 """A person as plain values: what a user can be, what a request may make of one, and what is kept.
 
 What a user's row says (role, client, name) is never kept a second time in the metadata: it is taken
-out when they are stored and shown again when they are read (routes/gotrue/bodies.py).
+out when they are stored and shown again when they are read (routes/gotrue).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from enum import Enum
 
 from access.caller import Role
 from models.faults import Fault
+from models.types import new_uuid
 from models.types import read_string
 
 METADATA_BYTES_MAX = 16_384
@@ -87,7 +88,7 @@ class NewPerson:
     name: str | None
     role: Role
     client_id: int | None
-    id: str | None = None
+    id: str = field(default_factory=new_uuid)
     password_hash: str | None = None
     app_metadata: Metadata = field(default_factory=dict)
     user_metadata: Metadata = field(default_factory=dict)

@@ -1,13 +1,12 @@
 """THE rule. Everything that decides who reads or changes what stands in this file.
 
-If you are writing a role's name elsewhere, stop. A predicate is named like a claim about one row and
-returns an SQL condition over that row's columns, be they an alias's or those of a row about to exist;
-the caller's own values are bind parameters. The names of the arms are the rules that explanations give.
+If you are writing a role's name elsewhere, stop. First the predicates, each named like a claim about one
+row (access/predicate.py says what one is); then the table of who may what; then the questions that others
+ask. The names of the arms are the rules that explanations give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -15,6 +14,14 @@ import sqlalchemy as sa
 from access.caller import Kind
 from access.caller import Role
 from access.caller import Standing
+from access.predicate import CALLER
+from access.predicate import Condition
+from access.predicate import Predicate
+from access.predicate import alias
+from access.predicate import among
+from access.predicate import both
+from access.predicate import either
+from access.predicate import equals
 from models import AuditLog
 from models import Building
 from models import Client
@@ -30,19 +37,8 @@ from models.base import Model
 from models.base import Row
 from models.faults import Fault
 from models.sql.rule import Action
-from models.sql.statement import parameter
 
 SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
-
-Condition = sa.ColumnElement[bool]
-Predicate = Callable[[Standing, Row], Condition]
-
-
-class CALLER:
-    """The caller's values, as the plan's parameters."""
-
-    id: sa.BindParameter[str] = parameter("caller_id", User.__table__.c.id.type)
-    client_id: sa.BindParameter[int] = parameter("caller_client_id", sa.BigInteger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,42 +143,6 @@ def signed_by_nobody_else(standing: Standing, grant: Row) -> Condition:
     return sa.or_(grant.assigned_by.is_(None), grant.assigned_by == CALLER.id)
 
 
-# What predicates are made of
-
-
-def equals(column: Row, value: Row) -> Condition:
-    condition: Condition = column == value
-    return condition
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """Any of the arms; those that are false under a standing leave no trace in the SQL."""
-
-    arms: tuple[Predicate, ...]
-
-    def __call__(self, standing: Standing, row: Row) -> Condition:
-        return sa.or_(sa.false(), *(arm(standing, row) for arm in self.arms))
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
-    """All of the claims."""
-
-    claims: tuple[Predicate, ...]
-
-    def __call__(self, standing: Standing, row: Row) -> Condition:
-        return sa.and_(sa.true(), *(claim(standing, row) for claim in self.claims))
-
-
-def either(*arms: Predicate) -> Either:
-    return Either(arms)
-
-
-def both(*claims: Predicate) -> Both:
-    return Both(claims)
-
-
 visible_by_grant = either(through_building, inspection_grant)
 
 
@@ -219,16 +179,6 @@ def granted(standing: Standing, kind: Kind, key: Row) -> Condition:
     grants = GRANTS[standing.role, kind]
     grant = alias(grants.model, f"rule_{kind.value}_grants")
     return among(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
-
-
-def among(key: Row, column: Row, where: Condition) -> Condition:
-    condition: Condition = key.in_(sa.select(column).where(where))
-    return condition
-
-
-def alias(model: type[Model], name: str) -> Row:
-    """A table that only a rule looks at: its name says so, and the plan's guard lets it pass."""
-    return model.__table__.alias(name)
 
 
 # The table

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import uuid
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,6 +35,7 @@ from models.db import reading
 from models.faults import Fault
 from models.sql.statement import parameter
 from models.types import UUID
+from models.types import new_uuid
 
 REUSE_SECONDS = 30
 SESSION_SECONDS = 30 * 24 * 3_600  # after its last use
@@ -151,7 +151,7 @@ def begin_session(transaction: Transaction, tokens: RefreshTokens, user_id: str)
     FORGET_SESSIONS.run(
         transaction, user_id=user_id, since=now - SESSION_SECONDS, kept=SESSIONS_MAX - 1
     )
-    session_id, salt = str(uuid.uuid4()), secrets.token_urlsafe(SALT_BYTES)
+    session_id, salt = new_uuid(), secrets.token_urlsafe(SALT_BYTES)
     INSERT_SESSION.run(transaction, id=session_id, user_id=user_id, salt=salt, now=now)
     people.keep(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
     person = people.by_id(transaction, user_id)

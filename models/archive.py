@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from models.db import Database
 from models.db import Transaction
 from models.faults import Fault
 from models.sql import blame
+from models.sql import copies
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
@@ -158,6 +160,20 @@ def export_archive(transaction: Transaction) -> Iterator[str]:
             yield f"{',' if number else ''}\n  {row}"
         yield "\n ]"
     yield "\n}\n"
+
+
+def write_archive(transaction: Transaction, file: Path) -> None:
+    """The archive as a file that only its owner can read: whole, or what was there stays."""
+    if file.exists() and not file.is_file():  # a pipe, or a terminal: it has no place to be put in
+        with file.open("w", encoding="utf-8") as out:
+            out.writelines(export_archive(transaction))
+        return
+    with copies.drafted(file) as draft:
+        with draft.open("w", encoding="utf-8") as out:
+            out.writelines(export_archive(transaction))
+        copies.sync(draft)
+        draft.replace(file)
+    copies.sync(file.parent)
 
 
 def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import os
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from models import migrations
+from models.clock import Clock
 from models.sql import copies
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.turns import Turns
+from models.types import write_timestamp
 from models.upkeep import RefusedFile
 
 TURN_SECONDS_MAX = 60.0
@@ -29,9 +32,10 @@ def back_up(database: Path, target: Path) -> None:
         raise RefusedFile(f"{target} was not written: {error}") from error
 
 
-def restore(backup: Path, database: Path) -> None:
+def restore(backup: Path, database: Path, clock: Clock) -> None:
     """Put a backup in the database's place. Nobody may be serving it; whoever was signed in is not.
 
+    `clock` is the one of the database that is replaced: what has expired there stays expired.
     A power cut in between leaves the old database or the new one: the old log is folded into the old
     file before it goes, and the new file is whole before it gets its name.
     """
@@ -42,7 +46,7 @@ def restore(backup: Path, database: Path) -> None:
     turns = Turns(Path(f"{database}.lock"))
     with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
         try:
-            copies.copy(backup, draft, prepare_return)
+            copies.copy(backup, draft, partial(prepare_return, clock))
         except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
             raise RefusedFile(f"{backup} cannot be restored: {error}") from error
         release(database)
@@ -68,12 +72,19 @@ def require_ours(connection: Any) -> None:
         raise copies.UnsoundCopy(f"it was made by a later version (schema {version})")
 
 
-def prepare_return(connection: Any) -> None:
-    """Look a backup over and end what it holds of sessions: some were ended after it was made."""
+def prepare_return(clock: Clock, connection: Any) -> None:
+    """Look a backup over and end what it holds of sessions: some were ended after it was made.
+
+    The file also learns how late it is, or a board that boots in the past would take up the backup's time.
+    """
     require_ours(connection)
-    since = int(time.time()) + 1
+    for (written_at,) in connection.execute("SELECT at FROM audit_context").fetchall():
+        clock.advance(written_at)
+    moment = datetime.datetime.fromtimestamp(clock(), datetime.UTC)
+    since = int(moment.timestamp()) + 1
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("DELETE FROM sessions")
+    connection.execute("UPDATE audit_context SET at = ?", (write_timestamp(moment),))
     connection.execute(
         "INSERT INTO credentials (user_id, tokens_since) SELECT id, ? FROM users WHERE true"
         " ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, excluded.tokens_since)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -201,6 +202,11 @@ def read_uuid(text: str) -> str:
         raise invalid("uuid", text)
     digits = found[1].replace("-", "").lower()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def new_uuid() -> str:
+    """A random UUID in the canonical form: nobody guesses the next one."""
+    return str(uuid.uuid4())
 
 
 def shown_json(value: object) -> str:

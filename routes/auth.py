@@ -25,7 +25,11 @@ from models.faults import Fault
 from routes.edge import is_sign_in
 from routes.edge import read_body
 from routes.gotrue import bodies
+from routes.gotrue import sessions
+from routes.gotrue import users
 from routes.gotrue.errors import SignupDisabled
+from routes.gotrue.payload import BODY_BYTES_MAX
+from routes.gotrue.payload import Object
 
 PREFIX = "/auth/v1"
 
@@ -40,7 +44,7 @@ def token() -> Response:
         return session_of(sign_in())
     if grant == "refresh_token":
         return session_of(go_on())
-    raise bodies.UnknownGrant("unsupported_grant_type")
+    raise sessions.UnknownGrant("unsupported_grant_type")
 
 
 @bp.get("/user")
@@ -55,7 +59,7 @@ def read_user(caller: Caller) -> Response:
 @bp.put("/user")
 @requires_person(writes=True)
 def change_user(caller: Caller) -> Response:
-    own = bodies.read_own_changes(read_auth_body())
+    own = users.read_own_changes(read_auth_body())
     until = request_deadline()
     password_hash = account.prepare_password(caller, own, client_address(), until)
     with until.writing() as transaction:
@@ -67,7 +71,7 @@ def change_user(caller: Caller) -> Response:
 @requires_person(writes=True)
 def sign_out(caller: Caller) -> Response:
     read_auth_body()
-    scope = bodies.read_scope(request.args.get("scope"))
+    scope = sessions.read_scope(request.args.get("scope"))
     with request_deadline().writing() as transaction:
         signin.sign_out(transaction, admit(transaction), scope)
     return Response(status=204)
@@ -101,7 +105,7 @@ def say_version(response: Response) -> Response:
 
 
 def sign_in() -> SignedIn:
-    grant = bodies.read_password_grant(read_auth_body())
+    grant = sessions.read_password_grant(read_auth_body())
     return signin.sign_in(
         credentials().refresh_tokens,
         grant.email,
@@ -112,7 +116,7 @@ def sign_in() -> SignedIn:
 
 
 def go_on() -> SignedIn:
-    text = bodies.read_refresh_grant(read_auth_body())
+    text = sessions.read_refresh_grant(read_auth_body())
     with request_deadline().writing() as transaction:
         refreshed = signin.refresh(transaction, credentials().refresh_tokens, text)
     # Raised only now: what the refusal ended has ended.
@@ -143,10 +147,10 @@ def request_deadline() -> Deadline:
 
 
 def read_auth_body() -> bytes:
-    return read_body(bodies.BODY_BYTES_MAX)
+    return read_body(BODY_BYTES_MAX)
 
 
-def answer(body: bodies.Object, headers: dict[str, str] | None = None) -> Response:
+def answer(body: Object, headers: dict[str, str] | None = None) -> Response:
     return Response(
         bodies.write(body), 200, headers or {}, content_type="application/json; charset=utf-8"
     )

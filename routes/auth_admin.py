@@ -23,6 +23,8 @@ from routes.auth import answer
 from routes.auth import read_auth_body
 from routes.auth import request_deadline
 from routes.gotrue import bodies
+from routes.gotrue import users
+from routes.gotrue.payload import read_page
 
 bp = Blueprint("auth_admin", __name__, url_prefix=f"{PREFIX}/admin")
 
@@ -31,8 +33,8 @@ bp = Blueprint("auth_admin", __name__, url_prefix=f"{PREFIX}/admin")
 @requires_administrator(writes=False)
 def list_users(caller: Caller) -> Response:
     rows_max: int = current_app.config["MAX_ROWS"]
-    number = bodies.read_page("page", request.args.get("page"), 1)
-    size = bodies.read_page(
+    number = read_page("page", request.args.get("page"), 1)
+    size = read_page(
         "per_page", request.args.get("per_page"), min(bodies.PER_PAGE, rows_max), rows_max
     )
     with reading() as transaction:
@@ -47,14 +49,14 @@ def list_users(caller: Caller) -> Response:
 @requires_administrator(writes=False)
 def read_user(caller: Caller, user_id: str) -> Response:
     with reading() as transaction:
-        person = administration.find(transaction, caller, bodies.read_path_id(user_id))
+        person = administration.find(transaction, caller, users.read_path_id(user_id))
         return answer(bodies.user_body(person, transaction.unix))
 
 
 @bp.post("/users")
 @requires_administrator(writes=True)
 def create_user(caller: Caller) -> Response:
-    user = bodies.read_user(read_auth_body())
+    user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
     try:
@@ -71,8 +73,8 @@ def create_user(caller: Caller) -> Response:
 @bp.put("/users/<user_id>")
 @requires_administrator(writes=True)
 def change_user(caller: Caller, user_id: str) -> Response:
-    changed_id = bodies.read_path_id(user_id)
-    user = bodies.read_user(read_auth_body())
+    changed_id = users.read_path_id(user_id)
+    user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
     try:
@@ -89,8 +91,8 @@ def change_user(caller: Caller, user_id: str) -> Response:
 @bp.delete("/users/<user_id>")
 @requires_administrator(writes=True)
 def delete_user(caller: Caller, user_id: str) -> Response:
-    deleted_id = bodies.read_path_id(user_id)
-    bodies.read_deletion(read_auth_body())
+    deleted_id = users.read_path_id(user_id)
+    users.read_deletion(read_auth_body())
     with request_deadline().writing() as transaction:
         administration.remove(transaction, admit(transaction), deleted_id)
     return answer({})

@@ -47,12 +47,16 @@ def import_file(file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
-    with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
-        if file is None:
-            sys.stdout.writelines(archive.export_archive(transaction))
-            return
-        with file.open("w", encoding="utf-8") as out:
-            out.writelines(archive.export_archive(transaction))
+    try:
+        with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
+            if file is None:
+                sys.stdout.writelines(archive.export_archive(transaction))
+            else:
+                archive.write_archive(transaction, file)
+    except OSError as error:
+        refuse(f"{file or 'standard output'}: {error.strerror}")
+    except Fault as fault:
+        refuse(fault.message)
 
 
 @bp.cli.command("copy")
@@ -162,7 +166,7 @@ def restore(file: Path) -> None:
         refuse(str(error))
     database().close()
     try:
-        backup.restore(file, path)
+        backup.restore(file, path, database().clock)
     except (upkeep.RefusedFile, Fault) as error:
         lock.give_back()
         refuse(str(error))

@@ -7,9 +7,9 @@ from pathlib import Path
 from access.caller import Role
 from access.policy import EVERYTHING
 from access.policy import POLICIES
-from access.policy import Both
-from access.policy import Either
 from access.policy import Policy
+from access.predicate import Both
+from access.predicate import Either
 from models import RESOURCES
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "ACCESS.md"

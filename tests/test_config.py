@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import ipaddress
 import json
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -217,3 +218,15 @@ def test_the_address_is_this_machine_unless_told():
     for port in ("0", "65536", "http"):
         with pytest.raises(ConfigurationError, match="PORT"):
             config.bind_address({"PORT": port})
+
+
+def test_the_readme_names_every_setting_and_no_other() -> None:
+    readme = (config.PROJECT / "README.md").read_text(encoding="utf-8")
+    table = readme.split("## Settings")[1].split("## Read on")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+
+    named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
+
+    known = {*config.Settings.__annotations__, "HOST", "PORT", "LOG_LEVEL"}
+    assert named <= known
+    assert known - named <= {"DATABASE_READ_URL"}  # read from here on, and without effect as yet

@@ -81,6 +81,26 @@ def test_nothing_is_imported_inside_a_function(path: Path) -> None:
     assert not inside
 
 
+def mapped() -> list[Path]:
+    """What the code map names file by file: neither packages, nor resources' two lines, nor the console's pages."""
+    found = [path for room in (*ROOMS, "serving") for path in (PROJECT / room).rglob("*.py")]
+    two_lines = {PROJECT / "routes" / f"{resource}.py" for resource in RESOURCES}
+    return [
+        path
+        for path in sorted(set(found) - two_lines)
+        if not path.name.startswith("__") and path.parent.name != "console"
+    ]
+
+
+@pytest.mark.parametrize("path", mapped(), ids=name)
+def test_the_code_map_names_every_module(path: Path) -> None:
+    document = (PROJECT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+    assert f"`{path.name}`" in document or f"`{name(path)}`" in document, (
+        "docs/ARCHITECTURE.md says where a stranger finds what: give the module its place there"
+    )
+
+
 def test_a_view_without_a_mark_does_not_start() -> None:
     app = Flask("house")
     app.add_url_rule("/open", view_func=lambda: "open")

@@ -27,6 +27,7 @@ from serving import start
 from serving import worker
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent
 HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -43,6 +44,7 @@ def app(environ, start_response):
     path = environ["PATH_INFO"]
     environ["wsgi.input"].read()
     if path == "/slow":
+        open(__file__ + ".slow", "w").close()
         time.sleep(1)
     if path == "/headers":
         body = repr(sorted(environ.items())).encode()
@@ -92,12 +94,6 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
         "SECRET_KEY": "s" * 32,
         "ANON_KEY": "anon",
     }
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -351,7 +347,8 @@ def test_a_stop_answers_what_was_accepted_and_leaves_no_mark(tmp_path):
         assert mark.stat().st_mode & 0o777 == 0o600
         with server.connect() as connection:
             connection.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            time.sleep(0.3)  # so that the request is in its thread
+            while not (tmp_path / "few_lines.py.slow").exists():  # until it is in its thread
+                time.sleep(0.01)
 
             server.process.send_signal(signal.SIGTERM)
 

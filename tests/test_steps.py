@@ -212,7 +212,9 @@ def test_a_list_is_one_look_up_and_one_select(
     assert kinds == ["BEGIN", "SELECT", "SELECT"]
 
 
-def test_a_look_up_costs_the_same_however_many_buildings_are_granted(apps: dict[str, Flask]) -> None:
+def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
+    apps: dict[str, Flask],
+) -> None:
     """To whom buildings of another client are granted is found by the grants, not by the buildings."""
     counted = {}
     for size in ("small", "large"):

@@ -1,29 +1,29 @@
-"""The select tree: what is printed of a row. Columns, casts, aggregates, and embeds of every kind.
+"""The select tree: what is printed of a node's rows. Pages of them, their columns, embeds of every kind.
 
 To-one embeds are LEFT JOINs that carry the rule and the embed's filters in their ON, so that a hidden
-or filtered row reads as null; to-many embeds are sub-selects of their own. Aggregates group the rows
-by everything else that is selected, spread embeds included, as PostgREST does.
+or filtered row reads as null; to-many embeds are sub-selects of their own. What a column prints is
+`columns.py`'s; a node that aggregates has groups for rows, which are `groups.py`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from models.faults import Fault
-from models.sql import functions
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
+from models.sql.columns import Columns
+from models.sql.columns import Output
+from models.sql.groups import Groups
+from models.sql.groups import has_aggregates
 from models.sql.planner import Planner
-from models.sql.planner import directed
 from models.sql.planner import embeds_of
 from models.sql.query import Column
 from models.sql.query import Embed
 from models.sql.query import Node
-from models.sql.query import OrderTerm
 from models.sql.statement import parameter
 
 Expression = sa.ColumnElement[Any]
@@ -35,31 +35,12 @@ class NotSpreadable(Fault):
     """A spread of a to-many embed (PGRST119)."""
 
 
-class NotGrouped(Fault):
-    """An order by a column that an aggregate has swallowed (42803)."""
-
-
-class UnknownAggregate(Fault):
-    """An aggregate that the column's type has not (42883)."""
-
-
 class DuplicateEmbed(Fault):
     """Two embeds of one name at one level (42712)."""
 
 
 class TooManyColumns(Fault):
     """More than OUTPUTS_MAX columns and embeds at one level (54011)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A key of a printed row: its value, the type that prints it, and whether it is an aggregate."""
-
-    key: str
-    value: Expression
-    kind: str
-    column: str | None = None
-    aggregate: bool = False
 
 
 @dataclass(slots=True)
@@ -76,7 +57,7 @@ class Printer:
     def __init__(self, planner: Planner, *, in_timezone: bool = False) -> None:
         self.planner = planner
         self.spelling = planner.spelling
-        self.in_timezone = in_timezone
+        self.columns = Columns(planner.spelling, in_timezone=in_timezone)
 
     # A node's rows
 
@@ -113,7 +94,7 @@ class Printer:
             page = page.correlate(correlated)
         under = page.subquery("p" + str(source.name)[1:])
         outer = self.fetched(relation, under) if keys_first else Source(under, under)
-        row = self.row(self.outputs(node, relation, outer))
+        row = self.columns.row(self.outputs(node, relation, outer))
         printed = sa.select(row.label("row")).select_from(outer.joined)
         if sorts:
             printed = printed.order_by(
@@ -144,64 +125,12 @@ class Printer:
         correlated: Any,
     ) -> sa.Select[Any]:
         origin = Source(source, source)
-        outputs = self.outputs(node, relation, origin)
-        groups = [self.group_key(output) for output in outputs]
-        named = [key.label(f"c{place}") for place, key in enumerate(groups)]
-        keys = [key for key, output in zip(groups, outputs, strict=True) if not output.aggregate]
-        grouped = sa.select(*named).select_from(origin.joined).where(*where)
-        chosen = {output.column for output in outputs if not output.aggregate}
-        if set(relation.key) <= chosen:
-            # Grouped by its key a row is alone, and what else it holds goes without saying.
-            order = self.planner.order(node, relation, source, by_key=False)
-            keys += [source.c[term.column] for term in node.order if term.embed is None]
-        else:
-            order = [self.grouped_order(term, outputs, groups, relation) for term in node.order]
-        if keys:
-            grouped = grouped.group_by(*keys)
-        grouped = grouped.order_by(*order).limit(limits[0])
-        if limits[1] is not None:
-            grouped = grouped.offset(limits[1])
-        if correlated is not None:
-            grouped = grouped.correlate(correlated)
-        page = grouped.subquery("g" + str(source.name)[1:])
-        printed = [
-            Output(output.key, self.ungrouped(output, page.c[f"c{place}"]), output.kind)
-            for place, output in enumerate(outputs)
-        ]
-        return sa.select(self.row(printed).label("row")).select_from(page)
-
-    def group_key(self, output: Output) -> Expression:
-        return self.spelling.json_key(output.value) if output.kind == "embed" else output.value
-
-    def ungrouped(self, output: Output, value: Expression) -> Expression:
-        return self.spelling.json_again(value) if output.kind == "embed" else value
-
-    def grouped_order(
-        self,
-        term: OrderTerm,
-        outputs: list[Output],
-        groups: list[Expression],
-        relation: Relation,
-    ) -> Expression:
-        """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""
-        for output, key in zip(outputs, groups, strict=True):
-            if term.embed is None and term.column in (output.column, output.key):
-                return directed(key, term, nullable=True)
-        relation.attribute(term.column)
-        raise NotGrouped(
-            f'column "{relation.name}.{term.column}" must appear in the GROUP BY clause '
-            "or be used in an aggregate function"
-        )
+        groups = Groups(self.planner, node, relation, source, self.outputs(node, relation, origin))
+        page = groups.page(origin.joined, where, limits, correlated)
+        row = self.columns.row(groups.printed(page))
+        return sa.select(row.label("row")).select_from(page)
 
     # A row's keys
-
-    def row(self, outputs: Iterable[Output]) -> Expression:
-        """The JSON object; of two outputs with one key the later is printed."""
-        by_key = {output.key: output for output in outputs}
-        return self.spelling.json_of_row(
-            (key, self.spelling.json_value(output.kind, output.value))
-            for key, output in by_key.items()
-        )
 
     def outputs(self, node: Node, relation: Relation, source: Source) -> list[Output]:
         """What a node prints, joining to `source` what its to-one embeds need."""
@@ -214,61 +143,12 @@ class Printer:
         found: list[Output] = []
         for item in node.items:
             if isinstance(item, Column):
-                found += self.columns(item, relation, source)
+                found += self.columns.outputs(item, relation, source.alias)
             else:
                 found += self.embed(item, relation, source)
         if len(found) > OUTPUTS_MAX:
             raise TooManyColumns(f"a select holds at most {OUTPUTS_MAX} columns and embeds a level")
         return found
-
-    def columns(self, item: Column, relation: Relation, source: Source) -> list[Output]:
-        if item.name == "*" and item.aggregate is None:
-            return [
-                Output(name, self.plain(source.alias.c[name], each.type.name), each.type.name, name)
-                for name, each in relation.attributes.items()
-            ]
-        if item.name == "*":
-            return [self.aggregated(item, sa.func.count(), "bigint", item.alias or "count")]
-        attribute = relation.attribute(item.name)
-        value: Expression = source.alias.c[attribute.name]
-        kind = attribute.type.name
-        if item.path:
-            value, kind = sa.cast(sa.null(), sa.Text()), "text"
-        if item.cast is not None:
-            value, kind = self.cast(value, kind, item.cast)
-        if item.aggregate is not None:
-            return [self.aggregate(item, value, kind)]
-        key = item.alias or (item.path[-1] if item.path else item.name)
-        column = item.name if item.cast is None and not item.path else None
-        return [Output(key, self.plain(value, kind), kind, column)]
-
-    def plain(self, value: Expression, kind: str) -> Expression:
-        if self.in_timezone and kind == "timestamp with time zone":
-            return self.spelling.in_timezone(value, parameter("timezone", sa.Text))
-        return value
-
-    def cast(self, value: Expression, source: str, name: str) -> tuple[Expression, str]:
-        target = functions.type_named(name)
-        functions.require_castable(source, target)
-        return self.spelling.cast(value, source, target), target
-
-    def aggregate(self, item: Column, value: Expression, kind: str) -> Output:
-        assert item.aggregate is not None
-        key = item.alias or item.aggregate
-        if item.aggregate == "count":
-            return self.aggregated(item, sa.func.count(value), "bigint", key)
-        require_aggregate(item.aggregate, kind)
-        if item.aggregate == "avg":
-            return self.aggregated(item, self.spelling.average(value), averaged(kind), key)
-        if item.aggregate == "sum":
-            return self.aggregated(item, sa.func.sum(value), summed(kind), key)
-        extreme = sa.func.max(value) if item.aggregate == "max" else sa.func.min(value)
-        return self.aggregated(item, self.plain(extreme, kind), kind, key)
-
-    def aggregated(self, item: Column, value: Expression, kind: str, key: str) -> Output:
-        if item.aggregate_cast is not None:
-            value, kind = self.cast(value, kind, item.aggregate_cast)
-        return Output(key, value, kind, aggregate=True)
 
     # Embeds
 
@@ -292,12 +172,8 @@ class Printer:
         self.planner.conditions(embed.node, there, target, scope)
 
     def one(self, embed: Embed, way: Relationship, source: Source) -> Expression:
-        target = self.join(embed, way, source)
-        there = self.planner.catalog.relations[way.target]
-        inner = Source(target, source.joined)
-        row = self.row(self.outputs(embed.node, there, inner))
-        source.joined = inner.joined
-        return sa.case((target.c[way.pairs[0][1]].is_not(None), row))
+        target, outputs = self.joined(embed, way, source)
+        return sa.case((target.c[way.pairs[0][1]].is_not(None), self.columns.row(outputs)))
 
     def spread(self, embed: Embed, way: Relationship, source: Source) -> list[Output]:
         if not way.to_one:
@@ -306,12 +182,16 @@ class Printer:
                 f"'{way.source}' and '{embed.relation}' do not form a many-to-one or "
                 "one-to-one relationship",
             )
-        target = self.join(embed, way, source)
-        there = self.planner.catalog.relations[way.target]
-        inner = Source(target, source.joined)
-        outputs = self.outputs(embed.node, there, inner)
-        source.joined = inner.joined
+        _, outputs = self.joined(embed, way, source)
         return outputs
+
+    def joined(self, embed: Embed, way: Relationship, source: Source) -> tuple[Any, list[Output]]:
+        """A to-one embed joined to `source`, with what it prints and what that needs in turn."""
+        target = self.join(embed, way, source)
+        inner = Source(target, source.joined)
+        outputs = self.outputs(embed.node, self.planner.catalog.relations[way.target], inner)
+        source.joined = inner.joined
+        return target, outputs
 
     def join(self, embed: Embed, way: Relationship, source: Source) -> Any:
         """LEFT JOIN a to-one embed, with everything that decides whether it is there in its ON."""
@@ -385,45 +265,9 @@ class Printer:
         return [name for name in relation.attributes if name in names] or [relation.key[0]]
 
 
-def has_aggregates(node: Node) -> bool:
-    """Whether a node's rows are groups: it aggregates, or an embed spread into it does."""
-    return any(
-        has_aggregates(item.node) if isinstance(item, Embed) and item.spread
-        else isinstance(item, Column) and item.aggregate is not None
-        for item in node.items
-    )  # fmt: skip
-
-
 def is_empty(node: Node) -> bool:
     """Whether a node prints nothing: it holds nothing, or only embeds that hold nothing."""
     return all(isinstance(item, Embed) and is_empty(item.node) for item in node.items)
-
-
-def require_aggregate(name: str, kind: str) -> None:
-    numeric = kind in functions.NUMBERS
-    comparable = numeric or kind in (
-        "text",
-        "date",
-        "timestamp with time zone",
-        "timestamp",
-        "time",
-    )
-    if not (numeric if name in ("sum", "avg") else comparable):
-        raise UnknownAggregate(
-            f"function {name}({kind}) does not exist",
-            hint="No function matches the given name and argument types. "
-            "You might need to add explicit type casts.",
-        )
-
-
-def averaged(kind: str) -> str:
-    return "double precision" if kind in ("double precision", "real") else "numeric"
-
-
-def summed(kind: str) -> str:
-    if kind in ("integer", "smallint"):
-        return "bigint"
-    return "numeric" if kind == "bigint" else kind
 
 
 def unordered(order: list[Expression]) -> list[Expression]:

@@ -1,6 +1,6 @@
 """The SQL functions that SQLite lacks: regular expressions, case folding, casts, time zones, doubles.
 
-They are pure, take time linear in their input, and never raise into SQL: a value that cannot be cast
+They are pure, take time linear in their input, and never raise into SQL: a value that is none of its type
 is noted in the connection's list of faults and becomes null, and the transaction that ran the
 statement raises the first of them (see `Transaction` in models/db.py).
 """
@@ -221,23 +221,28 @@ def cast_datetime(value: str, target: str) -> str:
     return moment if target == "timestamp" else moment[11:]
 
 
-def noting(
-    cast: Callable[[Bound, str, str], Bound], faults: list[Fault]
-) -> Callable[[Bound, str, str], Bound]:
-    """The same cast, with faults noted instead of raised."""
+def noting(function: Callable[..., Bound], faults: list[Fault]) -> Callable[..., Bound]:
+    """The same function, with faults noted instead of raised."""
 
-    def cast_or_note(value: Bound, source: str, target: str) -> Bound:
+    def run_or_note(*arguments: Any) -> Bound:
         try:
-            return cast(value, source, target)
+            return function(*arguments)
         except Fault as fault:
             faults.append(fault)
             return None
 
-    return cast_or_note
+    return run_or_note
+
+
+def finite(value: float | None) -> float | None:
+    """A sum or an average of doubles, which PostgreSQL refuses where it is infinite."""
+    if value is not None and math.isinf(value):
+        raise types.OutOfRange("value out of range: overflow")
+    return value
 
 
 def install(connection: Any, faults: list[Fault]) -> None:
-    """Give a SQLite connection these functions; casts that fail are noted in `faults`."""
+    """Give a SQLite connection these functions; what fails in them is noted in `faults`."""
     for name, arguments, function in (
         ("matches", 2, matches),
         ("imatches", 2, imatches),
@@ -245,5 +250,6 @@ def install(connection: Any, faults: list[Fault]) -> None:
         ("double_text", 1, double_text),
         ("in_timezone", 2, in_timezone),
         ("cast_value", 3, noting(cast_value, faults)),
+        ("finite", 1, noting(finite, faults)),
     ):
         connection.create_function(name, arguments, function, deterministic=True)

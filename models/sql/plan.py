@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from models.sql.catalog import catalog
 from models.sql.dialect import SPELLINGS
 from models.sql.embed import Printer
-from models.sql.embed import has_aggregates
+from models.sql.groups import has_aggregates
 from models.sql.planner import Planner
 from models.sql.query import Shape
 from models.sql.rule import Rule

@@ -6,7 +6,6 @@ statement whatever it is run with: casts in the text, and the columns it is comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,8 +17,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from models import types
-from models.sql import functions
-from models.sql.patterns import InvalidRegularExpression
+from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
 from models.types import ColumnType
 
@@ -96,7 +94,7 @@ def literal(text: str) -> str:
     return f"U&'{escaped}'"
 
 
-class PostgresqlSpelling:
+class PostgresqlSpelling(CommonSpelling):
     """PostgreSQL, with the functions of models/sql/postgresql.sql."""
 
     name = "postgresql"
@@ -134,26 +132,15 @@ class PostgresqlSpelling:
 
     def in_list(self, column: Expression, kind: ColumnType, values: Expression) -> Expression:
         element = self.elements(values)
-        listed = sa.select(sa.cast(element.c.value, kind.storage)).select_from(element)
+        listed = sa.select(self.element(element, kind)).select_from(element)
         array = sa.func.any(sa.func.array(listed.scalar_subquery()))
         return column.op("=", is_comparison=True)(array)
 
-    def any_or_all(
-        self,
-        quantifier: str,
-        compare: Callable[[Expression, Expression], Expression],
-        column: Expression,
-        values: Expression,
-        kind: ColumnType,
-    ) -> Expression:
-        element = self.elements(values)
-        holds = compare(column, sa.cast(element.c.value, kind.storage))
-        found: Expression
-        if quantifier == "any":
-            found = sa.exists().where(holds).select_from(element)
-        else:
-            found = ~sa.exists().where(sa.not_(holds)).select_from(element)
-        return sa.case((column.is_(None), sa.null()), else_=found)
+    def element(self, elements: Any, kind: ColumnType) -> Expression:
+        return sa.cast(elements.c.value, kind.storage)
+
+    def insert_into(self, table: sa.Table) -> postgresql.Insert:
+        return postgresql.insert(table)
 
     def elements(self, values: Expression) -> Any:
         array = sa.func.json_array_elements_text(sa.cast(values, postgresql.JSON()))
@@ -189,23 +176,14 @@ class PostgresqlSpelling:
     def ilike_pattern(self, pattern: str) -> str:
         return self.like_pattern(pattern)
 
-    def match_pattern(self, pattern: str) -> str:
-        refused = functions.regular_expression_fault(pattern)
-        if refused is not None:
-            raise InvalidRegularExpression(f"invalid regular expression: {refused}")
-        return pattern
-
     def in_time(self) -> Expression:
         return sa.true()  # statement_timeout looks at the clock by itself
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:
         return sa.cast(value, CASTS[target])
 
-    def in_timezone(self, value: Expression, zone: Expression) -> Expression:
-        return sa.func.in_timezone(value, zone)
-
-    def average(self, value: Expression) -> Expression:
-        return sa.func.avg(value)
+    def finite(self, aggregate: Expression) -> Expression:
+        return aggregate  # refused by the server itself
 
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
@@ -228,20 +206,6 @@ class PostgresqlSpelling:
 
     def not_leading(self, column: Expression) -> Expression:
         return column
-
-    def upsert(
-        self,
-        table: sa.Table,
-        values: dict[str, Expression],
-        target: tuple[str, ...],
-        changed: tuple[str, ...] | None,
-    ) -> sa.Insert:
-        statement = postgresql.insert(table).values(values)
-        if changed is None:
-            return statement.on_conflict_do_nothing(index_elements=target)
-        return statement.on_conflict_do_update(
-            index_elements=target, set_={name: statement.excluded[name] for name in changed}
-        )
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement.returning(column)

@@ -29,8 +29,9 @@ APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
 BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
-OPCODES_BETWEEN_LOOKS = 10_000  # a look at the deadline, every millisecond, takes the interpreter's lock
-VERSION_MIN = (3, 37, 0)  # STRICT tables
+# A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
+OPCODES_BETWEEN_LOOKS = 10_000
+VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
 
 PRAGMAS: tuple[tuple[str, object, object], ...] = (
@@ -144,7 +145,7 @@ bounds.bound_every_connection(driver)
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     """Set a fresh connection up, and make sure that the settings took."""
     if driver.sqlite_version_info < VERSION_MIN:
-        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.37 or later is needed")
+        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.38 or later is needed")
     driver_connection.isolation_level = None
     bounds.bound_values(driver_connection)
     run = driver_connection.execute

@@ -24,7 +24,9 @@ from models.faults import Fault
 from models.sql import constraints
 from models.sql import sqlite
 from models.sql import turns
-from routes.gotrue import bodies
+from routes.gotrue import payload as gotrue_payload
+from routes.gotrue import sessions
+from routes.gotrue import users
 from routes.postgrest import encoding
 from routes.postgrest import limits
 from routes.postgrest import media
@@ -55,12 +57,12 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     payload.UntranslatableText: (400, "bad_json"),
     limits.TooMuch: (400, "bad_json"),
     limits.NumberOutOfRange: (400, "bad_json"),
-    bodies.BadJson: (400, "bad_json"),
-    bodies.InvalidBody: (400, "validation_failed"),
-    bodies.InvalidUser: (422, "validation_failed"),
-    bodies.UnknownGrant: (400, "unsupported_grant_type"),
-    bodies.PhoneNotServed: (422, "phone_provider_disabled"),
-    bodies.NotAnId: (404, "validation_failed"),
+    gotrue_payload.BadJson: (400, "bad_json"),
+    gotrue_payload.InvalidBody: (400, "validation_failed"),
+    users.InvalidUser: (422, "validation_failed"),
+    sessions.UnknownGrant: (400, "unsupported_grant_type"),
+    sessions.PhoneNotServed: (422, "phone_provider_disabled"),
+    users.NotAnId: (404, "validation_failed"),
     SignupDisabled: (422, "signup_disabled"),
     # Who asks
     decorators.NoApiKey: (401, "no_authorization"),

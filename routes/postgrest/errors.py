@@ -19,9 +19,11 @@ from models import statistics
 from models import types
 from models.faults import Fault
 from models.sql import catalog
+from models.sql import columns
 from models.sql import constraints
 from models.sql import embed
 from models.sql import functions
+from models.sql import groups
 from models.sql import judge
 from models.sql import operators
 from models.sql import patterns
@@ -95,8 +97,8 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     planner.NotEmbedded: (400, "PGRST108"),
     planner.NotToOne: (400, "PGRST118"),
     embed.NotSpreadable: (400, "PGRST119"),
-    embed.NotGrouped: (400, "42803"),
-    embed.UnknownAggregate: (404, "42883"),
+    groups.NotGrouped: (400, "42803"),
+    columns.UnknownAggregate: (404, "42883"),
     embed.DuplicateEmbed: (400, "42712"),
     embed.TooManyColumns: (400, "54011"),
     operators.UnknownOperator: (404, "42883"),

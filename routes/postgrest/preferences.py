@@ -90,6 +90,13 @@ class Transaction(StrEnum):
     ROLLBACK = "tx=rollback"
 
 
+_CHOICES: Final = frozenset(
+    choice.value
+    for kind in (Return, Count, Resolution, Missing, Handling, Transaction)
+    for choice in kind
+)
+
+
 class Operation(StrEnum):
     """What a request does, for the preferences that can matter to it; UPSERT is PUT."""
 
@@ -131,7 +138,7 @@ class Preferences:
             said.append(self.representation)
         said.extend(item for item in (self.count, self.transaction, self.handling) if item)
         if self.timezone:
-            said.append(f"timezone={self.timezone}")
+            said.append(_TIMEZONE + self.timezone)
         bound = operation in (Operation.UPDATE, Operation.DELETE, Operation.CALL)
         if bound and self.handling is Handling.STRICT and self.max_affected is not None:
             said.append(f"max-affected={self.max_affected}")
@@ -194,8 +201,7 @@ def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Prefer
 
 
 def _first_choice(kind: type[_Choice], items: list[str]) -> _Choice | None:
-    choices = {choice.value: choice for choice in kind}
-    return next((choices[item] for item in items if item in choices), None)
+    return next((choice for item in items for choice in kind if item == choice.value), None)
 
 
 def _first_timezone(items: list[str], timezones: Callable[[], frozenset[str]]) -> str | None:
@@ -212,7 +218,4 @@ def _first_max_affected(items: list[str]) -> int | None:
 def _is_known(item: str, timezones: Callable[[], frozenset[str]]) -> bool:
     if item.startswith(_TIMEZONE):
         return item.removeprefix(_TIMEZONE) in timezones()
-    if _MAX_AFFECTED.fullmatch(item):
-        return True
-    kinds = (Return, Count, Resolution, Missing, Handling, Transaction)
-    return any(item == choice.value for kind in kinds for choice in kind)
+    return item in _CHOICES or _MAX_AFFECTED.fullmatch(item) is not None

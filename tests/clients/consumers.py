@@ -9,6 +9,7 @@ import pytest
 from tests import tokens
 from tests.clients.server import Server
 from tests.clients.server import password_of
+from tests.signin import EMAILS
 
 MISSING = "requirements-clients.txt is not installed"
 supabase = pytest.importorskip("supabase", reason=MISSING)
@@ -23,15 +24,6 @@ AuthWeakPasswordError = supabase_auth.errors.AuthWeakPasswordError
 TLS = (
     ssl.create_default_context()
 )  # nobody uses it, and httpx takes 30 ms to make one for each client
-
-EMAILS = {
-    "root": "root@example.org",
-    "ada": "ada@acme.example",
-    "moe": "moe@acme.example",
-    "mia": "mia@acme.example",
-    "bob": "bob@borough.example",
-    "max": "max@borough.example",
-}
 
 
 class Consumers:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import httpx
 
 from tests import tokens
 from tests.conftest import DATASET
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -133,9 +133,3 @@ def stop(process: subprocess.Popen, server: Server) -> None:
 def environment(**changes: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {**kept, **KEYS, **changes}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -18,11 +18,11 @@ import pytest
 
 from tests import tokens
 from tests.clients import node
-from tests.clients.consumers import EMAILS
 from tests.clients.server import Server
-from tests.clients.server import free_port
 from tests.clients.server import password_of
 from tests.conftest import MAX
+from tests.ports import free_port
+from tests.signin import EMAILS
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="requirements-clients.txt is not installed"

@@ -14,7 +14,6 @@ from tests.clients.node import UNREACHABLE
 from tests.clients.server import KEYS
 from tests.clients.server import Server
 from tests.clients.server import environment
-from tests.clients.server import free_port
 from tests.clients.server import password_of
 from tests.clients.server import start
 from tests.clients.server import stop
@@ -22,6 +21,7 @@ from tests.clients.server import wait_until_live
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS
+from tests.ports import free_port
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="requirements-clients.txt is not installed"

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from tests import tokens
 from tests.conftest import CAST
 from tests.durability.shim import DATABASE
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 SHIPPED = "wsgi:app"
@@ -193,12 +193,6 @@ class Served:
             timeout=120,
             check=False,
         )
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

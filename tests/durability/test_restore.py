@@ -183,3 +183,20 @@ def test_nobody_stays_signed_in_over_a_restore(place, tmp_path):
 
     assert [ask() for ask in askers] == [401, 401]
     assert asking(place, tokens.token_after_change(root.id, root.role, None))() == 200
+
+
+def test_a_restore_by_a_clock_that_was_set_back_ends_every_token_all_the_same(
+    place, tmp_path, monkeypatch
+):
+    """The file that is replaced knows better how late it is; so does the one that takes its place, from then on."""
+    root, now = CAST["root"], time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    ask = asking(place, tokens.token_for(root.id, root.role, None))
+    statement(place, f"UPDATE audit_context SET at = '{now}'")
+    statement(tmp_path / "kept.backup", "UPDATE audit_context SET at = '2020-01-01T00:00:00+00:00'")
+    present = time.time
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: present() - 365 * 86_400)
+        assert run(place, "restore", str(tmp_path / "kept.backup"))[0] == 0
+
+    assert statement(place, "SELECT at FROM audit_context") >= [(now,)]
+    assert ask() == 401

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from tests import oracle
+from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.sites import COLUMNS
 from tests.safety.sites import Asking
 from tests.safety.sites import asking
 

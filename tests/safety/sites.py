@@ -23,6 +23,7 @@ import pytest
 from models.clock import Clock
 from tests import oracle
 from tests import tokens
+from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
 from tests.conftest import open_app
 
@@ -31,44 +32,6 @@ NOW = "2025-06-15T12:00:00+00:00"
 SEQUENCE = 100_000  # the last id handed out, in every world, whatever rows it holds
 
 INSERTION_ORDER = RESOURCES
-COLUMNS = {
-    "clients": ("id", "name", "created_at", "updated_at"),
-    "users": ("id", "email", "name", "role", "client_id", "created_at", "updated_at"),
-    "inspectors": ("id", "name", "email"),
-    "buildings": (
-        "id",
-        "name",
-        "address",
-        "city",
-        "state",
-        "zip",
-        "client_id",
-        "created_at",
-        "updated_at",
-        "latitude",
-        "longitude",
-        "building_type",
-        "floors",
-        "units",
-    ),
-    "inspections": (
-        "id",
-        "building_id",
-        "inspection_type",
-        "date_visited",
-        "status",
-        "inspector_id",
-        "notes",
-        "created_at",
-        "updated_at",
-    ),
-    "reports_lead": ("id", "inspection_id", "gun_id", "result"),
-    **{
-        table: (*oracle.KEYS[table], "assigned_by", "assigned_at")
-        for table in RESOURCES
-        if table in oracle.KEYS
-    },
-}
 SEQUENCED = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
 
 
@@ -307,6 +270,6 @@ def standing_still(patch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]
         source.uuids = counting_uuids()
 
     source.restart = restart
-    for room in ("models.sql.rows", "access.people", "access.administration", "access.signin"):
+    for room in ("models.types", "models.sql.rows"):
         patch.setattr(f"{room}.uuid", types.SimpleNamespace(uuid4=lambda: next(source.uuids)))
     yield source

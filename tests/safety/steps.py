@@ -3,6 +3,7 @@
 import random
 
 from tests import oracle
+from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
 from tests.safety.grammar import TEXT
 from tests.safety.grammar import escaped
@@ -16,7 +17,6 @@ from tests.safety.model import Read
 from tests.safety.model import Step
 from tests.safety.model import Update
 from tests.safety.model import Where
-from tests.safety.sites import COLUMNS
 from tests.safety.sites import Asking
 from tests.safety.sites import asking
 

@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
+from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
 from tests.safety.grammar import CASTS
 from tests.safety.grammar import EMBEDS
-from tests.safety.sites import COLUMNS
 
 tables = st.sampled_from(RESOURCES)
 names = st.one_of(

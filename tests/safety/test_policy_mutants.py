@@ -22,18 +22,25 @@ from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Kind
 from access.caller import Role
+from access.caller import Standing
 from access.policy import CALLS
 from access.policy import POLICIES
-from access.policy import Both
-from access.policy import Either
 from access.policy import Policy
 from access.policy import every_row
 from access.policy import no_row
+from access.predicate import CALLER
+from access.predicate import Both
+from access.predicate import Either
+from access.predicate import Predicate
+from access.predicate import alias
+from access.predicate import among
+from access.predicate import equals
 from models import Building
 from models import Client
 from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
+from models.base import Row
 from models.sql import operators
 from routes import resource
 from routes import rpc
@@ -93,7 +100,7 @@ def of_writes(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
         yield in_policy(model, role, replace(each, check=predicate), f"check, {name}", "write")
 
 
-def variants(predicate: policy.Predicate) -> Iterator[tuple[str, policy.Predicate]]:
+def variants(predicate: Predicate) -> Iterator[tuple[str, Predicate]]:
     """Every way in which a predicate may be a little wrong."""
     if predicate is not every_row:
         yield "opened", every_row
@@ -117,17 +124,17 @@ def variants(predicate: policy.Predicate) -> Iterator[tuple[str, policy.Predicat
         yield "whoever they are", to_anybody_of_client
 
 
-def name_of(predicate: policy.Predicate) -> str:
+def name_of(predicate: Predicate) -> str:
     return getattr(predicate, "__name__", type(predicate).__name__)
 
 
-def manager_of_any_client(standing: object, user: policy.Row) -> sa.ColumnElement[bool]:
-    return policy.equals(user.role, Role.CLIENT_MANAGER.value)
+def manager_of_any_client(standing: object, user: Row) -> sa.ColumnElement[bool]:
+    return equals(user.role, Role.CLIENT_MANAGER.value)
 
 
-def to_anybody_of_client(standing: object, grant: policy.Row) -> sa.ColumnElement[bool]:
-    user = policy.alias(User, "rule_users")
-    return policy.among(grant.manager_id, user.c.id, user.c.client_id == policy.CALLER.client_id)
+def to_anybody_of_client(standing: object, grant: Row) -> sa.ColumnElement[bool]:
+    user = alias(User, "rule_users")
+    return among(grant.manager_id, user.c.id, user.c.client_id == CALLER.client_id)
 
 
 # Rows said to be visible because another is
@@ -149,12 +156,12 @@ IMPLIED = [
 
 
 def grants_of_anybody(patch: Patch, site: Site) -> None:
-    def granted(standing: policy.Standing, kind: Kind, key: policy.Row) -> sa.ColumnElement[bool]:
+    def granted(standing: Standing, kind: Kind, key: Row) -> sa.ColumnElement[bool]:
         if kind not in standing.holds or (standing.role, kind) not in policy.GRANTS:
             return sa.false()
         grants = policy.GRANTS[standing.role, kind]
-        grant = policy.alias(grants.model, f"rule_{kind.value}_grants")
-        return policy.among(key, grant.c[grants.target], sa.true())
+        grant = alias(grants.model, f"rule_{kind.value}_grants")
+        return among(key, grant.c[grants.target], sa.true())
 
     patch.setattr(policy, "granted", granted)
 

@@ -30,12 +30,12 @@ from models.sql.planner import Planner
 from models.sql.query import Shape
 from models.sql.statement import Statement
 from tests import oracle
+from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
 from tests.safety.grammar import TEXT
 from tests.safety.grammar import Grammar
 from tests.safety.grammar import Vocabulary
 from tests.safety.planted import forget_plans
-from tests.safety.sites import COLUMNS
 from tests.safety.sites import Answer
 from tests.safety.sites import Asking
 from tests.safety.sites import Site

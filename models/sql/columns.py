@@ -1,0 +1,131 @@
+"""What a column prints: itself, under an alias, along a path, cast, in a time zone, or as an aggregate.
+
+A leaf of the select tree (`embed.py`): it reads one alias's columns and knows of no embed and no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from models.faults import Fault
+from models.sql import functions
+from models.sql.catalog import Relation
+from models.sql.dialect import Spelling
+from models.sql.query import Column
+from models.sql.statement import parameter
+
+Expression = sa.ColumnElement[Any]
+
+
+class UnknownAggregate(Fault):
+    """An aggregate that the column's type has not (42883)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A key of a printed row: its value, the type that prints it, and whether it is an aggregate."""
+
+    key: str
+    value: Expression
+    kind: str
+    column: str | None = None
+    aggregate: bool = False
+
+
+class Columns:
+    """Prints the columns of an alias."""
+
+    def __init__(self, spelling: Spelling, *, in_timezone: bool) -> None:
+        self.spelling = spelling
+        self.in_timezone = in_timezone
+
+    def outputs(self, item: Column, relation: Relation, alias: Any) -> list[Output]:
+        """What an item of a select prints: one output, or one for each column of `*`."""
+        if item.name == "*" and item.aggregate is None:
+            return [
+                Output(name, self.plain(alias.c[name], each.type.name), each.type.name, name)
+                for name, each in relation.attributes.items()
+            ]
+        if item.name == "*":
+            return [self.aggregated(item, sa.func.count(), "bigint", item.alias or "count")]
+        attribute = relation.attribute(item.name)
+        value: Expression = alias.c[attribute.name]
+        kind = attribute.type.name
+        if item.path:
+            value, kind = sa.cast(sa.null(), sa.Text()), "text"
+        if item.cast is not None:
+            value, kind = self.cast(value, kind, item.cast)
+        if item.aggregate is not None:
+            return [self.aggregate(item, value, kind)]
+        key = item.alias or (item.path[-1] if item.path else item.name)
+        column = item.name if item.cast is None and not item.path else None
+        return [Output(key, self.plain(value, kind), kind, column)]
+
+    def plain(self, value: Expression, kind: str) -> Expression:
+        if self.in_timezone and kind == "timestamp with time zone":
+            return sa.func.in_timezone(value, parameter("timezone", sa.Text))
+        return value
+
+    def cast(self, value: Expression, source: str, name: str) -> tuple[Expression, str]:
+        target = functions.type_named(name)
+        functions.require_castable(source, target)
+        return self.spelling.cast(value, source, target), target
+
+    def aggregate(self, item: Column, value: Expression, kind: str) -> Output:
+        assert item.aggregate is not None
+        key = item.alias or item.aggregate
+        if item.aggregate == "count":
+            return self.aggregated(item, sa.func.count(value), "bigint", key)
+        require_aggregate(item.aggregate, kind)
+        if item.aggregate in ("avg", "sum"):
+            average = item.aggregate == "avg"
+            total: Expression = sa.func.avg(value) if average else sa.func.sum(value)
+            if kind not in functions.INTEGERS:
+                total = self.spelling.finite(total)
+            return self.aggregated(item, total, averaged(kind) if average else summed(kind), key)
+        extreme = sa.func.max(value) if item.aggregate == "max" else sa.func.min(value)
+        return self.aggregated(item, self.plain(extreme, kind), kind, key)
+
+    def aggregated(self, item: Column, value: Expression, kind: str, key: str) -> Output:
+        if item.aggregate_cast is not None:
+            value, kind = self.cast(value, kind, item.aggregate_cast)
+        return Output(key, value, kind, aggregate=True)
+
+    def row(self, outputs: Iterable[Output]) -> Expression:
+        """The JSON object; of two outputs with one key the later is printed."""
+        by_key = {output.key: output for output in outputs}
+        return self.spelling.json_of_row(
+            (key, self.spelling.json_value(output.kind, output.value))
+            for key, output in by_key.items()
+        )
+
+
+def require_aggregate(name: str, kind: str) -> None:
+    numeric = kind in functions.NUMBERS
+    comparable = numeric or kind in (
+        "text",
+        "date",
+        "timestamp with time zone",
+        "timestamp",
+        "time",
+    )
+    if not (numeric if name in ("sum", "avg") else comparable):
+        raise UnknownAggregate(
+            f"function {name}({kind}) does not exist",
+            hint="No function matches the given name and argument types. "
+            "You might need to add explicit type casts.",
+        )
+
+
+def averaged(kind: str) -> str:
+    return "double precision" if kind in ("double precision", "real") else "numeric"
+
+
+def summed(kind: str) -> str:
+    if kind in ("integer", "smallint"):
+        return "bigint"
+    return "numeric" if kind == "bigint" else kind

@@ -1,0 +1,106 @@
+"""Rows that are groups: what an aggregate beside it makes of everything else that is selected.
+
+Everything that is no aggregate is a key of the groups, spread embeds included, as PostgREST has it; a
+select that is grouped is ordered by what it selects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from models.faults import Fault
+from models.sql.catalog import Relation
+from models.sql.columns import Output
+from models.sql.planner import Planner
+from models.sql.planner import directed
+from models.sql.query import Column
+from models.sql.query import Embed
+from models.sql.query import Node
+from models.sql.query import OrderTerm
+
+Expression = sa.ColumnElement[Any]
+
+
+class NotGrouped(Fault):
+    """An order by a column that an aggregate has swallowed (42803)."""
+
+
+def has_aggregates(node: Node) -> bool:
+    """Whether a node's rows are groups: it aggregates, or an embed spread into it does."""
+    return any(
+        has_aggregates(item.node) if isinstance(item, Embed) and item.spread
+        else isinstance(item, Column) and item.aggregate is not None
+        for item in node.items
+    )  # fmt: skip
+
+
+class Groups:
+    """The groups of a node's rows, by its outputs over `source`."""
+
+    def __init__(
+        self, planner: Planner, node: Node, relation: Relation, source: Any, outputs: list[Output]
+    ) -> None:
+        self.planner = planner
+        self.spelling = planner.spelling
+        self.node = node
+        self.relation = relation
+        self.source = source
+        self.outputs = outputs
+        self.values = [self.grouped(output) for output in outputs]
+
+    def page(
+        self,
+        joined: Any,
+        where: list[Expression],
+        limits: tuple[Expression, Expression | None],
+        correlated: Any,
+    ) -> Any:
+        """The groups as a sub-select, a column an output: `where` over `joined`, ordered and cut."""
+        named = [value.label(f"c{place}") for place, value in enumerate(self.values)]
+        keys, order = self.keys_and_order()
+        page = sa.select(*named).select_from(joined).where(*where)
+        if keys:
+            page = page.group_by(*keys)
+        page = page.order_by(*order).limit(limits[0])
+        if limits[1] is not None:
+            page = page.offset(limits[1])
+        if correlated is not None:
+            page = page.correlate(correlated)
+        return page.subquery("g" + str(self.source.name)[1:])
+
+    def printed(self, page: Any) -> list[Output]:
+        """The outputs again, over the sub-select."""
+        return [
+            Output(output.key, self.ungrouped(output, page.c[f"c{place}"]), output.kind)
+            for place, output in enumerate(self.outputs)
+        ]
+
+    def keys_and_order(self) -> tuple[list[Expression], list[Expression]]:
+        pairs = zip(self.outputs, self.values, strict=True)
+        keys = [value for output, value in pairs if not output.aggregate]
+        chosen = {output.column for output in self.outputs if not output.aggregate}
+        if not set(self.relation.key) <= chosen:
+            return keys, [self.order_term(term) for term in self.node.order]
+        # Grouped by its key a row is alone, and what else it holds goes without saying.
+        order = self.planner.order(self.node, self.relation, self.source, by_key=False)
+        keys += [self.source.c[term.column] for term in self.node.order if term.embed is None]
+        return keys, order
+
+    def order_term(self, term: OrderTerm) -> Expression:
+        """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""
+        for output, value in zip(self.outputs, self.values, strict=True):
+            if term.embed is None and term.column in (output.column, output.key):
+                return directed(value, term, nullable=True)
+        self.relation.attribute(term.column)
+        raise NotGrouped(
+            f'column "{self.relation.name}.{term.column}" must appear in the GROUP BY clause '
+            "or be used in an aggregate function"
+        )
+
+    def grouped(self, output: Output) -> Expression:
+        return self.spelling.json_key(output.value) if output.kind == "embed" else output.value
+
+    def ungrouped(self, output: Output, value: Expression) -> Expression:
+        return self.spelling.json_again(value) if output.kind == "embed" else value

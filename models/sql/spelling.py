@@ -1,0 +1,71 @@
+"""What SQLite and PostgreSQL spell alike, of all that a `Spelling` must know how to say (`dialect.py`)."""
+
+from __future__ import annotations
+
+from abc import ABC
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import sqlite
+
+from models.sql import functions
+from models.sql.patterns import InvalidRegularExpression
+from models.types import ColumnType
+
+Expression = sa.ColumnElement[Any]
+
+
+class CommonSpelling(ABC):
+    """The words of both; what those are made of is each database's own."""
+
+    @abstractmethod
+    def insert_into(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+        """An insert that knows of conflicts."""
+
+    @abstractmethod
+    def elements(self, values: Expression) -> Any:
+        """The elements of a JSON array, as a table."""
+
+    @abstractmethod
+    def element(self, elements: Any, kind: ColumnType) -> Expression:
+        """Such an element, as a value of a type."""
+
+    def any_or_all(
+        self,
+        quantifier: str,
+        compare: Callable[[Expression, Expression], Expression],
+        column: Expression,
+        values: Expression,
+        kind: ColumnType,
+    ) -> Expression:
+        elements = self.elements(values)
+        holds = compare(column, self.element(elements, kind))
+        found: Expression
+        if quantifier == "any":
+            found = sa.exists().where(holds).select_from(elements)
+        else:
+            found = ~sa.exists().where(sa.not_(holds)).select_from(elements)
+        return sa.case((column.is_(None), sa.null()), else_=found)
+
+    def match_pattern(self, pattern: str) -> str:
+        refused = functions.regular_expression_fault(pattern)
+        if refused is not None:
+            raise InvalidRegularExpression(f"invalid regular expression: {refused}")
+        return pattern
+
+    def upsert(
+        self,
+        table: sa.Table,
+        values: dict[str, Expression],
+        target: tuple[str, ...],
+        changed: tuple[str, ...] | None,
+    ) -> sa.Insert:
+        statement = self.insert_into(table).values(values)
+        if changed is None:
+            return statement.on_conflict_do_nothing(index_elements=target)
+        return statement.on_conflict_do_update(
+            index_elements=target, set_={name: statement.excluded[name] for name in changed}
+        )

@@ -1,0 +1,165 @@
+"""How each construct is spelled on SQLite 3.38 and later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.sql.elements import UnaryExpression
+from sqlalchemy.sql.operators import custom_op
+
+from models import types
+from models.sql.spelling import CommonSpelling
+from models.sql.statement import parameter
+from models.types import ColumnType
+
+Expression = sa.ColumnElement[Any]
+
+NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
+
+
+class SqliteSpelling(CommonSpelling):
+    """SQLite 3.38 and later, with the functions that models/sql/functions.py gives a connection."""
+
+    name = "sqlite"
+    act_as = "UPDATE audit_context SET at = ?, actor_id = ?"
+    pause_audit = "DELETE FROM audit_context"
+    resume_audit = "INSERT INTO audit_context (one, at) VALUES (1, ?)"
+    read_sequences = "SELECT name, seq FROM sqlite_sequence"
+    set_sequence: tuple[str, ...] = (
+        "DELETE FROM sqlite_sequence WHERE name = ?1 AND ?2 > 0",
+        "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+    )
+    sa_dialect: sa.Dialect = sqlite.dialect()
+    # A FROM sub-select with ORDER BY and LIMIT is run as a co-routine and read in its own order,
+    # the outermost loop being that sub-select and every join to it a LEFT JOIN.
+    keeps_subquery_order = True
+
+    def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
+        arguments: list[Expression] = []
+        for key, value in pairs:
+            arguments += [sa.bindparam(None, key, sa.Text(), literal_execute=True), value]
+        return sa.func.json_object(*arguments)
+
+    def json_of_rows(self, row: Expression) -> Expression:
+        return sa.func.json_group_array(row)
+
+    def json_value(self, kind: str, value: Expression) -> Expression:
+        if kind in NUMBER_KINDS:
+            return self.json_number(value)
+        if kind == "boolean":
+            return sa.func.json(sa.case((value == 1, "true"), (value == 0, "false")))
+        if kind == "json":
+            return sa.func.json(value)
+        return value
+
+    def json_number(self, value: Expression) -> Expression:
+        """SQLite may print 15 digits; where those do not read back as the same double, all are given."""
+        printed = sa.cast(sa.func.printf("%!.15g", value), sa.REAL)
+        return sa.case((value == printed, value), else_=sa.func.json(sa.func.double_text(value)))
+
+    def json_key(self, value: Expression) -> Expression:
+        return value
+
+    def json_again(self, value: Expression) -> Expression:
+        return sa.func.json(value)
+
+    def in_list(self, column: Expression, kind: ColumnType, values: Expression) -> Expression:
+        return column.in_(sa.select(self.elements(values).c.value))
+
+    def elements(self, values: Expression) -> Any:
+        return sa.func.json_each(values).table_valued("key", "value").alias()
+
+    def element(self, elements: Any, kind: ColumnType) -> Expression:
+        value: Expression = elements.c.value
+        return value
+
+    def insert_into(self, table: sa.Table) -> sqlite.Insert:
+        return sqlite.insert(table)
+
+    def like(self, column: Expression, pattern: Expression) -> Expression:
+        # LIKE folds ASCII case, GLOB does not fold at all, which is what LIKE means in PostgreSQL.
+        return column.op("GLOB", is_comparison=True)(pattern)
+
+    def ilike(self, column: Expression, pattern: Expression) -> Expression:
+        return sa.func.fold(column).op("GLOB", is_comparison=True)(pattern)
+
+    def match(self, column: Expression, pattern: Expression) -> Expression:
+        return sa.func.matches(column, pattern) == 1
+
+    def imatch(self, column: Expression, pattern: Expression) -> Expression:
+        return sa.func.imatches(column, pattern) == 1
+
+    def like_pattern(self, pattern: str) -> str:
+        """The GLOB that means the same.
+
+        >>> SqliteSpelling().like_pattern("50\\\\%*[x]_?")
+        '50%*[[]x]?[?]'
+        """
+        out: list[str] = []
+        escaped = False
+        for character in pattern:
+            if escaped:
+                out.append(GLOB_LITERAL.get(character, character))
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character in "%*":
+                out.append("*")
+            elif character == "_":
+                out.append("?")
+            else:
+                out.append(GLOB_LITERAL.get(character, character))
+        if escaped:
+            raise types.InvalidInput("LIKE pattern must not end with escape character")
+        return re.sub(r"\*{2,}", "*", "".join(out))
+
+    def ilike_pattern(self, pattern: str) -> str:
+        return self.like_pattern(pattern).lower()
+
+    def in_time(self) -> Expression:
+        return sa.func.in_time() == 1
+
+    def cast(self, value: Expression, source: str, target: str) -> Expression:
+        return sa.func.cast_value(
+            value,
+            sa.bindparam(None, source, sa.Text(), literal_execute=True),
+            sa.bindparam(None, target, sa.Text(), literal_execute=True),
+        )
+
+    def finite(self, aggregate: Expression) -> Expression:
+        return sa.func.finite(aggregate)
+
+    def keys_table(
+        self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
+    ) -> sa.FromClause:
+        rows = sa.func.json_each(parameter(source, sa.Text)).table_valued("key", "value")
+        row = rows.alias(name + "_json")
+        columns = [
+            sa.func.json_extract(
+                row.c.value, sa.bindparam(None, f"$[{place}]", sa.Text(), literal_execute=True)
+            ).label(column)
+            for place, (column, _) in enumerate(kinds)
+        ]
+        return sa.select(*columns, row.c.key.label("position")).subquery(name)
+
+    def at_most(self, wanted: Expression, bound: Expression) -> Expression:
+        return sa.func.min(wanted, bound)
+
+    def not_leading(self, column: Expression) -> Expression:
+        # SQLite looks at the values it is handed: for a rare one it would walk that index through
+        # everybody's rows, although the caller was granted few.
+        plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
+        return plus
+
+    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+        return statement
+
+    def day_text(self, day: Expression) -> Expression:
+        return day
+
+
+GLOB_LITERAL = {"*": "[*]", "?": "[?]", "[": "[[]"}

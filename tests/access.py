@@ -1,0 +1,112 @@
+"""A well-formed write of each kind to each table, and by what its rows are known."""
+
+from collections.abc import Callable
+
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import Response
+from tests.oracle import KEYS
+
+BUILDING_GRANTS_TO_ADMINS = "client_admin_building_access"
+BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
+INSPECTION_GRANTS_TO_ADMINS = "client_admin_inspection_access"
+INSPECTION_GRANTS_TO_MANAGERS = "client_manager_inspection_access"
+# One write per verb that a super admin may do, and that is refused to whoever lacks the privilege.
+WELL_FORMED = {
+    "clients": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
+    "users": (
+        {"email": "new@acme.example", "name": "New", "role": "client_manager", "client_id": 1},
+        f"id=eq.{MIA}",
+        {"name": "Renamed"},
+        {
+            "id": MIA,
+            "email": "mia@acme.example",
+            "name": "M",
+            "role": "client_manager",
+            "client_id": 1,
+        },
+    ),
+    "inspectors": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
+    "buildings": (
+        {"name": "New", "client_id": 1},
+        "id=eq.6",
+        {"name": "Renamed"},
+        {"id": 6, "name": "Put", "client_id": 1},
+    ),
+    "inspections": (
+        {"building_id": 1, "inspection_type": "fire"},
+        "id=eq.1",
+        {"status": "failed"},
+        {"id": 1, "building_id": 1, "inspection_type": "fire"},
+    ),
+    "reports_lead": (
+        {"inspection_id": 1, "result": "negative"},
+        "id=eq.1",
+        {"result": "negative"},
+        {"id": 1, "inspection_id": 2},
+    ),
+    BUILDING_GRANTS_TO_ADMINS: (
+        {"admin_id": ADA, "building_id": 2},
+        f"admin_id=eq.{ADA}&building_id=eq.5",
+        {"building_id": 4},
+        {"admin_id": ADA, "building_id": 5},
+    ),
+    BUILDING_GRANTS_TO_MANAGERS: (
+        {"manager_id": MIA, "building_id": 2},
+        f"manager_id=eq.{MOE}&building_id=eq.1",
+        {"building_id": 3},
+        {"manager_id": MOE, "building_id": 1},
+    ),
+    INSPECTION_GRANTS_TO_ADMINS: (
+        {"admin_id": ADA, "inspection_id": 6},
+        f"admin_id=eq.{BOB}&inspection_id=eq.3",
+        {"inspection_id": 4},
+        {"admin_id": BOB, "inspection_id": 3},
+    ),
+    INSPECTION_GRANTS_TO_MANAGERS: (
+        {"manager_id": MIA, "inspection_id": 4},
+        f"manager_id=eq.{MOE}&inspection_id=eq.3",
+        {"inspection_id": 2},
+        {"manager_id": MOE, "inspection_id": 3},
+    ),
+}
+
+
+def keys(response: Response, table: str) -> set:
+    """The keys of a list of rows: ids, or for a grant the pair."""
+    columns = KEYS.get(table, ("id",))
+    found = [tuple(row[column] for column in columns) for row in response.json]
+    assert len(found) == len(set(found)), f"a row twice: {found}"
+    return {key if len(key) > 1 else key[0] for key in found}
+
+
+def well_formed(api: Callable, who: str, method: str, table: str) -> Response:
+    """Send the table's well-formed request of that verb."""
+    body, where, change, whole = WELL_FORMED[table]
+    if method == "POST":
+        return api(who).post(f"/{table}", body)
+    if method == "PATCH":
+        return api(who).patch(f"/{table}?{where}", change)
+    if method == "PUT":
+        return api(who).put(f"/{table}?{where}", whole)
+    return api(who).delete(f"/{table}?{where}")
+
+
+MANAGER_BUILDING = f"/{BUILDING_GRANTS_TO_MANAGERS}"
+MANAGER_INSPECTION = f"/{INSPECTION_GRANTS_TO_MANAGERS}"
+
+
+def new_manager(**more: object) -> dict:
+    return {
+        "email": "new@x.example",
+        "name": "New",
+        "role": "client_manager",
+        "client_id": 1,
+        **more,
+    }
+
+
+def whole_user(id_: str, email: str, role: str = "client_manager", client_id: int = 1) -> dict:
+    return {"id": id_, "email": email, "name": "Put", "role": role, "client_id": client_id}

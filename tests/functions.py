@@ -1,0 +1,97 @@
+"""How the ten functions are called in tests: their names, a call of each that is answered, and days."""
+
+from datetime import UTC
+from datetime import date
+from datetime import datetime
+from datetime import timedelta
+
+from tests.conftest import ADA
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.conftest import Response
+
+DASHBOARD = "get_inspections_dashboard_summary_fast"
+CHART = "get_building_stats_chart_fast"
+STATS = "get_building_stats"
+CHECK_BUILDING = "check_building_access_v2"
+CHECK_INSPECTION = "check_inspection_access"
+EXPLAIN_BUILDING = "explain_building_access"
+EXPLAIN_INSPECTION = "explain_inspection_access"
+TO_ADMIN_BUILDINGS = "assign_buildings_to_client_admin"
+TO_ADMIN_INSPECTIONS = "assign_inspections_to_client_admin"
+TO_MANAGER = "assign_to_client_manager"
+# function -> arguments with which root gets an answer
+WELL_CALLED = {
+    DASHBOARD: {},
+    CHART: {"start_date": "2025-01-01", "end_date": "2025-12-31"},
+    STATS: {"building_id": 1},
+    TO_ADMIN_BUILDINGS: {"admin_id": ADA, "building_ids": [2]},
+    TO_ADMIN_INSPECTIONS: {"admin_id": ADA, "inspection_ids": [2]},
+    TO_MANAGER: {"manager_id": MIA, "building_ids": [2], "inspection_ids": [5]},
+    CHECK_BUILDING: {"p_building_id": 1, "p_user_id": MOE},
+    CHECK_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
+    EXPLAIN_BUILDING: {"p_building_id": 1, "p_user_id": MOE},
+    EXPLAIN_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
+}
+STABLE = (
+    DASHBOARD,
+    CHART,
+    STATS,
+    CHECK_BUILDING,
+    CHECK_INSPECTION,
+    EXPLAIN_BUILDING,
+    EXPLAIN_INSPECTION,
+)
+VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER)
+ABOUT_SOMEBODY = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
+
+
+def day(offset: int) -> str:
+    """The calendar date that many days from today."""
+    return (today() + timedelta(days=offset)).isoformat()
+
+
+def renamed(arguments: dict, p: bool) -> dict:
+    """Spell every parameter with or without its `p_`."""
+    bare = {name.removeprefix("p_"): value for name, value in arguments.items()}
+    return {f"p_{name}": value for name, value in bare.items()} if p else bare
+
+
+def told(response: Response) -> object:
+    """The answer without the moment it was made at."""
+    body = response.json
+    return (
+        {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
+    )
+
+
+def one_building(*inspections: tuple[str, str | None]) -> dict:
+    """A world of one client, one building, one super admin, and inspections of (status, date)."""
+    return {
+        "clients": [{"id": 1, "name": "C"}],
+        "users": [
+            {
+                "id": ROOT,
+                "email": "root@example.org",
+                "name": "Root",
+                "role": "super_admin",
+                "client_id": None,
+            }
+        ],
+        "buildings": [{"id": 1, "name": "B", "client_id": 1}],
+        "inspections": [
+            {
+                "id": n,
+                "building_id": 1,
+                "inspection_type": "annual",
+                "status": status,
+                "date_visited": visited,
+            }
+            for n, (status, visited) in enumerate(inspections, 1)
+        ],
+    }

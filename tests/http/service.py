@@ -1,0 +1,79 @@
+"""What the group H tests ask the running service with, and the sizes of what costs."""
+
+import json
+import re
+import shutil
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from models.sql.sqlite import driver
+from tests import tokens
+from tests.conftest import CAST
+from tests.durability.served import Answer
+from tests.durability.served import Served
+from tests.durability.shim import DATABASE
+from tests.raw import RawAnswer
+
+AS_IT_IS_RUN = [
+    pytest.mark.sqlite("the server is started over a file"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="signals and sockets are looked at in /proc"
+    ),
+]
+
+MIB = 1 << 20
+NOTE = "a" * 65_536
+HEAVY_ROWS = 600  # of 64 KiB each: more than an answer may hold
+PATTERN = "*" + "a" * 253 + "b"  # almost, at every place of a note: some 25 ms a row
+WORST = "/inspections?select=id&or=(" + ",".join([f"notes.ilike.{PATTERN}"] * 99) + ")"
+COSTLIEST_PATCH = "/inspections?" + "&".join([f"notes=not.like.{PATTERN}"] * 99)
+HONEST = "/buildings?select=id&id=eq.1"
+ENDS_WITHIN_SECONDS = 2.2
+MARGIN_SECONDS = 1.8  # this machine may have other things to do
+
+
+def served_over(file: Path, directory: Path, application: str = "wsgi:app") -> Served:
+    directory.mkdir(mode=0o700)
+    shutil.copy(file, directory / DATABASE)
+    (directory / DATABASE).chmod(0o600)
+    return Served(directory, application, {"LOG_LEVEL": "info"})
+
+
+def head_lines(who: str = "service", **more: str) -> bytes:
+    """The head's lines of a request that would be let in."""
+    sent = {"Host": "a", "apikey": tokens.ANON_KEY, "Authorization": CAST[who].authorization()}
+    sent |= {"Content-Type": "application/json"}
+    sent |= {name.replace("_", "-"): value for name, value in more.items()}
+    return "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value).encode()
+
+
+def ask(
+    service: Served, who: str, method: str, path: str, body: object = None, **headers: str
+) -> Answer:
+    with closing(service.consumer(who)) as consumer:
+        return consumer.send(method, path, body, **headers)
+
+
+def refusal_in_json(answer: RawAnswer | Answer) -> dict:
+    """The four keys of an error, and nothing of the inside in it."""
+    found = json.loads(answer.body)
+    assert set(found) == {"code", "message", "details", "hint"}
+    assert not re.search(
+        r"Traceback|gunicorn|werkzeug|sqlite|/home|\.py", json.dumps(found), re.IGNORECASE
+    )
+    return found
+
+
+def names_written(service: Served, table: str, name: str) -> int:
+    with closing(driver.connect(str(service.database))) as connection:
+        found: int = connection.execute(
+            f"SELECT count(*) FROM {table} WHERE name LIKE ?", (f"{name}%",)
+        ).fetchone()[0]
+        return found
+
+
+def log_lines(service: Served) -> list[dict]:
+    return [json.loads(line) for line in service.log.read_text().split("\n") if line]

@@ -1,0 +1,240 @@
+"""Attack catalogue, group H: where a request ends, and what is beyond its bounds. Numbers are the catalogue's."""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import pytest
+
+from tests.durability.served import Served
+from tests.http.service import AS_IT_IS_RUN
+from tests.http.service import HONEST
+from tests.http.service import MIB
+from tests.http.service import ask
+from tests.http.service import head_lines
+from tests.http.service import names_written
+from tests.http.service import refusal_in_json
+from tests.raw import answers
+from tests.raw import exchange
+
+pytestmark = AS_IT_IS_RUN
+# H01: two readers of one stream must agree where a request ends
+
+ROW = b'{"name": "Smuggled"}'
+INNER = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length="20") + b"\r\n" + ROW
+LENGTH = b"Content-Length: %d\r\n" % len(ROW)
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+IN_CHUNKS = b"14\r\n" + ROW + b"\r\n0\r\n\r\n"
+
+
+def posted(framing: bytes, body: bytes, version: bytes = b"1.1") -> bytes:
+    return b"POST /inspectors HTTP/%s\r\n" % version + head_lines() + framing + b"\r\n" + body
+
+
+SMUGGLED = {
+    "length-and-chunks": posted(LENGTH + CHUNKED, IN_CHUNKS),
+    "chunks-and-length": posted(CHUNKED + LENGTH, IN_CHUNKS),
+    "chunks-and-no-length": posted(CHUNKED + b"Content-Length: 0\r\n", IN_CHUNKS),
+    "two-lengths": posted(LENGTH + LENGTH, ROW),
+    "two-other-lengths": posted(b"Content-Length: 0\r\n" + LENGTH, ROW),
+    "lengths-in-a-list": posted(b"Content-Length: 20, 20\r\n", ROW),
+    "signed-length": posted(b"Content-Length: +20\r\n", ROW),
+    "negative-length": posted(b"Content-Length: -20\r\n", ROW),
+    "length-with-underscore": posted(b"Content-Length: 2_0\r\n", ROW),
+    "length-in-hexadecimal": posted(b"Content-Length: 0x14\r\n", ROW),
+    "length-in-other-digits": posted("Content-Length: ２０\r\n".encode(), ROW),
+    "odd-coding": posted(b"Transfer-Encoding: xchunked\r\n", IN_CHUNKS),
+    "coding-with-a-tail": posted(b"Transfer-Encoding: chunked x\r\n", IN_CHUNKS),
+    "chunked-twice": posted(CHUNKED + CHUNKED, IN_CHUNKS),
+    "chunked-then-identity": posted(b"Transfer-Encoding: chunked, identity\r\n", IN_CHUNKS),
+    "compressed-chunks": posted(b"Transfer-Encoding: gzip, chunked\r\n", IN_CHUNKS),
+    "chunks-in-1.0": posted(CHUNKED, IN_CHUNKS, b"1.0"),
+    "space-before-colon": posted(b"Transfer-Encoding : chunked\r\n", IN_CHUNKS),
+    "vertical-tab": posted(b"Transfer-Encoding:\x0bchunked\r\n", IN_CHUNKS),
+    "folded": posted(b"X: 1\r\n Transfer-Encoding: chunked\r\n", IN_CHUNKS),
+    "folded-by-tab": posted(LENGTH + b"X: 1\r\n\tY: 2\r\n", ROW),
+    "two-hosts": posted(b"Host: b\r\n" + LENGTH, ROW),
+    "bare-LF": posted(LENGTH, ROW).replace(b"\r\n", b"\n"),
+    "bare-LF-in-the-head": posted(LENGTH + b"X: 1\n", ROW),
+    "bare-CR-in-the-head": posted(b"X: 1\r" + LENGTH, ROW),
+    "NUL-in-the-head": posted(b"X: \0\r\n" + LENGTH, ROW),
+    "LF-in-the-request-line": posted(LENGTH, ROW).replace(b" HTTP", b"\n HTTP", 1),
+    "CR-in-a-chunk-extension": posted(CHUNKED, b"14;a=\rb\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "LF-in-a-chunk-extension": posted(CHUNKED, b"14;a=\nb\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-size-signed": posted(CHUNKED, b"+14\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-size-with-0x": posted(CHUNKED, b"0x14\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-size-with-underscore": posted(CHUNKED, b"1_4\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-size-by-LF": posted(CHUNKED, b"14\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-longer-than-said": posted(CHUNKED, b"13\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-never-ended": posted(CHUNKED, b"14\r\n" + ROW),
+    "no-last-chunk": posted(CHUNKED, b"14\r\n" + ROW + b"\r\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SMUGGLED)
+def test_H01_request_that_two_readers_read_differently_is_refused_and_closed(
+    service: Served, kind: str
+) -> None:
+    received = exchange(service.port, SMUGGLED[kind] + INNER, then_close=True)
+
+    [answer] = answers(received)
+    assert answer.status in (400, 501)
+    assert answer.headers["connection"] == "close"
+    refusal_in_json(answer)
+    assert names_written(service, "inspectors", "Smuggled") == 0
+
+
+def test_H01_broken_chunks_are_refused_by_the_sign_in_too(service: Served) -> None:
+    line = b"POST /auth/v1/token?grant_type=password HTTP/1.1\r\n"
+
+    received = exchange(
+        service.port, line + head_lines("nobody") + CHUNKED + b"\r\n+2\r\n{}\r\n0\r\n\r\n" + INNER
+    )
+
+    [answer] = answers(received)
+    assert (answer.status, answer.headers["connection"]) == (400, "close")
+    assert set(answer.json) >= {"code", "error_code", "message", "msg"}
+
+
+def test_H01_two_requests_in_one_packet_are_two(service: Served) -> None:
+    """What is refused above is refused for its framing: well framed, both are taken."""
+    row = b'{"name": "Pipelined"}'
+    framed = (
+        b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length=str(len(row))) + b"\r\n" + row
+    )
+    chunks = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Connection="close") + CHUNKED
+    chunks += b"\r\n15;x=y\r\n" + row + b"\r\n0\r\n\r\n"
+
+    received = answers(exchange(service.port, framed + chunks))
+
+    assert [answer.status for answer in received] == [201, 201]
+    assert names_written(service, "inspectors", "Pipelined") == 2
+
+
+# H02: heads that are too large, methods that are none
+
+HEADS = {
+    "line-of-66-KB": (b"GET /buildings?" + b"x" * 66_000 + b" HTTP/1.1\r\n" + head_lines(), 414),
+    "101-fields": (
+        b"GET /buildings HTTP/1.1\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(101)), 431,
+    ),
+    "field-of-8200-bytes": (b"GET /buildings HTTP/1.1\r\n" + head_lines(X="x" * 8_200), 431),
+    "field-that-does-not-end": (b"GET /buildings HTTP/1.1\r\nX: " + b"x" * 1_000_000, 431),
+    "TRACE": (b"TRACE /buildings HTTP/1.1\r\n" + head_lines(), 405),
+    "CONNECT": (b"CONNECT /buildings HTTP/1.1\r\n" + head_lines(), 405),
+    "unknown-method": (b"PROPFIND /buildings HTTP/1.1\r\n" + head_lines(), 405),
+    "method-in-lower-case": (b"get /buildings HTTP/1.1\r\n" + head_lines(), 400),
+    "other-version": (b"GET /buildings HTTP/2.0\r\n" + head_lines(), 400),
+    "no-version": (b"GET /buildings\r\n" + head_lines(), 400),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_H02_head_beyond_the_bounds_is_refused_in_json(service: Served, kind: str) -> None:
+    sent, status = HEADS[kind]
+
+    [answer] = answers(exchange(service.port, sent + b"Connection: close\r\n\r\n"))
+
+    assert answer.status == status
+    assert answer.headers["content-type"].startswith("application/json")
+    refusal_in_json(answer)
+
+
+def test_H02_head_within_the_bounds_is_taken(service: Served) -> None:
+    line = b"GET /buildings?select=id&id=in.(" + b"1," * 900 + b"1) HTTP/1.1\r\n"
+    fields = head_lines(X="x" * 8_000, Connection="close")
+
+    [answer] = answers(exchange(service.port, line + fields + b"\r\n"))
+
+    assert (answer.status, answer.json) == (200, [{"id": 1}])
+
+
+@pytest.mark.parametrize("name", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+def test_H02_overridden_method_is_ignored(service: Served, name: str) -> None:
+    read = ask(service, "service", "GET", "/inspections?id=eq.1&select=id", **{name: "DELETE"})
+    sent = ask(service, "service", "POST", "/inspections?id=eq.1", {}, **{name: "DELETE"})
+
+    assert (read.status, read.json) == (200, [{"id": 1}])
+    assert sent.status == 400
+    assert ask(service, "service", "GET", "/inspections?id=eq.1&select=id").json == [{"id": 1}]
+
+
+# H03: bodies beyond their bound, and lengths that lie
+
+
+def large(kind: str, size: int) -> bytes:
+    if kind == "text/csv":
+        return b"name\nLarge" + b"x" * (size - len(b"name\nLarge"))
+    start, end = b'[{"name": "Large"}', b"]"
+    return start + b" " * (size - len(start) - len(end)) + end
+
+
+def sent_whole(kind: str, size: int, chunked: bool) -> bytes:
+    body = large(kind, size)
+    fields = head_lines(Content_Type=kind, Connection="close")
+    if not chunked:
+        return fields + b"Content-Length: %d\r\n\r\n" % size + body
+    pieces = (body[at : at + 100_000] for at in range(0, size, 100_000))
+    framed = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return fields + CHUNKED + b"\r\n" + framed + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        pytest.param("application/json", MIB + 1, id="json"),
+        pytest.param("text/csv", 5 * MIB + 1, id="csv"),
+        pytest.param("application/json", 20 * MIB, id="json-of-20-MiB"),
+    ],
+)
+def test_H03_body_beyond_its_bound_is_refused_and_writes_nothing(
+    service: Served, kind: str, size: int, chunked: bool
+) -> None:
+    received = exchange(
+        service.port, b"POST /inspectors HTTP/1.1\r\n" + sent_whole(kind, size, chunked)
+    )
+
+    found = answers(received)
+    if size > 5 * MIB + 1:  # a sender that does not listen may be cut off without a word
+        assert len(found) <= 1
+    else:
+        assert len(found) == 1
+    for answer in found:
+        assert answer.status == 413
+        refusal_in_json(answer)
+    assert names_written(service, "inspectors", "Large") == 0
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+def test_H03_body_at_its_bound_is_taken(service: Served, chunked: bool) -> None:
+    sent = sent_whole("application/json", MIB, chunked).replace(b'"Large"', b'"Exact"')
+
+    [answer] = answers(exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + sent))
+
+    assert answer.status == 201
+    assert names_written(service, "inspectors", "Exact") >= 1
+
+
+LYING = {
+    "more-than-comes": posted(b"Content-Length: 40\r\n", b'[{"name": "Lying"}]'),
+    "less-than-comes": posted(b"Content-Length: 18\r\n", b'[{"name": "Lying"}]'),
+    "half-a-CSV": posted(b"Content-Length: 90\r\n", b"name\nLying one\nLying two\n").replace(
+        b"application/json", b"text/csv"
+    ),
+    "none": posted(b"Content-Length: 0\r\n", b'[{"name": "Lying"}]'),
+    "not-said": posted(b"", b'[{"name": "Lying"}]'),
+    "20-MiB-and-nothing-comes": posted(b"Content-Length: 20971520\r\n", b""),
+    "beyond-all-numbers": posted(
+        b"Content-Length: " + b"9" * 400 + b"\r\n", b'[{"name": "Lying"}]'
+    ),
+    "beyond-what-is-parsed": posted(b"Content-Length: " + b"9" * 5_000 + b"\r\n", b"[]"),
+}
+
+
+@pytest.mark.parametrize("kind", LYING)
+def test_H03_length_that_lies_writes_nothing(service: Served, kind: str) -> None:
+    received = exchange(service.port, LYING[kind], then_close=True)
+
+    for answer in answers(received):
+        assert 400 <= answer.status < 500
+        refusal_in_json(answer)
+    assert names_written(service, "inspectors", "Lying") == 0
+    assert ask(service, "ada", "GET", HONEST).status == 200

@@ -1,0 +1,248 @@
+"""Attack catalogue, group H: slow clients, costly queries, large answers. Numbers are the catalogue's."""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from models.sql.sqlite import driver
+from serving import worker
+from tests import hurried
+from tests.durability.served import Served
+from tests.http.service import AS_IT_IS_RUN
+from tests.http.service import COSTLIEST_PATCH
+from tests.http.service import ENDS_WITHIN_SECONDS
+from tests.http.service import HONEST
+from tests.http.service import MARGIN_SECONDS
+from tests.http.service import MIB
+from tests.http.service import WORST
+from tests.http.service import ask
+from tests.http.service import head_lines
+from tests.http.service import names_written
+from tests.http.service import refusal_in_json
+from tests.raw import connect
+from tests.raw import read_to_end
+
+pytestmark = AS_IT_IS_RUN
+
+
+# H04: clients that take their time
+
+
+def honest_seconds(service: Served, count: int, who: str = "ada") -> list[float]:
+    """How long each of so many requests of an honest client took, the longest last; each may meet either worker."""
+    taken = []
+    for _ in range(count):
+        began = time.monotonic()
+        assert ask(service, who, "GET", HONEST).status == 200
+        taken.append(time.monotonic() - began)
+    return sorted(taken)
+
+
+@contextlib.contextmanager
+def crowd(service: Served, count: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(connect(service.port, 60)) for _ in range(count)]
+
+
+def test_H04_24_half_sent_requests_delay_nobody(service: Served) -> None:
+    with crowd(service, 24) as half_sent:
+        for connection in half_sent:
+            connection.sendall(b"GET /buildings HTTP/1.1\r\nHost: a\r\nX-Half: ")
+
+        assert honest_seconds(service, 100)[98] <= 0.5
+
+
+def drip_until_served(service: Served, count: int) -> float:
+    """How long somebody waits while so many drip their requests."""
+    with crowd(service, count) as dripping:
+        stop = threading.Event()
+
+        def drip() -> None:
+            while not stop.wait(0.1):
+                for connection in dripping:
+                    with contextlib.suppress(OSError):
+                        connection.sendall(b"X")
+
+        for connection in dripping:
+            connection.sendall(b"GET /buildings HTTP/1.1\r\nHost: a\r\n")
+        dripper = threading.Thread(target=drip)
+        dripper.start()
+        try:
+            time.sleep(0.3)
+            began = time.monotonic()
+            assert ask(service, "ada", "GET", HONEST).status == 200
+            return time.monotonic() - began
+        finally:
+            stop.set()
+            dripper.join()
+
+
+def test_H04_crowd_that_drips_is_sent_away(in_a_hurry: Served) -> None:
+    """More than there are threads; two seconds of deadline, one of the sweep that enforces it."""
+    assert drip_until_served(in_a_hurry, 90) <= 15 * hurried.HEAD_SECONDS_MAX / 10 + MARGIN_SECONDS
+
+
+@pytest.mark.long
+def test_H04_hundred_that_drip_are_sent_away_within_15_seconds(service: Served) -> None:
+    assert drip_until_served(service, 100) <= 15
+
+
+def read_slowly(service: Served, seconds: float) -> int:
+    """Ask for as much as there is, read nothing for a while, and return how much still came."""
+    path = b"GET /inspections?inspection_type=eq.heavy&limit=450 HTTP/1.1\r\n"
+    with connect(service.port, 60) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        connection.sendall(path + head_lines("root") + b"\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        with closing(driver.connect(str(service.database), isolation_level=None)) as other:
+            assert (
+                ask(service, "root", "PATCH", "/inspectors?id=eq.1", {"email": "x@y"}).status == 204
+            )
+            busy = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            assert busy == 0, "the slow reader keeps its snapshot"
+        time.sleep(seconds)
+        return len(read_to_end(connection))
+
+
+def test_H04_slow_reader_holds_no_transaction_and_is_cut_off(in_a_hurry: Served) -> None:
+    received = read_slowly(in_a_hurry, hurried.REQUEST_SECONDS_MAX + 1.5)
+
+    assert received < 29 * MIB
+    assert ask(in_a_hurry, "ada", "GET", HONEST).status == 200
+
+
+@pytest.mark.long
+def test_H04_slow_reader_is_cut_off_after_a_minute(service: Served) -> None:
+    assert read_slowly(service, worker.REQUEST_SECONDS_MAX + 2) < 29 * MIB
+
+
+def test_H04_deadlines_are_the_shipped_ones_in_the_long_tier() -> None:
+    shipped = Path(worker.__file__).read_text()
+
+    assert "HEAD_SECONDS_MAX: Final = 10.0" in shipped
+    assert "REQUEST_SECONDS_MAX: Final = 60.0" in shipped
+
+
+# H05: queries that cost
+
+
+def honest_beside(service: Served, crowd_size: int) -> tuple[list[float], list[float]]:
+    """Reads and writes of others while so many ask for the worst that is legal; how long each took."""
+    done = threading.Event()
+    writes: list[float] = []
+
+    def worst(_: int) -> tuple[int, str | None]:
+        answer = ask(service, "ada", "GET", WORST)
+        return answer.status, answer.code
+
+    def write() -> None:
+        with closing(service.consumer("bob")) as consumer:
+            while not done.is_set():
+                began = time.monotonic()
+                sent = consumer.send("PATCH", "/buildings?id=eq.4", {"city": "Beside"})
+                assert sent.status == 204
+                writes.append(time.monotonic() - began)
+
+    with ThreadPoolExecutor(crowd_size + 1) as pool:
+        asked = [pool.submit(worst, n) for n in range(crowd_size)]
+        writer = pool.submit(write)
+        time.sleep(0.2)
+        reads = honest_seconds(service, 40, "bob")
+        done.set()
+        writer.result(30)
+        assert {each.result(60) for each in asked} <= {(500, "57014"), (503, "53300")}
+    return reads, sorted(writes)
+
+
+def test_H05_worst_legal_queries_delay_nobody(service: Served) -> None:
+    reads, writes = honest_beside(service, 8)
+
+    assert reads[-2] <= 1.0
+    assert writes[-2] <= 1.0
+
+
+@pytest.mark.long
+def test_H05_thirty_of_the_worst_legal_query_delay_nobody(service: Served) -> None:
+    reads, writes = honest_beside(service, 30)
+
+    assert reads[-2] <= 1.0
+    assert writes[-2] <= 1.5
+
+
+@pytest.mark.long
+def test_H05_hundred_of_the_worst_legal_query_end_on_time(service: Served) -> None:
+    """More than there are threads: whoever comes then waits until some of them were stopped."""
+    reads, writes = honest_beside(service, 100)
+
+    assert reads[-1] <= 2 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    assert writes[-1] <= 3 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    assert honest_seconds(service, 20)[-2] <= 0.5
+
+
+def test_H05_costliest_patch_is_stopped_and_others_get_their_turn(service: Served) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        began = time.monotonic()
+        costly = pool.submit(ask, service, "ada", "PATCH", COSTLIEST_PATCH, {"status": "failed"})
+        time.sleep(0.3)
+        beside = ask(service, "bob", "PATCH", "/buildings?id=eq.4", {"city": "Waited"})
+        waited = time.monotonic() - began
+        stopped = costly.result(20)
+
+    assert (stopped.status, stopped.code) == (500, "57014")
+    assert beside.status == 204
+    assert waited <= 4 + MARGIN_SECONDS
+    assert (
+        ask(
+            service,
+            "root",
+            "GET",
+            "/inspections?inspection_type=eq.heavy&status=eq.failed&select=id",
+        ).json
+        == []
+    )
+
+
+# H06: answers beyond their bound
+
+TOO_LARGE = {
+    "rows": "/inspections?inspection_type=eq.heavy",
+    "embed": "/buildings?select=*,inspections(*)&id=eq.6",
+    "embeds-of-embeds": "/inspections?inspection_type=eq.heavy&select=*,buildings(*,inspections(*))&limit=3",
+    "to-and-fro": "/clients?select=buildings(inspections(buildings(inspections(notes))))&id=eq.1",
+}
+
+
+@pytest.mark.parametrize("who", ["root", "ada"])
+@pytest.mark.parametrize("path", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_H06_answer_of_more_than_32_MiB_is_refused(service: Served, path: str, who: str) -> None:
+    began = time.monotonic()
+
+    answer = ask(service, who, "GET", path)
+
+    assert (answer.status, answer.code) == (400, "54000")
+    assert time.monotonic() - began <= ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    refusal_in_json(answer)
+
+
+# H08: many faults, one told
+
+
+def test_H08_many_bad_rows_are_told_by_the_first(service: Served) -> None:
+    row = {"name": "Bad", "client_id": "no number", "floors": "none"}
+    one = ask(service, "root", "POST", "/buildings", [row])
+    began = time.monotonic()
+
+    many = ask(service, "root", "POST", "/buildings", [row] * 1_000)
+
+    assert time.monotonic() - began < 1
+    assert (many.status, many.body) == (one.status, one.body) == (400, one.body)
+    assert len(many.body) < 500
+    assert names_written(service, "buildings", "Bad") == 0

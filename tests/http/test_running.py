@@ -1,0 +1,180 @@
+"""Attack catalogue, group H: threads, the log, refused starts, a stop. Numbers are the catalogue's."""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from models.sql.sqlite import driver
+from tests import hurried
+from tests import tokens
+from tests.conftest import CAST
+from tests.durability.served import PROJECT
+from tests.durability.served import Served
+from tests.durability.served import serving
+from tests.durability.shim import DATABASE
+from tests.http.service import AS_IT_IS_RUN
+from tests.http.service import HONEST
+from tests.http.service import ask
+from tests.http.service import head_lines
+from tests.http.service import log_lines
+from tests.http.service import served_over
+from tests.ports import free_port
+from tests.raw import exchange
+
+pytestmark = AS_IT_IS_RUN
+
+
+# H09: a thread that ends badly
+
+
+def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(
+    in_a_hurry: Served,
+) -> None:
+    assert ask(in_a_hurry, "ada", "GET", HONEST).status == 200
+
+    ended = [line for line in log_lines(in_a_hurry) if line.get("event") == "thread_ended"]
+    assert len(ended) >= 2, "each worker has one"
+    assert {line["thread"] for line in ended} == {hurried.THREAD}
+    assert {line["exception"][0]["type"] for line in ended} == {"RuntimeError"}
+    assert "ends badly" not in in_a_hurry.log.read_text()
+    assert len(in_a_hurry.workers()) == 2
+
+
+CANARY = "canary-77b1"
+
+
+def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Served) -> None:
+    before = len(log_lines(service))
+    forged = "%0d%0a%7b%22level%22:%22forged%22%7d%1b[31m%e2%80%ae%c2%85%7f"
+    spoken = {
+        "User_Agent": '\u202e{"level":"forged"}',
+        "X_Request_Id": CANARY + forged,
+        "Referer": CANARY,
+        "Cookie": f"a={CANARY}",
+        "Connection": "close",
+    }
+    for path in (f"/a{forged}", "/buildings"):
+        line = f"GET {path}?name=eq.{CANARY} HTTP/1.1\r\n".encode()
+        exchange(service.port, line + head_lines("root", **spoken) + b"\r\n")
+    for email in (f"{CANARY}\r\n{{}}@a.example", f"\x1b[31m\u202e{CANARY}@a.example"):
+        body = {"email": email, "password": f"{CANARY}-password"}
+        ask(service, "root", "POST", "/auth/v1/token?grant_type=password", body)
+        ask(service, "root", "POST", "/auth/v1/admin/users", body)
+    ask(service, "root", "POST", "/inspectors", {"name": f"{CANARY}\r\n\x1b[31m"})
+    for broken in (f"GET /{CANARY} HTTP/1.1\r\nX: \0{CANARY}", f"{CANARY}\x1b[31m",
+                   f"GET / HTTP/1.1\r\nUser-Agent: \x1b[31m{CANARY}"):  # fmt: skip
+        exchange(service.port, f"{broken}\r\n\r\n".encode(), then_close=True)
+
+    text, lines = service.log.read_text(), log_lines(service)  # each of them parses
+    assert len([line for line in lines[before:] if line.get("event") == "request"]) == 7
+    assert all(character == "\n" or " " <= character <= "~" for character in text)
+    assert {line["level"] for line in lines} <= {"info", "warning", "error"}
+    header = tokens.token_for(CAST["root"].id, "super_admin", None).split(".")[0]
+    secrets = (tokens.SECRET_KEY, tokens.ANON_KEY, tokens.SERVICE_KEY, CANARY, header)
+    assert [secret for secret in secrets if secret in text] == []
+
+
+# H13: starts that are refused
+
+
+def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
+    """Start it as `bin/serve` does, where it is expected to refuse; what it says then."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-m", "serving", *words],
+        cwd=PROJECT, env={**kept, **environ}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
+
+
+KEYS = {
+    "SECRET_KEY": tokens.SECRET_KEY,
+    "ANON_KEY": tokens.ANON_KEY,
+    "SERVICE_KEY": tokens.SERVICE_KEY,
+}
+
+
+def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
+    service: Served, base_file: Path, tmp_path: Path
+) -> None:
+    own, linked = tmp_path / "own.db", tmp_path / "linked.db"
+    shutil.copy(base_file, own)
+    linked.symlink_to(own)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "keys.json").write_text(json.dumps(KEYS))
+    (shared / "keys.json").chmod(0o644)
+
+    def over(file: Path, **more: str) -> dict[str, str]:
+        return {"DATABASE_URL": f"sqlite:///{file}", "PORT": str(free_port()), **more}
+
+    cases = {
+        "is being served by another process": over(service.database, **KEYS),
+        "something already answers at": over(own, **KEYS) | {"PORT": str(service.port)},
+        "is not a regular file": over(linked, **KEYS),
+        "can be read by others": over(shared / DATABASE),
+        "FLASK_DEBUG is set": over(own, FLASK_DEBUG="1", **KEYS),
+    }
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(
+            zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True)
+        )
+
+    for words, (status, said) in found.items():
+        assert status != 0, words
+        assert len(said) == 1, (words, said)
+        assert words in said[0]
+    assert ask(service, "ada", "GET", HONEST).status == 200
+
+
+# H14: a stop
+
+
+def await_waiter(descriptor: int) -> None:
+    """Until another process waits for the lock on this file: its write has been accepted."""
+    blocked = re.compile(rf"-> FLOCK .*:{os.fstat(descriptor).st_ino} ")
+    give_up = time.monotonic() + 20
+    while not blocked.search(Path("/proc/locks").read_text(encoding="ascii")):
+        assert time.monotonic() < give_up, "nobody waits for the turn to write"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)]
+)
+def test_H14_write_that_was_accepted_is_answered_after_the_signal(
+    base_file: Path, tmp_path: Path, number: int
+) -> None:
+    row = {"building_id": 1, "inspection_type": "last"}
+    with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
+        lock = os.open(f"{own.database}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            waiting = pool.submit(ask, own, "ada", "POST", "/inspections", row)
+            await_waiter(lock)
+            began = time.monotonic()
+            own.signal(number)
+            time.sleep(0.4)
+        finally:
+            os.close(lock)
+        answer = waiting.result(20)
+        if number == signal.SIGTERM:
+            assert own.process.wait(20) == 0
+        assert time.monotonic() - began <= 15
+
+    assert answer.status == 201
+    with closing(driver.connect(str(own.database))) as connection:
+        question = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
+        assert connection.execute(question).fetchone() == (1,)

@@ -1,0 +1,87 @@
+"""Attack catalogue, group H: what it is made of, and whom it speaks to. Numbers are the catalogue's."""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.durability.served import PROJECT
+from tests.durability.served import Served
+from tests.http.service import AS_IT_IS_RUN
+from tests.raw import inodes_of
+from tests.raw import tcp_rows
+
+pytestmark = AS_IT_IS_RUN
+# H15: what it is made of
+
+LOCKED = re.compile(
+    r"(?P<name>[a-z0-9][a-z0-9._-]*)==[0-9][^ ]*(?: ; .*)?(?P<hashes>(?: --hash=sha256:[0-9a-f]{64})+)"
+)
+OPTIONS = re.compile(r"--only-binary [a-z0-9-]+")
+OUTWARD = {
+    "urllib.request",
+    "http.client",
+    "requests",
+    "httpx",
+    "aiohttp",
+    "ftplib",
+    "smtplib",
+    "pip",
+    "urllib3",
+}
+ROOMS = ("access", "demo", "models", "routes", "serving")
+
+
+def locks() -> list[Path]:
+    return sorted(PROJECT.glob("requirements*.txt"))
+
+
+@pytest.mark.parametrize("lock", locks(), ids=lambda path: path.name)
+def test_H15_every_package_is_pinned_with_hashes(lock: Path) -> None:
+    joined = lock.read_text().replace("\\\n", " ")
+    lines = [re.sub(r"\s+", " ", line).strip() for line in joined.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+
+    packages = [line for line in lines if not OPTIONS.fullmatch(line)]
+
+    assert packages
+    assert [line for line in packages if not LOCKED.fullmatch(line)] == []
+    wanted = re.findall(
+        r"^[A-Za-z0-9][A-Za-z0-9._-]*", lock.with_suffix(".in").read_text(), re.MULTILINE
+    )
+    names = {LOCKED.fullmatch(line)["name"] for line in packages}
+    missing = {re.sub(r"[-_.]+", "-", name).lower() for name in wanted} - names
+    assert missing == set()
+
+
+def test_H15_what_is_installed_is_checked_against_the_hashes() -> None:
+    installing = (PROJECT / "bin" / "venv.sh").read_text()
+
+    assert re.findall(r"pip install (?!.*--require-hashes).*", installing) == []
+    assert "--require-hashes" in installing
+
+
+def test_H15_product_has_no_way_out_to_the_network() -> None:
+    files = [PROJECT / name for name in ("app.py", "config.py", "gunicorn.conf.py", "wsgi.py")]
+    files += [file for room in ROOMS for file in (PROJECT / room).rglob("*.py")]
+    found = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {(file.name, alias.name) for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found |= {(file.name, node.module)}
+
+    assert [each for each in found if each[1] in OUTWARD or each[1].split(".")[0] in OUTWARD] == []
+
+
+def test_H15_running_service_speaks_to_nobody_but_its_callers(service: Served) -> None:
+    sockets = {inode for pid in service.workers() for inode in inodes_of(pid)}
+
+    local = {row[1] for row in tcp_rows() if row[9] in sockets}
+
+    assert local
+    assert {int(address.split(":")[1], 16) for address in local} == {service.port}
+    assert {address.split(":")[0] for address in local} == {"0100007F"}

@@ -1,0 +1,31 @@
+"""Query strings in tests: written as people read them, parsed."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from models.sql.query import Node
+from models.sql.query import Query
+from routes.postgrest.querystring import parse
+
+
+def ask(text: str) -> Query:
+    """Parse a query string given as people read it."""
+    return parse(quote(text, safe="/?&=%+()*,.:!'@$-_~{}<>;\"").encode())
+
+
+def root(text: str) -> Node:
+    return ask(text).shape.root
+
+
+def rows(text: str) -> list[str]:
+    """Take apart a table of short texts."""
+    return text.split("|")
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def tree(levels: int) -> str:
+    return "or=" + "(and" * (levels - 1) + "(x.eq.1" + ")" * levels

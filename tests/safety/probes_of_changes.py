@@ -1,0 +1,309 @@
+"""What follows a write, who asks by the time it has its turn, and what the trail tells: probes about changes."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from access.caller import STANDINGS
+from access.caller import Role
+from access.policy import AccessRule
+from models.sql import operators
+from models.sql import plan
+from routes import resource
+from routes import rpc
+from routes.postgrest.querystring import parse
+from tests import oracle
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import ROOT
+from tests.safety.probe import ADM_BUILDING
+from tests.safety.probe import ADM_INSPECTION
+from tests.safety.probe import MGR_BUILDING
+from tests.safety.probe import MGR_INSPECTION
+from tests.safety.probe import UNDONE
+from tests.safety.probe import USERS
+from tests.safety.probe import Killed
+from tests.safety.probe import Probe
+from tests.safety.probe import cast_world
+from tests.safety.probe import expect
+from tests.safety.probe import send
+from tests.safety.sites import Site
+from tests.safety.sites import asking
+
+
+def moved(method: str, path: str, body: dict, left: dict[str, set]) -> Probe:
+    """A real write by root, then what is left of the grants."""
+
+    def run(site: Site) -> None:
+        try:
+            answer = send(site, "root", method, path, body)
+            expect(answer.status == 204, answer)
+            for table, expected in left.items():
+                keys = {oracle.key_of(table, row) for row in site.rows(table)}
+                expect(keys == expected, (table, keys))
+        finally:
+            site.load(cast_world())
+
+    return Probe(f"root {method} {path} {body}", frozenset(("follow", path[1:].split("?")[0])), run)
+
+
+FOLLOWS = [
+    moved("PATCH", "/buildings?id=eq.1", {"client_id": 2}, {
+        MGR_BUILDING: {(MAX, 4)}, ADM_BUILDING: {(ADA, 5)}, MGR_INSPECTION: {(MOE, 3)}}),
+    moved("PATCH", "/buildings?id=eq.2", {"client_id": 2}, {MGR_INSPECTION: set(), ADM_INSPECTION: {(BOB, 3)}}),
+    moved("PATCH", "/inspections?id=eq.3", {"building_id": 4}, {
+        MGR_INSPECTION: set(), ADM_INSPECTION: {(BOB, 3)}}),
+    moved("PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}, {
+        MGR_BUILDING: {(MAX, 4)}, MGR_INSPECTION: set()}),
+]  # fmt: skip
+
+
+def token_dies(site: Site) -> None:
+    """Whoever was moved and moved back has a token that says the truth, and is dead all the same."""
+    try:
+        for client_id in (2, 1):
+            send(site, "root", "PATCH", f"/users?id=eq.{MOE}", {"client_id": client_id})
+        expect(send(site, "moe", "GET", "/buildings").status == 401, "moe's token lives on")
+    finally:
+        site.load(cast_world())
+
+
+def looked_up(site: Site) -> None:
+    """A token that says what is not so, and one of nobody."""
+    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": NO_ONE}):
+        answer = site.send({**USERS[MOE], **changes}, asking("GET", "/buildings"))
+        expect(answer.status == 401, answer)
+
+
+def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[Site], None]:
+    """Ada is made a manager while her write waits for its turn."""
+
+    def run(site: Site) -> None:
+        writing = room.writing
+
+        @contextmanager
+        def delayed(*arguments: object, **named: object) -> Iterator[object]:
+            demote = "UPDATE users SET role = 'client_manager' WHERE id = ?"
+            site.side.execute(demote, (ADA,))
+            with writing(*arguments, **named) as transaction:
+                yield transaction
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(room, "writing", delayed)
+            try:
+                answer = send(site, "ada", method, path, body)
+                expect(answer.status == 401, answer)
+            finally:
+                site.load(cast_world())
+
+    return run
+
+
+def guarded(site: Site) -> None:
+    """A filter that tells stands behind the rule, in the plan of a list, of its count, and of a write."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    for name, operator in operators.OPERATORS.items():
+        shape = parse(f"select=id&notes={name}.x".encode()).shape
+        made = plan.plan_read("sqlite", "inspections", shape, rule)
+        stands = all("CASE WHEN" in statement.sql for statement in (made.rows, made.count))
+        tells = name in ("like", "ilike", "match", "imatch")
+        expect(stands == tells == (not operator.leak_proof), made.rows.sql)
+
+
+def disabled_root_stays(site: Site) -> None:
+    """The last super admin cannot be shut out at the sign-in's door either."""
+    try:
+        path = f"/auth/v1/admin/users/{ROOT}"
+        refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
+        expect(refused.status >= 400, refused)
+        site.side.execute("INSERT INTO credentials (user_id) VALUES (?)", (ROOT,))
+        refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
+        expect(refused.status >= 400, refused)
+    finally:
+        site.load(cast_world())
+
+
+def planted(table: str, row: dict, who: str, method: str, path: str) -> Callable[[Site], None]:
+    """A row that only an old file, or a grant, can bring about is out of reach: nothing matches it."""
+
+    def run(site: Site) -> None:
+        kept = site.side.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?", (table,)
+        ).fetchall()
+        try:
+            for name, _ in kept:
+                site.side.execute(f"DROP TRIGGER {name}")
+            names, places = ", ".join(row), ", ".join("?" * len(row))
+            site.side.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", [*row.values()])
+            for _, sql in kept:
+                site.side.execute(sql)
+            answer = send(site, who, method, path, prefer=UNDONE)
+            expect(answer.status == 200 and answer.json == [], answer)
+        finally:
+            site.load(cast_world())
+
+    return run
+
+
+def shut_out_by_sql(site: Site) -> None:
+    """The schema itself refuses to disable the last super admin, whoever asks it to."""
+    far = 2**40
+    for statement in (
+        "INSERT INTO credentials (user_id, disabled_until) VALUES (:id, :far)",
+        "INSERT INTO credentials (user_id) VALUES (:id)",
+        "UPDATE credentials SET disabled_until = :far WHERE user_id = :id",
+    ):
+        refused = False
+        try:
+            site.side.execute(statement, {"id": ROOT, "far": far})
+        except sqlite3.IntegrityError:
+            refused = True
+        expect(refused == ("far" in statement), statement)
+    site.load(cast_world())
+
+
+NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "client_id": 1}
+# One write of each kind to each table, by root, and what of it is told: relation, action, whose.
+TRAIL: list[tuple] = [
+    ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
+    ("PATCH", "/clients?id=eq.1", {"name": "U"}, [("clients", "update", 1)]),
+    ("DELETE", "/clients?name=eq.T", None, [("clients", "delete", None)]),
+    ("POST", "/inspectors", {"name": "T"}, [("inspectors", "insert", None)]),
+    ("PATCH", "/inspectors?id=eq.2", {"name": "U"}, [("inspectors", "update", None)]),
+    ("DELETE", "/inspectors?name=eq.T", None, [("inspectors", "delete", None)]),
+    ("POST", "/users", NEW_USER, [("users", "insert", 1)]),
+    ("PATCH", "/users?email=eq.t@t.example", {"name": "U"}, [("users", "update", 1)]),
+    ("PATCH", "/users?email=eq.t@t.example", {"client_id": 2},
+     [("users", "delete", 1), ("users", "insert", 2)]),
+    ("DELETE", "/users?email=eq.t@t.example", None, [("users", "delete", 2)]),
+    ("POST", "/buildings", {"name": "T", "client_id": 2}, [("buildings", "insert", 2)]),
+    ("PATCH", "/buildings?id=eq.5", {"units": 1}, [("buildings", "update", 2)]),
+    ("DELETE", "/buildings?id=eq.6", None, [("buildings", "delete", 1)]),
+    ("POST", "/inspections", {"building_id": 3, "inspection_type": "t"}, [("inspections", "insert", 1)]),
+    ("PATCH", "/inspections?id=eq.9", {"notes": "t"}, [("inspections", "update", 1)]),
+    ("DELETE", "/inspections?id=eq.9", None, [("inspections", "delete", 1)]),
+    ("POST", "/reports_lead", {"inspection_id": 6, "gun_id": 7}, [("reports_lead", "insert", 2)]),
+    ("PATCH", "/reports_lead?id=eq.3", {"gun_id": 12_345}, [("reports_lead", "update", 2)]),
+    ("DELETE", "/reports_lead?id=eq.1", None, [("reports_lead", "delete", 1)]),
+    ("PATCH", "/buildings?id=eq.1", {"client_id": 2},
+     [("buildings", "delete", 1), ("buildings", "insert", 2), ("inspections", "delete", 1),
+      ("inspections", "insert", 2), ("reports_lead", "delete", 1), ("reports_lead", "insert", 2)]),
+    *[
+        (method, f"/{table}{query}", body, [(table, action, owner)])
+        for table, who, owner in (
+            (ADM_BUILDING, ADA, 1), (ADM_INSPECTION, BOB, 2), (MGR_BUILDING, MAX, 2), (MGR_INSPECTION, MIA, 1))
+        for method, query, body, action in (
+            ("POST", "", {oracle.KEYS[table][0]: who, oracle.KEYS[table][1]: 8 if "inspection" in table else 3},
+             "insert"),
+            ("PATCH", f"?{oracle.KEYS[table][0]}=eq.{who}", {"assigned_by": None}, "update"),
+            ("DELETE", f"?{oracle.KEYS[table][0]}=eq.{who}", None, "delete"),
+        )
+    ],
+]  # fmt: skip
+
+
+def trail(site: Site) -> None:
+    """Every change is told, to root all of it and to admins what is their client's; and nobody unsays it."""
+    site.load(cast_world())
+    site.told.clear()
+    try:
+        for method, path, body, rows in TRAIL:
+            answer = send(site, "root", method, path, body, prefer="return=minimal")
+            expect(answer.status in (201, 204), answer)
+            tell(site, rows)
+        told = {row for *_, rows in TRAIL for row in rows}
+        for who, own in (("root", None), ("ada", 1), ("bob", 2), ("moe", 0)):
+            query = "/audit_log?select=relation,action,client_id&limit=1000"
+            answer = send(site, who, "GET", query)
+            expect(answer.status == 200, answer)
+            seen = {(row["relation"], row["action"], row["client_id"]) for row in answer.json}
+            if own is None:
+                expect({row[:2] for row in told} == {row[:2] for row in seen}, seen)
+            else:
+                expect({row for row in told if row[2] == own} <= seen, (who, seen))
+                expect(all(row[2] == own for row in seen), (who, seen))
+            for method in ("POST", "PATCH", "DELETE"):
+                refused = send(site, who, method, "/audit_log?id=not.is.null", {"action": "x"})
+                expect((refused.status, refused.code) == (403, "42501"), refused)
+        for statement in ("UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"):
+            try:
+                site.side.execute(statement)
+            except sqlite3.IntegrityError:
+                continue
+            raise Killed(statement)
+    finally:
+        site.load(cast_world())
+
+
+def tell(site: Site, rows: list[tuple]) -> None:
+    """The last write has told these; whose a new client is, nobody knew before."""
+    found = site.side.execute(
+        "SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL"
+    )
+    new = Counter(found.fetchall()) - site.told
+    site.told += new
+    for relation, action, owner in rows:
+        expect(any(row[:2] == (relation, action) and owner in (None, row[2]) for row in new), new)
+
+
+OTHERS = [
+    Probe("the trail", frozenset(("audit_log", "trail")), trail),
+    Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
+    Probe("the user is looked up", frozenset(("session",)), looked_up),
+    Probe(
+        "a write asks again who writes",
+        frozenset(("session", "again")),
+        asked_again(resource, "PATCH", "/buildings?id=eq.1", {"units": 1}),
+    ),
+    Probe(
+        "a call asks again who calls",
+        frozenset(("session", "again")),
+        asked_again(
+            rpc,
+            "POST",
+            "/rpc/assign_to_client_manager",
+            {"manager_id": MIA, "building_ids": [1], "inspection_ids": []},
+        ),
+    ),
+    Probe("filters stand behind the rule", frozenset(("barrier",)), guarded),
+    Probe("the last super admin stays", frozenset(("last",)), disabled_root_stays),
+    Probe("the last super admin stays in SQL", frozenset(("last",)), shut_out_by_sql),
+    Probe(
+        "a reading seen by a grant is not written",
+        frozenset(("reports_lead", "write", "ada")),
+        planted(
+            "reports_lead",
+            {"id": 99, "inspection_id": 8, "client_id": 2},
+            "ada",
+            "DELETE",
+            "/reports_lead?id=eq.99",
+        ),
+    ),
+    *[
+        Probe(
+            f"{method} {table} leaves out a grantee who is no manager (G14)",
+            frozenset((table, "read" if method == "GET" else "write", "ada")),
+            planted(
+                table,
+                {
+                    "manager_id": ADA,
+                    oracle.KEYS[table][1]: 2,
+                    "assigned_at": "2025-01-01T00:00:00+00:00",
+                },
+                "ada",
+                method,
+                f"/{table}?{oracle.KEYS[table][1]}=eq.2",
+            ),
+        )
+        for table in (MGR_BUILDING, MGR_INSPECTION)
+        for method in ("GET", "DELETE")
+    ],
+]

@@ -1,0 +1,42 @@
+"""Aggregates over HTTP: what they make of numbers that are too large together."""
+
+from collections.abc import Callable
+
+import pytest
+
+HUGE = {"client_id": 1, "latitude": 1.7e308, "units": 2**31 - 1}
+
+
+@pytest.fixture
+def huge(api: Callable) -> Callable:
+    rows = [{"name": name, **HUGE} for name in ("First", "Second")]
+    assert api("ada").post("/buildings", rows).status == 201
+    return api("ada")
+
+
+@pytest.mark.parametrize("cast", ["", "::text", "::integer", "::bigint", "::numeric", "::float8"])
+@pytest.mark.parametrize("aggregate", ["sum", "avg"])
+def test_doubles_that_are_infinite_together_are_out_of_range(
+    huge: Callable, aggregate: str, cast: str
+) -> None:
+    response = huge.get(f"/buildings?select=latitude.{aggregate}(){cast}&units=eq.{2**31 - 1}")
+
+    assert response.refusal == (400, "22003", "value out of range: overflow")
+
+
+@pytest.mark.sqlite("a numeric is a double there, and of any size on a server")
+@pytest.mark.parametrize("aggregate", ["sum", "avg"])
+def test_numerics_that_are_infinite_together_are_out_of_range(
+    huge: Callable, aggregate: str
+) -> None:
+    response = huge.get(
+        f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308"
+    )
+
+    assert response.refusal == (400, "22003", "value out of range: overflow")
+
+
+def test_integers_add_up_beyond_their_own_range(huge: Callable) -> None:
+    response = huge.get(f"/buildings?select=units.sum(),latitude.max()&units=eq.{2**31 - 1}")
+
+    assert response.json == [{"sum": 2 * (2**31 - 1), "max": 1.7e308}]
