@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from flask import Response
-from flask import g
 
 from access import policy
 from access.caller import Caller
@@ -17,20 +14,19 @@ from models.sql.rule import Action
 from routes.console import charts
 from routes.console import door
 from routes.console import engine
-from routes.console import fields
+from routes.console import records
 from routes.console.engine import Row
 from routes.console.fields import Field
-from routes.console.fields import Filled
-from routes.console.inspections import changeable
-from routes.console.inspections import kept
-from routes.console.inspections import picked
-from routes.console.inspections import require_one
 from routes.console.listing import Listing
 from routes.console.lists import download
 from routes.console.lists import show_list
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.records import Record
+from routes.console.records import picked
+from routes.console.records import require_one
+from routes.console.records import within_reach
 from routes.postgrest.requests import UnknownPath
 
 NAME = "buildings"
@@ -46,7 +42,7 @@ FILE = (
     "id,name,address,city,state,zip,building_type,floors,units,latitude,longitude,client_id,"
     "created_at,updated_at"
 )
-PLAIN_FIELDS = (
+PLAIN_FIELDS: tuple[Field, ...] = (
     Field("name", "Name", required=True),
     Field("address", "Street and number"),
     Field("city", "City"),
@@ -120,45 +116,32 @@ def people_of(caller: Caller, key: int) -> list[Row]:
 @bp.get(f"/{NAME}/new")
 @door.requires(Action.INSERT, Building)
 def new_building(caller: Caller) -> Response:
-    return form_page(caller, Filled({}))
+    return records.new(record_of(caller), {})
 
 
 @bp.post(f"/{NAME}/new")
 @door.requires(Action.INSERT, Building)
 def make_building(caller: Caller) -> Response:
-    filled = read_form(caller)
-    return kept(
-        filled,
-        lambda: go(f"/{NAME}/{engine.insert(NAME, filled.row)}", "The building is made."),
-        lambda status: form_page(caller, filled, None, status),
-    )
+    return records.make(record_of(caller))
 
 
 @bp.get(f"/{NAME}/<int:key>/edit")
 @door.requires(Action.UPDATE, Building)
 def edit_building(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key)
-    return form_page(caller, Filled(fields.shown(form_fields(caller), found)), found)
+    return records.edit(caller, record_of(caller), key)
 
 
 @bp.post(f"/{NAME}/<int:key>/edit")
 @door.requires(Action.UPDATE, Building)
 def change_building(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key)
-    filled = read_form(caller)
-
-    def keep() -> Response:
-        require_one(engine.update(NAME, f"id=eq.{key}", filled.row))
-        return go(f"/{NAME}/{key}", "The changes are kept.")
-
-    return kept(filled, keep, lambda status: form_page(caller, filled, found, status))
+    return records.change(caller, record_of(caller), key)
 
 
 @bp.get(f"/{NAME}/<int:key>/delete")
 @door.requires(Action.DELETE, Building)
 def confirm_building_deletion(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key, Action.DELETE)
-    here = f"building_id=eq.{quote(str(key))}"
+    found = within_reach(caller, Action.DELETE, NAME, f"id=eq.{key}")
+    here = f"building_id=eq.{key}"
     grants = sum(
         engine.number(caller, table, here)
         for table in ("client_manager_building_access", "client_admin_building_access")
@@ -180,30 +163,12 @@ def delete_building(caller: Caller, key: int) -> Response:
     return go(f"/{NAME}", "The building is deleted.")
 
 
-def read_form(caller: Caller) -> Filled:
-    """The form's row; whoever belongs to one client makes and keeps buildings of that one."""
-    filled = fields.read(form_fields(caller), g.form, engine.relation(NAME))
-    if caller.client_id is not None:
-        filled.row["client_id"] = caller.client_id
-    return filled
-
-
-def form_page(
-    caller: Caller, filled: Filled, row: Row | None = None, status: int = 200
-) -> Response:
-    return show(
-        "form.html",
-        status,
-        title=f"Change {row['name']}" if row else "New building",
-        back=f"/{NAME}/{row['id']}" if row else f"/{NAME}",
-        fields=form_fields(caller),
-        filled=filled,
-        verb="Keep the changes" if row else "Make the building",
+def record_of(caller: Caller) -> Record:
+    """A building; whoever belongs to one client makes and keeps buildings of that one."""
+    fields, besides = PLAIN_FIELDS, {"client_id": caller.client_id}
+    if caller.client_id is None:
+        client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
+        fields, besides = (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:]), {}
+    return Record(
+        NAME, "building", fields, f"/{NAME}", besides=besides, title=lambda row: str(row["name"])
     )
-
-
-def form_fields(caller: Caller) -> tuple[Field, ...]:
-    if caller.client_id is not None:
-        return PLAIN_FIELDS
-    client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
-    return (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:])

@@ -36,14 +36,14 @@ from routes.console import fields
 from routes.console.engine import Row
 from routes.console.fields import Field
 from routes.console.fields import Filled
-from routes.console.inspections import kept
-from routes.console.inspections import picked
 from routes.console.listing import Listing
 from routes.console.lists import show_list
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.records import kept
+from routes.console.records import picked
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.requests import UnknownPath
 
