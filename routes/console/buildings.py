@@ -6,6 +6,7 @@ from flask import Response
 
 from access import policy
 from access.caller import Caller
+from access.caller import Kind
 from models import Building
 from models import Inspection
 from models import statistics
@@ -14,12 +15,13 @@ from models.sql.rule import Action
 from routes.console import charts
 from routes.console import door
 from routes.console import engine
+from routes.console import grants
 from routes.console import records
-from routes.console.engine import Row
 from routes.console.fields import Field
 from routes.console.listing import Listing
 from routes.console.lists import download
 from routes.console.lists import show_list
+from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
@@ -31,7 +33,6 @@ from routes.postgrest.requests import UnknownPath
 
 NAME = "buildings"
 INSPECTIONS_SHOWN = 15
-PEOPLE_SHOWN = 50
 LISTING = Listing(
     relation=NAME,
     select="id,name,address,city,state,building_type,floors,units,latitude,longitude",
@@ -91,26 +92,16 @@ def building(caller: Caller, key: int) -> Response:
         statuses=charts.shares(numbers.by_status),
         lead=charts.shares(numbers.lead.by_result),
         inspections=inspections,
-        people=people_of(caller, key),
+        holders=grants.holders(caller, Kind.BUILDING, key),
+        assignable=[
+            (role.value, ROLE_NAMES[role])
+            for role in reversed(grants.grantees(caller, Kind.BUILDING))
+        ],
+        roles=ROLE_NAMES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),
         may_change=engine.is_within_reach(caller, Action.UPDATE, NAME, key),
         may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
     )
-
-
-def people_of(caller: Caller, key: int) -> list[Row]:
-    """Who was granted the building, as far as the caller sees grants."""
-    found: list[Row] = []
-    if not policy.may_administer(caller.role):
-        return found
-    for table, grantee in (
-        ("client_manager_building_access", "manager_id"),
-        ("client_admin_building_access", "admin_id"),
-    ):
-        embed = f"users!{table}_{grantee}_fkey"
-        text = f"select=assigned_at,person:{embed}(id,name,role)&building_id=eq.{key}&order=assigned_at"
-        found += engine.ask(caller, table, text, limit=PEOPLE_SHOWN).rows
-    return [row for row in found if row["person"] is not None]
 
 
 @bp.get(f"/{NAME}/new")
@@ -142,7 +133,7 @@ def change_building(caller: Caller, key: int) -> Response:
 def confirm_building_deletion(caller: Caller, key: int) -> Response:
     found = within_reach(caller, Action.DELETE, NAME, f"id=eq.{key}")
     here = f"building_id=eq.{key}"
-    grants = sum(
+    held = sum(
         engine.number(caller, table, here)
         for table in ("client_manager_building_access", "client_admin_building_access")
     )
@@ -151,7 +142,7 @@ def confirm_building_deletion(caller: Caller, key: int) -> Response:
         "delete.html",
         what=found["name"],
         path=f"/{NAME}/{key}",
-        takes=[("people's access to it", grants)],
+        takes=[("people's access to it", held)],
         stops=[("inspections", inspections)] if inspections else [],
     )
 

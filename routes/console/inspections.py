@@ -9,20 +9,27 @@ from flask import request
 from access import policy
 from access.caller import Caller
 from models import Inspection
+from models import ReportLead
 from models.sql.rule import Action
 from routes.console import door
 from routes.console import engine
 from routes.console import records
 from routes.console.fields import Field
 from routes.console.fields import choices
+from routes.console.inspection_access import sharing
 from routes.console.listing import Listing
 from routes.console.lists import download
 from routes.console.lists import show_list
 from routes.console.pages import COMMON_STATUSES
 from routes.console.pages import COMMON_TYPES
+from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.readings import COMMON_RESULTS
+from routes.console.readings import READINGS_SHOWN
+from routes.console.readings import offset_of_page
+from routes.console.readings import readings_of
 from routes.console.records import Record
 from routes.console.records import picked
 from routes.console.records import require_one
@@ -30,7 +37,6 @@ from routes.console.records import within_reach
 from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"
-READINGS_MAX = 200
 LISTING = Listing(
     relation=NAME,
     select="id,inspection_type,date_visited,status,notes,buildings(id,name,city),inspectors(id,name)",
@@ -74,19 +80,22 @@ def inspection(caller: Caller, key: int) -> Response:
     found = engine.one(caller, NAME, f"{WHOLE}&id=eq.{key}")
     if found is None:
         raise UnknownPath
-    readings = engine.ask(
-        caller,
-        "reports_lead",
-        f"select=id,gun_id,result&inspection_id=eq.{key}&order=id",
-        limit=READINGS_MAX,
-        total=True,
-    )
+    offset = offset_of_page()
+    readings, changeable = readings_of(caller, key, offset)
+    may_change = engine.is_within_reach(caller, Action.UPDATE, NAME, key)
     return show(
         "inspection.html",
         row=found,
         readings=readings,
+        changeable=changeable,
+        offset=offset,
+        a_page=READINGS_SHOWN,
+        results=COMMON_RESULTS,
+        roles=ROLE_NAMES,
+        sharing=sharing(caller, key, may_give=may_change),
         statuses=COMMON_STATUSES,
-        may_change=engine.is_within_reach(caller, Action.UPDATE, NAME, key),
+        may_add_readings=may_change and policy.permits(caller.role, Action.INSERT, ReportLead),
+        may_change=may_change,
         may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
     )
 

@@ -15,6 +15,8 @@ from werkzeug.test import TestResponse
 from tests import databases
 from tests.clients.server import password_of
 from tests.conftest import DATASET
+from tests.conftest import Database
+from tests.conftest import api_over
 from tests.conftest import import_rows
 from tests.conftest import open_app
 
@@ -79,6 +81,12 @@ def app(staffed_file: pathlib.Path, tmp_path: pathlib.Path) -> object:
     file = tmp_path / "walkthrough.db"
     databases.copy(staffed_file, file)
     return open_app(file)
+
+
+@pytest.fixture
+def api(app: object) -> Callable:
+    """The API over the same database as `desk`."""
+    return api_over(Database(lambda: app, None, app))
 
 
 @pytest.fixture
