@@ -17,9 +17,9 @@ from routes.console import door
 from routes.console import engine
 from routes.console import grants
 from routes.console import records
+from routes.console.downloads import download
 from routes.console.fields import Field
 from routes.console.listing import Listing
-from routes.console.lists import download
 from routes.console.lists import show_list
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
@@ -58,14 +58,14 @@ PLAIN_FIELDS: tuple[Field, ...] = (
 
 
 @bp.get(f"/{NAME}")
-@door.requires(Action.READ, Building)
+@door.requires(Action.READ, Building, joins=False)
 def list_buildings(caller: Caller) -> Response:
     may_make = policy.permits(caller.role, Action.INSERT, Building)
     return show_list(caller, LISTING, "buildings.html", may_make=may_make)
 
 
 @bp.get(f"/{NAME}.csv")
-@door.requires(Action.READ, Building)
+@door.requires(Action.READ, Building, joins=False)
 def buildings_file(caller: Caller) -> Response:
     return download(caller, LISTING, FILE)
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import datetime
+from urllib.parse import urlencode
+
 from flask import Response
 from flask import g
 from flask import request
 
 from access import policy
 from access.caller import Caller
+from access.decorators import current_time
 from models import Inspection
 from models import ReportLead
 from models.sql.rule import Action
 from routes.console import door
 from routes.console import engine
 from routes.console import records
+from routes.console.door import PATH
+from routes.console.downloads import download
 from routes.console.fields import Field
 from routes.console.fields import choices
 from routes.console.inspection_access import sharing
 from routes.console.listing import Listing
-from routes.console.lists import download
+from routes.console.listing import Pairs
+from routes.console.listing import Wanted
+from routes.console.lists import Offer
 from routes.console.lists import show_list
 from routes.console.pages import COMMON_STATUSES
 from routes.console.pages import COMMON_TYPES
@@ -26,6 +34,7 @@ from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.pages import wording
 from routes.console.readings import COMMON_RESULTS
 from routes.console.readings import READINGS_SHOWN
 from routes.console.readings import offset_of_page
@@ -43,6 +52,7 @@ LISTING = Listing(
     order="date_visited.desc",
     searched=("notes", "inspection_type"),
     searched_embed=("buildings", "name"),
+    searched_key="building_id",
     equals=("status", "inspection_type"),
     ranges={"date_visited": ("from", "to")},
 )
@@ -50,26 +60,59 @@ FILE = (
     "id,date_visited,inspection_type,status,building_id,...buildings(building:name),"
     "...inspectors(inspector:name),notes,created_at,updated_at"
 )
+PERIODS = (
+    ("month", datetime.timedelta(days=31)),
+    ("quarter", datetime.timedelta(days=92)),
+    ("year", datetime.timedelta(days=366)),
+)
 WHOLE = (
     "select=*,buildings(id,name,address,city,state,latitude,longitude),inspectors(id,name,email)"
 )
 
 
 @bp.get(f"/{NAME}")
-@door.requires(Action.READ, Inspection)
+@door.requires(Action.READ, Inspection, joins=False)
 def list_inspections(caller: Caller) -> Response:
     return show_list(
         caller,
         LISTING,
         "inspections.html",
+        narrower,
         statuses=COMMON_STATUSES,
         types=COMMON_TYPES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),
     )
 
 
+def narrower(asked: Wanted) -> list[Offer]:
+    """Ways to fewer inspections than those of an address: by what it says nothing of yet."""
+    today = datetime.datetime.fromtimestamp(current_time(), datetime.UTC).date()
+    dates: list[tuple[str, Pairs]] = [
+        (
+            f"the last {word}",
+            (("date_visited", f"gte.{today - ago}"), ("date_visited", f"lte.{today}")),
+        )
+        for word, ago in PERIODS
+    ]
+    dates.append(("after today", (("date_visited", f"gt.{today}"),)))
+    offers: list[Offer] = []
+    if not asked.filters_by("date_visited"):
+        offers.append(("Date", [(word, asked.narrowed_url(*pairs)) for word, pairs in dates]))
+    for column, label, words in (
+        ("status", "Status", COMMON_STATUSES),
+        ("inspection_type", "Type", COMMON_TYPES),
+    ):
+        if not asked.filters_by(column):
+            urls = [(wording(word), asked.narrowed_url((column, f"eq.{word}"))) for word in words]
+            offers.append((label, urls))
+    if word := asked.typed().get("q"):
+        named = urlencode({"find": "1", "q": word})
+        offers.append(("Building", [("buildings with these words", f"{PATH}/buildings?{named}")]))
+    return offers
+
+
 @bp.get(f"/{NAME}.csv")
-@door.requires(Action.READ, Inspection)
+@door.requires(Action.READ, Inspection, joins=False)
 def inspections_file(caller: Caller) -> Response:
     return download(caller, LISTING, FILE)
 

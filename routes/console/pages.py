@@ -87,6 +87,18 @@ COMMON_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 bp = Blueprint("console", __name__, url_prefix=PATH, template_folder="templates")
 
 
+class TooManyDownloads(Fault):
+    """More long downloads at once than leave the service time for others (503)."""
+
+    retry_after_seconds = 30
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Others are downloading long lists just now",
+            hint="Try again in a minute, or choose fewer rows: by status, by date, or by building.",
+        )
+
+
 def show(template: str, status: int = 200, **values: object) -> Response:
     """A page."""
     caller: Caller | None = g.get("caller")
@@ -276,6 +288,7 @@ OWN: Final[dict[type[Fault], int]] = {
     door.ForgedForm: 403,
     device.NoSuchDevice: 404,
     device.UnfitDevice: 400,
+    TooManyDownloads: 503,
 }
 """What only the console can tell."""
 

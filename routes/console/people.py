@@ -64,7 +64,7 @@ NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 
 
 @bp.get("/people")
-@door.requires_administrator()
+@door.requires_administrator(joins=False)
 def list_people(caller: Caller) -> Response:
     return show_list(caller, LISTING, "people.html", roles=NAMES)
 

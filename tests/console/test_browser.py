@@ -19,6 +19,7 @@ from tests.clients.server import password_of
 from tests.clients.server import start
 from tests.clients.server import stop
 from tests.clients.server import wait_until_live
+from tests.conftest import ADA
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS
@@ -52,6 +53,11 @@ FOR_ADMINS = [
     "/console/inspections/new",
     "/console/inspections/1/edit",
     "/console/inspections/1/delete",
+    f"/console/inspections/1/access?person={MIA}",
+    f"/console/inspections/3/access?person={MOE}",
+    "/console/inspections/2/readings/new",
+    "/console/inspections/2/readings/1/edit",
+    "/console/inspections/2/readings/1/delete",
     "/console/buildings/new",
     "/console/buildings/1/delete",
     "/console/people",
@@ -61,7 +67,8 @@ FOR_ADMINS = [
     "/console/access",
     "/console/devices",
 ]
-PAGES = {"root": FOR_ALL + FOR_ADMINS, "ada": FOR_ALL + FOR_ADMINS, "moe": FOR_ALL}
+FOR_ROOT = ["/console/access?role=client_admin", f"/console/people/{ADA}"]
+PAGES = {"root": FOR_ALL + FOR_ADMINS + FOR_ROOT, "ada": FOR_ALL + FOR_ADMINS, "moe": FOR_ALL}
 
 
 class Service:
