@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
+from urllib.parse import urlencode
 
 from flask import Response
 from flask import g
@@ -34,9 +35,11 @@ from routes.console import grants
 from routes.console.grants import Sight
 from routes.console.listing import SEARCH_CHARACTERS_MAX
 from routes.console.pages import ROLE_NAMES
+from routes.console.pages import TOLD
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import TooMuch
 
 PEOPLE_SHOWN = 8
@@ -182,9 +185,13 @@ def confirm(caller: Caller) -> Response:
 
 
 def back_query() -> str:
-    """The part of the matrix that was being looked at."""
+    """The part of the matrix that was being looked at, without what was told there."""
     query: str = g.form.get("back", "")
-    return query if query.startswith("?") and query.isascii() and query.isprintable() else ""
+    if not (query.startswith("?") and query.isascii() and query.isprintable()):
+        return ""
+    pairs = decode_pairs(query[1:].encode())
+    kept = urlencode([(name, value or "") for name, value in pairs if name not in TOLD])
+    return f"?{kept}" if kept else ""
 
 
 def read_pairs(texts: Iterable[str]) -> list[Pair]:

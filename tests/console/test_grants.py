@@ -251,6 +251,17 @@ def test_buildings_are_granted_to_admins_in_bulk_and_taken_back(
     assert api("root").get("/buildings?id=eq.1&select=name").json == [{"name": "Harbor House"}]
 
 
+def test_what_was_done_last_is_told_not_what_was_done_before(desk: Callable) -> None:
+    root = desk("root")
+    first = root.send("/console/access/confirm", {"made": f"{BOB}:1", "back": "?q=h"}, form=ADMINS)
+    told = first.headers["Location"].removeprefix("/console/access")
+
+    second = root.send("/console/access/confirm", {"gone": f"{BOB}:1", "back": told}, form=ADMINS)
+
+    assert second.headers["Location"].startswith("/console/access?q=h&done=0+granted")
+    assert "0 granted, 1 revoked." in root.page(second.headers["Location"])
+
+
 def test_a_revocation_says_what_is_lost_and_what_stays(desk: Callable) -> None:
     root = desk("root")
 
