@@ -88,7 +88,7 @@ def test_the_page_says_who_holds_a_grant_and_to_whom_one_may_give_it(office: Cal
         ("moe", 3, set(), set(), set()),
     ):
         page = office(who).page(f"/console/inspections/{key}")
-        shown = set(re.findall(r'class="where">(\w+)</span>', page))
+        shown = set(re.findall(r'class="where">(\w+)</a>', page))
         back = set(re.findall(r'/access\?person=([^"]+)"', page))
         assert (shown, offered(page), back) == (held, people, taken_back), (who, key)
 
