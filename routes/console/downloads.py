@@ -49,10 +49,10 @@ from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.representation import row_keys
 
 AT_ONCE_ROWS_MAX = 10_000  # some 10 MB of Python's
-PAGE_ROWS = 5_000
+PAGE_ROWS = 2_000  # some 400 KB: fewer cost more turns, more keep others waiting
 QUICK_SECONDS = 0.25  # of a page: then the next may reach twice as far
 SECONDS_MAX = 50.0  # the server shuts a connection at 60
-DOWNLOADS_MAX = 4  # long ones, of a worker: each holds one of its threads, and much of a core
+DOWNLOADS_MAX = 2  # long ones, of a worker: each holds one of its threads, and much of a core
 BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that it is UTF-8
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
