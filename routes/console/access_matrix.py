@@ -43,7 +43,7 @@ from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import TooMuch
 
 PEOPLE_SHOWN = 8
-BUILDINGS_SHOWN = 30
+BUILDINGS_SHOWN = 24
 CLIENTS_OFFERED = 200
 
 Pair = tuple[str, int]

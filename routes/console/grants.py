@@ -26,9 +26,17 @@ from models.sql.rule import Action
 from routes.console import engine
 from routes.console.engine import Row
 
-HOLDERS_SHOWN = 50
+HOLDERS_SHOWN = 25  # of a table
 TARGETS = {Kind.BUILDING: "building_id", Kind.INSPECTION: "id"}
 """What of an inspection a grant of that kind names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Grants with their `person`, and whether those are not all of them."""
+
+    rows: list[Row]
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +71,36 @@ def grants_to(caller: Caller, person: str, kind: Kind) -> Grants:
     return grants
 
 
-def holders(caller: Caller, kind: Kind, key: int) -> list[Row]:
-    """Who was granted it, as far as the caller sees grants; `revocable` is what they may take back."""
+def holders(caller: Caller, kind: Kind, key: int, person: str | None = None) -> Holders:
+    """Who was granted it, or the one in question, as far as the caller sees grants."""
     found: list[Row] = []
+    is_cut = False
     if not policy.may_administer(caller.role):
-        return found
+        return Holders(found, is_cut)
     for (_, each), grants in GRANTS.items():
         if each is not kind:
             continue
-        table = grants.model.__tablename__
-        person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
-        by = f"by:users!{table}_assigned_by_fkey(name)"
         named = f"{grants.target}=eq.{key}&order=assigned_at"
-        rows = engine.ask(
-            caller, table, f"select=assigned_at,{person},{by}&{named}", limit=HOLDERS_SHOWN
-        ).rows
-        within = engine.ask(
-            caller,
-            table,
-            f"select=key:{grants.grantee}&{named}",
-            limit=HOLDERS_SHOWN,
-            within=Action.DELETE,
-        ).rows
-        revocable = {row["key"] for row in within}
-        found += [
-            {**row, "revocable": row["person"]["id"] in revocable}
-            for row in rows
-            if row["person"] is not None
-        ]
-    return found
+        if person is not None:
+            named += f"&{grants.grantee}=eq.{person}"
+        rows = held_in(caller, grants, named)
+        is_cut = is_cut or len(rows) > HOLDERS_SHOWN
+        found += rows[:HOLDERS_SHOWN]
+    return Holders([row for row in found if row["person"] is not None], is_cut)
+
+
+def held_in(caller: Caller, grants: Grants, named: str) -> list[Row]:
+    """Grants of one table; `revocable` are those that the caller may take back."""
+    table = grants.model.__tablename__
+    person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
+    by = f"by:users!{table}_assigned_by_fkey(name)"
+    select = f"select=key:{grants.grantee},assigned_at,{person},{by}&{named}"
+    limit = HOLDERS_SHOWN + 1
+    rows = engine.ask(caller, table, select, limit=limit).rows
+    select = f"select=key:{grants.grantee}&{named}"
+    within = engine.ask(caller, table, select, limit=limit, within=Action.DELETE).rows
+    keys = {row["key"] for row in within}
+    return [{**row, "revocable": row["key"] in keys} for row in rows]
 
 
 # What it shows

@@ -33,6 +33,7 @@ from routes.console import door
 from routes.console import engine
 from routes.console import grants
 from routes.console.engine import Row
+from routes.console.grants import Holders
 from routes.console.grants import Sight
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
@@ -42,7 +43,7 @@ from routes.console.records import require_one
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/inspections/<int:key>/access"
-PEOPLE_OFFERED = 300  # beyond them an e-mail is typed
+PEOPLE_OFFERED = 150  # beyond them an e-mail is typed
 WHOLE = "select=id,inspection_type,date_visited,status,buildings(name),inspectors(name)"
 
 
@@ -51,7 +52,7 @@ class Sharing:
     """Who holds a grant of an inspection, and to whom the caller may give one. `people` is None where
     they are too many to list."""
 
-    holders: list[Row]
+    holders: Holders
     may_give: bool
     people: list[Row] | None = field(default_factory=list)
 
@@ -71,7 +72,7 @@ def sharing(caller: Caller, key: int, *, may_give: bool) -> Sharing:
     ).rows
     if len(people) > PEOPLE_OFFERED:
         return Sharing(found, may_give=True, people=None)
-    held = {row["person"]["id"] for row in found}
+    held = {row["person"]["id"] for row in found.rows}
     return Sharing(
         found, may_give=True, people=[person for person in people if person["id"] not in held]
     )
@@ -85,14 +86,7 @@ def inspection_access(caller: Caller, key: int) -> Response:
     person = chosen_person(caller, request.args.get("person", ""))
     if found is None or person is None:
         raise UnknownPath
-    held = next(
-        (
-            row
-            for row in grants.holders(caller, Kind.INSPECTION, key)
-            if row["person"]["id"] == person["id"]
-        ),
-        None,
-    )
+    held = next(iter(grants.holders(caller, Kind.INSPECTION, key, person["id"]).rows), None)
     may_give = Role(person["role"]) in grants.grantees(
         caller, Kind.INSPECTION
     ) and engine.is_within_reach(caller, Action.UPDATE, "inspections", key)

@@ -29,21 +29,19 @@ def find(caller: Caller, asked: Wanted, limit: int, *, total: bool = True) -> Fo
     if not asked.is_searched:
         return engine.ask(caller, relation, asked.text(), limit=limit, offset=offset, total=total)
     asked = by_embedded_key(caller, asked)
-    keys = [
-        str(row["id"])
-        for row in engine.ask(caller, relation, keys_text(asked), limit=KEYS_MAX + 1).rows
-    ]
-    if not keys:
-        return Found([], 0)
-    if len(keys) > KEYS_MAX:
+    by_number = replace(asked, order="id.desc").text()
+    found = engine.ask(caller, relation, by_number, limit=KEYS_MAX + 1).rows
+    if len(found) > KEYS_MAX:
         return engine.ask(caller, relation, asked.text(), limit=limit, offset=offset)
-    named = replace(asked, filters=(("id", f"in.({','.join(keys)})"),)).text()
+    keys = ",".join(str(row["id"]) for row in found)
+    named = replace(asked, filters=(("id", f"in.({keys})"), *of_embeds(asked))).text()
     return engine.ask(caller, relation, named, limit=limit, offset=offset, total=total)
 
 
-def keys_text(asked: Wanted) -> str:
-    """The query string for the numbers of the rows that match, as they are stored."""
-    return replace(asked, listing=replace(asked.listing, select="id"), order="id.desc").text()
+def of_embeds(asked: Wanted) -> list[tuple[str, str]]:
+    """What an address says of the embeds that are shown, and not of the rows."""
+    paths = [(pair, pair[0].split(".")) for pair in asked.filters]
+    return [pair for pair, path in paths if len(path) > 1 and path[0] not in ("not", SOUGHT)]
 
 
 def by_embedded_key(caller: Caller, asked: Wanted) -> Wanted:

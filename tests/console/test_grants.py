@@ -194,6 +194,65 @@ def test_grants_of_inspections_are_audited_as_their_givers(desk: Callable, api: 
     ]
 
 
+def test_the_fullest_pages_weigh_less_than_they_may(desk: Callable, api: Callable) -> None:
+    root, letters = api("root"), "W" * 60
+    people = [
+        {
+            "id": f"00000000-0000-4000-8000-{number:012}",
+            "name": f"{number} {letters}",
+            "email": f"p{number}@x.example",
+            "role": "client_manager",
+            "client_id": 1,
+        }
+        for number in range(1_000, 1_140)
+    ]
+    buildings = [
+        {"id": 1_000 + each, "name": f"{each} {letters}", "client_id": 1} for each in range(24)
+    ]
+    assert root.post("/users", people).status == 201
+    assert root.post("/buildings", buildings).status == 201
+    table, holders = "/client_manager_building_access", [person["id"] for person in people]
+    assert (
+        root.post(
+            table,
+            [
+                {"manager_id": who, "building_id": each["id"]}
+                for who in holders[:8]
+                for each in buildings
+            ],
+        ).status
+        == 201
+    )
+    assert (
+        root.post(
+            "/client_manager_inspection_access",
+            [{"manager_id": who, "inspection_id": 1} for who in holders[:30]],
+        ).status
+        == 201
+    )
+    assert (
+        root.post(
+            "/reports_lead",
+            [
+                {"inspection_id": 1, "gun_id": 2_000_000_000, "result": letters * 2}
+                for _ in range(60)
+            ],
+        ).status
+        == 201
+    )
+
+    matrix = desk("root").page("/console/access?client=1&q=WW")
+    inspection = desk("root").page("/console/inspections/1")
+    last = PREVIEW.format(1, holders[29])
+
+    assert matrix.count('name="was"') == 8 * 24
+    assert len(matrix) < 100_000
+    assert "And others: these are the first." in inspection
+    assert inspection.count("<option") > 100
+    assert len(inspection) < 100_000
+    assert "will no longer see" in desk("ada").page(last)
+
+
 # Buildings, to client admins
 
 

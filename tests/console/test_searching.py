@@ -61,6 +61,12 @@ def test_a_search_finds_what_the_address_asks_for(
         "or=(notes.ilike.\"*a*\",sought.not.is.null)&sought.name=not.ilike.*h*",
         "or=(notes.ilike.\"*a*\",sought.not.is.null)&sought.name=in.(Harbor House,Mill Court)",
         "notes=ilike.\"*a*\"",
+        "notes=ilike.*a*&buildings.city=eq.Lowell",
+        "notes=not.ilike.*a*&buildings=not.is.null&buildings.name=like.H*",
+        "or=(buildings.not.is.null,notes.ilike.*a*)&inspectors.name=imatch.^i",
+        "not.and=(notes.ilike.*a*,sought.not.is.null)&sought.name=ilike.*h*",
+        "notes=ilike.*zzz*",
+        "inspection_type=match.^[af]&order=buildings(name).desc",
     ],
 )  # fmt: skip
 def test_addresses_that_nobodys_form_made_are_answered_as_they_stand(
@@ -72,6 +78,14 @@ def test_addresses_that_nobodys_form_made_are_answered_as_they_stand(
             caller = caller_of(who)
             expected = engine.ask(caller, "inspections", asked.text(), limit=50)
             assert searching.find(caller, asked, 50).rows == expected.rows
+
+
+@pytest.mark.parametrize("word", ["a", "zzz"])
+def test_a_wrong_order_is_explained_whatever_is_found(office: Callable, word: str) -> None:
+    answer = office("ada").get(f"/console/inspections?notes=ilike.*{word}*&order=nope")
+
+    assert answer.status_code == 400
+    assert "does not exist" in answer.text
 
 
 def test_people_are_found_by_their_ids_too(app: object) -> None:
