@@ -37,12 +37,12 @@ def test_an_inspection_is_granted_shown_and_taken_back_without_scripts(open_page
     ada.goto("/console/inspections/2")
     ada.get_by_label("Grant it to").select_option(label="Mia, manager of Acme Housing")
     ada.get_by_role("button", name="Show what it reveals").click()
-    assert ada.get_by_text("They will not see its building").is_visible()
+    ada.get_by_text("They will not see its building").wait_for()
     ada.get_by_role("button", name="Grant it").click()
     assert ada.get_by_role("status").inner_text() == "The inspection is granted to Mia."
 
     mia.goto("/console/inspections/2")
-    assert mia.get_by_text("only this inspection was granted").is_visible()
+    mia.get_by_text("only this inspection was granted").wait_for()
 
     ada.get_by_role("link", name="Take back from Mia").click()
     ada.get_by_role("button", name="Take it back").click()
@@ -60,11 +60,11 @@ def test_a_reading_is_added_changed_and_deleted_without_scripts(open_page: Calla
     page.get_by_role("link", name="Change reading").click()
     page.get_by_label("Result").fill("negative")
     page.get_by_role("button", name="Keep the changes").click()
-    assert page.get_by_role("cell", name="negative").is_visible()
+    page.get_by_role("cell", name="negative").wait_for()
 
     page.get_by_role("link", name="Delete reading").click()
     page.get_by_role("button", name="Delete").click()
-    assert page.get_by_text("None were taken.").is_visible()
+    page.get_by_text("None were taken.").wait_for()
 
 
 def test_a_building_is_granted_to_an_admin_of_another_client(open_page: Callable) -> None:
@@ -74,7 +74,7 @@ def test_a_building_is_granted_to_an_admin_of_another_client(open_page: Callable
     root.get_by_role("button", name="Show", exact=True).click()
     root.get_by_label("Bob may see Mill Court").check()
     root.get_by_role("button", name="Show what this changes").click()
-    assert root.get_by_role("heading", name="Bob will see").is_visible()
+    root.get_by_role("heading", name="Bob will see").wait_for()
     root.get_by_role("button", name="Do it").click()
     assert root.get_by_role("status").inner_text() == "1 granted, 0 revoked."
     root.get_by_label("Bob may see Mill Court").uncheck()
@@ -89,25 +89,25 @@ def test_a_building_is_assigned_and_revoked_and_the_managers_list_follows(
 ) -> None:
     ada, mia = open_page("ada", scripts=scripts), open_page("mia", scripts=scripts)
     mia.goto("/console/buildings")
-    assert mia.get_by_text("No building fits.").is_visible()
+    mia.get_by_text("No building fits.").wait_for()
 
     ada.get_by_role("link", name="Access").click()
     ada.get_by_label("Mia may see Mill Court").check()
     ada.get_by_role("button", name="Show what this changes").click()
-    assert ada.get_by_role("heading", name="Mia will see").is_visible()
+    ada.get_by_role("heading", name="Mia will see").wait_for()
     ada.get_by_role("button", name="Do it").click()
     assert ada.get_by_role("status").inner_text() == "1 granted, 0 revoked."
 
     mia.reload()
-    assert mia.get_by_role("link", name="Mill Court", exact=True).is_visible()
+    mia.get_by_role("link", name="Mill Court", exact=True).wait_for()
     ada.goto(f"/console/why?person={MIA}&kind=building&key=2")
-    assert ada.get_by_text("The building was granted to the person.").is_visible()
+    ada.get_by_text("The building was granted to the person.").wait_for()
 
     ada.goto("/console/access")
     ada.get_by_role("button", name="none for Mia").click()
     ada.get_by_role("button", name="Do it").click()
     mia.reload()
-    assert mia.get_by_text("No building fits.").is_visible()
+    mia.get_by_text("No building fits.").wait_for()
 
 
 def test_search_sort_and_csv(open_page: Callable) -> None:
