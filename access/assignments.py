@@ -64,8 +64,7 @@ def assign_to_client_admin(
     transaction: Transaction, caller: Caller, admin_id: str, kind: Kind, ids: Sequence[int]
 ) -> Assigned:
     """Let a client admin read buildings or inspections beyond their client's."""
-    require_grantee(transaction, caller, CLIENT_ADMIN, admin_id)
-    return assign(transaction, caller, CLIENT_ADMIN, admin_id, kind, ids)
+    return assign_to(transaction, caller, CLIENT_ADMIN, admin_id, kind, ids)
 
 
 def assign_to_client_manager(
@@ -81,6 +80,19 @@ def assign_to_client_manager(
         assign(transaction, caller, CLIENT_MANAGER, manager_id, Kind.BUILDING, building_ids),
         assign(transaction, caller, CLIENT_MANAGER, manager_id, Kind.INSPECTION, inspection_ids),
     )
+
+
+def assign_to(
+    transaction: Transaction,
+    caller: Caller,
+    role: Role,
+    grantee_id: str,
+    kind: Kind,
+    ids: Sequence[int],
+) -> Assigned:
+    """Let a user of that role read buildings or inspections."""
+    require_grantee(transaction, caller, role, grantee_id)
+    return assign(transaction, caller, role, grantee_id, kind, ids)
 
 
 def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_id: str) -> None:

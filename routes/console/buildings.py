@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from flask import Response
-from flask import g
 
 from access import policy
 from access.caller import Caller
+from access.caller import Kind
 from models import Building
 from models import Inspection
 from models import statistics
@@ -17,25 +15,24 @@ from models.sql.rule import Action
 from routes.console import charts
 from routes.console import door
 from routes.console import engine
-from routes.console import fields
-from routes.console.engine import Row
+from routes.console import grants
+from routes.console import records
+from routes.console.downloads import download
 from routes.console.fields import Field
-from routes.console.fields import Filled
-from routes.console.inspections import changeable
-from routes.console.inspections import kept
-from routes.console.inspections import picked
-from routes.console.inspections import require_one
 from routes.console.listing import Listing
-from routes.console.lists import download
 from routes.console.lists import show_list
+from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.records import Record
+from routes.console.records import picked
+from routes.console.records import require_one
+from routes.console.records import within_reach
 from routes.postgrest.requests import UnknownPath
 
 NAME = "buildings"
 INSPECTIONS_SHOWN = 15
-PEOPLE_SHOWN = 50
 LISTING = Listing(
     relation=NAME,
     select="id,name,address,city,state,building_type,floors,units,latitude,longitude",
@@ -46,7 +43,7 @@ FILE = (
     "id,name,address,city,state,zip,building_type,floors,units,latitude,longitude,client_id,"
     "created_at,updated_at"
 )
-PLAIN_FIELDS = (
+PLAIN_FIELDS: tuple[Field, ...] = (
     Field("name", "Name", required=True),
     Field("address", "Street and number"),
     Field("city", "City"),
@@ -61,14 +58,14 @@ PLAIN_FIELDS = (
 
 
 @bp.get(f"/{NAME}")
-@door.requires(Action.READ, Building)
+@door.requires(Action.READ, Building, joins=False)
 def list_buildings(caller: Caller) -> Response:
     may_make = policy.permits(caller.role, Action.INSERT, Building)
     return show_list(caller, LISTING, "buildings.html", may_make=may_make)
 
 
 @bp.get(f"/{NAME}.csv")
-@door.requires(Action.READ, Building)
+@door.requires(Action.READ, Building, joins=False)
 def buildings_file(caller: Caller) -> Response:
     return download(caller, LISTING, FILE)
 
@@ -95,71 +92,48 @@ def building(caller: Caller, key: int) -> Response:
         statuses=charts.shares(numbers.by_status),
         lead=charts.shares(numbers.lead.by_result),
         inspections=inspections,
-        people=people_of(caller, key),
+        holders=grants.holders(caller, Kind.BUILDING, key),
+        assignable=[
+            (role.value, ROLE_NAMES[role])
+            for role in reversed(grants.grantees(caller, Kind.BUILDING))
+        ],
+        roles=ROLE_NAMES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),
         may_change=engine.is_within_reach(caller, Action.UPDATE, NAME, key),
         may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
     )
 
 
-def people_of(caller: Caller, key: int) -> list[Row]:
-    """Who was granted the building, as far as the caller sees grants."""
-    found: list[Row] = []
-    if not policy.may_administer(caller.role):
-        return found
-    for table, grantee in (
-        ("client_manager_building_access", "manager_id"),
-        ("client_admin_building_access", "admin_id"),
-    ):
-        embed = f"users!{table}_{grantee}_fkey"
-        text = f"select=assigned_at,person:{embed}(id,name,role)&building_id=eq.{key}&order=assigned_at"
-        found += engine.ask(caller, table, text, limit=PEOPLE_SHOWN).rows
-    return [row for row in found if row["person"] is not None]
-
-
 @bp.get(f"/{NAME}/new")
 @door.requires(Action.INSERT, Building)
 def new_building(caller: Caller) -> Response:
-    return form_page(caller, Filled({}))
+    return records.new(record_of(caller), {})
 
 
 @bp.post(f"/{NAME}/new")
 @door.requires(Action.INSERT, Building)
 def make_building(caller: Caller) -> Response:
-    filled = read_form(caller)
-    return kept(
-        filled,
-        lambda: go(f"/{NAME}/{engine.insert(NAME, filled.row)}", "The building is made."),
-        lambda status: form_page(caller, filled, None, status),
-    )
+    return records.make(record_of(caller))
 
 
 @bp.get(f"/{NAME}/<int:key>/edit")
 @door.requires(Action.UPDATE, Building)
 def edit_building(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key)
-    return form_page(caller, Filled(fields.shown(form_fields(caller), found)), found)
+    return records.edit(caller, record_of(caller), key)
 
 
 @bp.post(f"/{NAME}/<int:key>/edit")
 @door.requires(Action.UPDATE, Building)
 def change_building(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key)
-    filled = read_form(caller)
-
-    def keep() -> Response:
-        require_one(engine.update(NAME, f"id=eq.{key}", filled.row))
-        return go(f"/{NAME}/{key}", "The changes are kept.")
-
-    return kept(filled, keep, lambda status: form_page(caller, filled, found, status))
+    return records.change(caller, record_of(caller), key)
 
 
 @bp.get(f"/{NAME}/<int:key>/delete")
 @door.requires(Action.DELETE, Building)
 def confirm_building_deletion(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key, Action.DELETE)
-    here = f"building_id=eq.{quote(str(key))}"
-    grants = sum(
+    found = within_reach(caller, Action.DELETE, NAME, f"id=eq.{key}")
+    here = f"building_id=eq.{key}"
+    held = sum(
         engine.number(caller, table, here)
         for table in ("client_manager_building_access", "client_admin_building_access")
     )
@@ -168,7 +142,7 @@ def confirm_building_deletion(caller: Caller, key: int) -> Response:
         "delete.html",
         what=found["name"],
         path=f"/{NAME}/{key}",
-        takes=[("people's access to it", grants)],
+        takes=[("people's access to it", held)],
         stops=[("inspections", inspections)] if inspections else [],
     )
 
@@ -180,30 +154,12 @@ def delete_building(caller: Caller, key: int) -> Response:
     return go(f"/{NAME}", "The building is deleted.")
 
 
-def read_form(caller: Caller) -> Filled:
-    """The form's row; whoever belongs to one client makes and keeps buildings of that one."""
-    filled = fields.read(form_fields(caller), g.form, engine.relation(NAME))
-    if caller.client_id is not None:
-        filled.row["client_id"] = caller.client_id
-    return filled
-
-
-def form_page(
-    caller: Caller, filled: Filled, row: Row | None = None, status: int = 200
-) -> Response:
-    return show(
-        "form.html",
-        status,
-        title=f"Change {row['name']}" if row else "New building",
-        back=f"/{NAME}/{row['id']}" if row else f"/{NAME}",
-        fields=form_fields(caller),
-        filled=filled,
-        verb="Keep the changes" if row else "Make the building",
+def record_of(caller: Caller) -> Record:
+    """A building; whoever belongs to one client makes and keeps buildings of that one."""
+    fields, besides = PLAIN_FIELDS, {"client_id": caller.client_id}
+    if caller.client_id is None:
+        client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
+        fields, besides = (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:]), {}
+    return Record(
+        NAME, "building", fields, f"/{NAME}", besides=besides, title=lambda row: str(row["name"])
     )
-
-
-def form_fields(caller: Caller) -> tuple[Field, ...]:
-    if caller.client_id is not None:
-        return PLAIN_FIELDS
-    client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
-    return (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:])

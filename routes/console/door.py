@@ -84,19 +84,21 @@ def requires_session(*, writes: bool = False, joins: bool = True) -> Callable[[V
     return entering(lambda role: True, "this page", "caller", writes, joins)
 
 
-def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
-    """The privilege to do this to any row of the relation, and a form of one's own where it writes."""
+def requires(action: Action, model: type[Model], *, joins: bool = True) -> Callable[[View], View]:
+    """The privilege to do this to any row of the relation, and a form of one's own where it writes;
+    `joins` as in `entering`."""
     return entering(
         lambda role: policy.permits(role, action, model),
         f"table {model.__tablename__}",
         f"{action.value} {model.__tablename__}",
         action is not Action.READ,
+        joins,
     )
 
 
-def requires_administrator(*, writes: bool = False) -> Callable[[View], View]:
-    """Somebody who may write users; which ones is the row rule's to say."""
-    return entering(policy.may_administer, "table users", "administrator", writes)
+def requires_administrator(*, writes: bool = False, joins: bool = True) -> Callable[[View], View]:
+    """Somebody who may write users; which ones is the row rule's to say. `joins` as in `entering`."""
+    return entering(policy.may_administer, "table users", "administrator", writes, joins)
 
 
 def entering(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+from urllib.parse import urlencode
 
 from flask import Response
 from flask import g
@@ -10,39 +11,48 @@ from flask import request
 
 from access import policy
 from access.caller import Caller
+from access.decorators import current_time
 from models import Inspection
-from models.faults import Fault
+from models import ReportLead
 from models.sql.rule import Action
 from routes.console import door
 from routes.console import engine
-from routes.console import fields
-from routes.console.engine import Row
-from routes.console.fields import Choice
+from routes.console import records
+from routes.console.door import PATH
+from routes.console.downloads import download
 from routes.console.fields import Field
-from routes.console.fields import Filled
+from routes.console.fields import choices
+from routes.console.inspection_access import sharing
 from routes.console.listing import Listing
-from routes.console.lists import download
+from routes.console.listing import Pairs
+from routes.console.listing import Wanted
+from routes.console.lists import Offer
 from routes.console.lists import show_list
 from routes.console.pages import COMMON_STATUSES
 from routes.console.pages import COMMON_TYPES
+from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
-from routes.console.pages import is_told_in_place
-from routes.console.pages import note
-from routes.console.pages import said
 from routes.console.pages import show
-from routes.console.pages import status_of
+from routes.console.pages import wording
+from routes.console.readings import COMMON_RESULTS
+from routes.console.readings import READINGS_SHOWN
+from routes.console.readings import offset_of_page
+from routes.console.readings import readings_of
+from routes.console.records import Record
+from routes.console.records import picked
+from routes.console.records import require_one
+from routes.console.records import within_reach
 from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"
-CHOICES_MAX = 300  # of a drop-down; beyond it the building's number is typed
-READINGS_MAX = 200
 LISTING = Listing(
     relation=NAME,
     select="id,inspection_type,date_visited,status,notes,buildings(id,name,city),inspectors(id,name)",
     order="date_visited.desc",
     searched=("notes", "inspection_type"),
     searched_embed=("buildings", "name"),
+    searched_key="building_id",
     equals=("status", "inspection_type"),
     ranges={"date_visited": ("from", "to")},
 )
@@ -50,26 +60,59 @@ FILE = (
     "id,date_visited,inspection_type,status,building_id,...buildings(building:name),"
     "...inspectors(inspector:name),notes,created_at,updated_at"
 )
+PERIODS = (
+    ("month", datetime.timedelta(days=31)),
+    ("quarter", datetime.timedelta(days=92)),
+    ("year", datetime.timedelta(days=366)),
+)
 WHOLE = (
     "select=*,buildings(id,name,address,city,state,latitude,longitude),inspectors(id,name,email)"
 )
 
 
 @bp.get(f"/{NAME}")
-@door.requires(Action.READ, Inspection)
+@door.requires(Action.READ, Inspection, joins=False)
 def list_inspections(caller: Caller) -> Response:
     return show_list(
         caller,
         LISTING,
         "inspections.html",
+        narrower,
         statuses=COMMON_STATUSES,
         types=COMMON_TYPES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),
     )
 
 
+def narrower(asked: Wanted) -> list[Offer]:
+    """Ways to fewer inspections than those of an address: by what it says nothing of yet."""
+    today = datetime.datetime.fromtimestamp(current_time(), datetime.UTC).date()
+    dates: list[tuple[str, Pairs]] = [
+        (
+            f"the last {word}",
+            (("date_visited", f"gte.{today - ago}"), ("date_visited", f"lte.{today}")),
+        )
+        for word, ago in PERIODS
+    ]
+    dates.append(("after today", (("date_visited", f"gt.{today}"),)))
+    offers: list[Offer] = []
+    if not asked.filters_by("date_visited"):
+        offers.append(("Date", [(word, asked.narrowed_url(*pairs)) for word, pairs in dates]))
+    for column, label, words in (
+        ("status", "Status", COMMON_STATUSES),
+        ("inspection_type", "Type", COMMON_TYPES),
+    ):
+        if not asked.filters_by(column):
+            urls = [(wording(word), asked.narrowed_url((column, f"eq.{word}"))) for word in words]
+            offers.append((label, urls))
+    if word := asked.typed().get("q"):
+        named = urlencode({"find": "1", "q": word})
+        offers.append(("Building", [("buildings with these words", f"{PATH}/buildings?{named}")]))
+    return offers
+
+
 @bp.get(f"/{NAME}.csv")
-@door.requires(Action.READ, Inspection)
+@door.requires(Action.READ, Inspection, joins=False)
 def inspections_file(caller: Caller) -> Response:
     return download(caller, LISTING, FILE)
 
@@ -77,20 +120,25 @@ def inspections_file(caller: Caller) -> Response:
 @bp.get(f"/{NAME}/<int:key>")
 @door.requires(Action.READ, Inspection)
 def inspection(caller: Caller, key: int) -> Response:
-    found = existing(caller, key)
-    readings = engine.ask(
-        caller,
-        "reports_lead",
-        f"select=id,gun_id,result&inspection_id=eq.{key}&order=id",
-        limit=READINGS_MAX,
-        total=True,
-    )
+    found = engine.one(caller, NAME, f"{WHOLE}&id=eq.{key}")
+    if found is None:
+        raise UnknownPath
+    offset = offset_of_page()
+    readings, changeable = readings_of(caller, key, offset)
+    may_change = engine.is_within_reach(caller, Action.UPDATE, NAME, key)
     return show(
         "inspection.html",
         row=found,
         readings=readings,
+        changeable=changeable,
+        offset=offset,
+        a_page=READINGS_SHOWN,
+        results=COMMON_RESULTS,
+        roles=ROLE_NAMES,
+        sharing=sharing(caller, key, may_give=may_change),
         statuses=COMMON_STATUSES,
-        may_change=engine.is_within_reach(caller, Action.UPDATE, NAME, key),
+        may_add_readings=may_change and policy.permits(caller.role, Action.INSERT, ReportLead),
+        may_change=may_change,
         may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
     )
 
@@ -99,38 +147,25 @@ def inspection(caller: Caller, key: int) -> Response:
 @door.requires(Action.INSERT, Inspection)
 def new_inspection(caller: Caller) -> Response:
     typed = {"building_id": request.args.get("building_id", ""), "status": "scheduled"}
-    return form_page(caller, Filled(typed))
+    return records.new(record_of(caller), typed)
 
 
 @bp.post(f"/{NAME}/new")
 @door.requires(Action.INSERT, Inspection)
 def make_inspection(caller: Caller) -> Response:
-    filled = fields.read(form_fields(caller), g.form, engine.relation(NAME))
-    return kept(
-        filled,
-        lambda: go(f"/{NAME}/{engine.insert(NAME, filled.row)}", "The inspection is made."),
-        lambda status: form_page(caller, filled, None, status),
-    )
+    return records.make(record_of(caller))
 
 
 @bp.get(f"/{NAME}/<int:key>/edit")
 @door.requires(Action.UPDATE, Inspection)
 def edit_inspection(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key)
-    return form_page(caller, Filled(fields.shown(form_fields(caller), found)), found)
+    return records.edit(caller, record_of(caller), key)
 
 
 @bp.post(f"/{NAME}/<int:key>/edit")
 @door.requires(Action.UPDATE, Inspection)
 def change_inspection(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key)
-    filled = fields.read(form_fields(caller), g.form, engine.relation(NAME))
-
-    def keep() -> Response:
-        require_one(engine.update(NAME, f"id=eq.{key}", filled.row))
-        return go(f"/{NAME}/{key}", "The changes are kept.")
-
-    return kept(filled, keep, lambda status: form_page(caller, filled, found, status))
+    return records.change(caller, record_of(caller), key)
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
@@ -144,7 +179,7 @@ def change_status(caller: Caller, key: int) -> Response:
 @bp.get(f"/{NAME}/<int:key>/delete")
 @door.requires(Action.DELETE, Inspection)
 def confirm_deletion(caller: Caller, key: int) -> Response:
-    found = changeable(caller, NAME, key, Action.DELETE)
+    found = within_reach(caller, Action.DELETE, NAME, f"id=eq.{key}", WHOLE)
     building = found["buildings"]
     name = f"the {found['inspection_type']} inspection of {found['date_visited'] or 'no date'}"
     return show(
@@ -176,95 +211,21 @@ def takes(caller: Caller, key: int) -> list[tuple[str, int]]:
     ]
 
 
-# What the forms of inspections and buildings have in common
-
-
-def existing(caller: Caller, key: int) -> Row:
-    found = engine.one(caller, NAME, f"{WHOLE}&id=eq.{key}")
-    if found is None:
-        raise UnknownPath
-    return found
-
-
-def changeable(caller: Caller, name: str, key: int, action: Action = Action.UPDATE) -> Row:
-    """A row that the caller may do that to, or nothing at all."""
-    select = WHOLE if name == NAME else "select=*"
-    found = engine.one(caller, name, f"{select}&id=eq.{key}", within=action)
-    if found is None:
-        raise UnknownPath
-    return found
-
-
-def require_one(written: int) -> None:
-    """A row that was not within reach was not there."""
-    if not written:
-        raise UnknownPath
-
-
-def kept(
-    filled: Filled, keep: Callable[[], Response], again: Callable[[int], Response]
-) -> Response:
-    """Keep what a form says and go on; or show it again, with what is wrong with it."""
-    if filled.problems:
-        return again(400)
-    try:
-        return keep()
-    except Fault as fault:
-        if isinstance(fault, UnknownPath) or not is_told_in_place(fault):
-            raise
-        note(fault)
-        filled.problems[""] = said(fault)
-        return again(status_of(fault))
-
-
-def form_page(
-    caller: Caller, filled: Filled, row: Row | None = None, status: int = 200
-) -> Response:
-    return show(
-        "form.html",
-        status,
-        title=f"Change inspection {row['id']}" if row else "New inspection",
-        back=f"/{NAME}/{row['id']}" if row else f"/{NAME}",
-        fields=form_fields(caller),
-        filled=filled,
-        verb="Keep the changes" if row else "Make the inspection",
+def record_of(caller: Caller) -> Record:
+    fields = (
+        picked(caller, "building_id", "Building", "buildings", Action.UPDATE, required=True),
+        Field(
+            "inspection_type",
+            "Type",
+            "suggest",
+            required=True,
+            choices=choices(COMMON_TYPES),
+        ),
+        Field("date_visited", "Date", "date"),
+        Field("status", "Status", "suggest", choices=choices(COMMON_STATUSES)),
+        picked(caller, "inspector_id", "Inspector", "inspectors", Action.READ),
+        Field("notes", "Notes", "textarea"),
     )
-
-
-def form_fields(caller: Caller) -> tuple[Field, ...]:
-    if "fields" not in g:
-        g.fields = (
-            picked(caller, "building_id", "Building", "buildings", Action.UPDATE, required=True),
-            Field(
-                "inspection_type",
-                "Type",
-                "suggest",
-                required=True,
-                choices=fields.choices(COMMON_TYPES),
-            ),
-            Field("date_visited", "Date", "date"),
-            Field("status", "Status", "suggest", choices=fields.choices(COMMON_STATUSES)),
-            picked(caller, "inspector_id", "Inspector", "inspectors", Action.READ),
-            Field("notes", "Notes", "textarea"),
-        )
-    found: tuple[Field, ...] = g.fields
-    return found
-
-
-def picked(
-    caller: Caller, name: str, label: str, relation: str, within: Action, *, required: bool = False
-) -> Field:
-    """A choice among the rows within reach; where they are too many to list, a number."""
-    rows = engine.ask(
-        caller, relation, "select=id,name&order=name,id", limit=CHOICES_MAX + 1, within=within
-    ).rows
-    if len(rows) > CHOICES_MAX:
-        return Field(
-            name,
-            f"{label} number",
-            "number",
-            required,
-            hint=f"Its number, as {label.lower()} pages show it.",
-        )
-    options = tuple(Choice(str(row["id"]), row["name"]) for row in rows)
-    return Field(name, label, "select", required, options)
+    return Record(
+        NAME, "inspection", fields, f"/{NAME}", title=lambda row: f"inspection {row['id']}"
+    )

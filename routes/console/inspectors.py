@@ -21,6 +21,6 @@ LISTING = Listing(
 
 
 @bp.get("/inspectors")
-@door.requires(Action.READ, Inspector)
+@door.requires(Action.READ, Inspector, joins=False)
 def list_inspectors(caller: Caller) -> Response:
     return show_list(caller, LISTING, "inspectors.html")

@@ -20,6 +20,7 @@ PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
 OWN = ("select", "limit", "offset", "order", "find", "done", "seal", "columns", "on_conflict")
 WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
+COSTLY = re.compile(r"(?:^|[.,(])(?:i?like|i?match)[.(]")  # operators that look into every row
 SOUGHT = "sought"  # the embed through which a word is looked for
 SAFE = '*,.():"!'
 
@@ -30,7 +31,8 @@ Pairs = Sequence[tuple[str, str]]
 class Listing:
     """A list of the console: which relation, which columns, how it is searched and sorted.
 
-    `searched` are text columns; `searched_embed` a column of a to-one embed that is searched as well.
+    `searched` are text columns; `searched_embed` a column of a to-one embed that is searched as well, and
+    `searched_key` the column that names that embed's row.
     """
 
     relation: str
@@ -38,6 +40,7 @@ class Listing:
     order: str
     searched: tuple[str, ...]
     searched_embed: tuple[str, str] | None = None
+    searched_key: str = ""
     equals: tuple[str, ...] = ()
     ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
     page: str = ""
@@ -58,12 +61,16 @@ class Wanted:
 
     @property
     def is_searched(self) -> bool:
-        return any(WORD.search(value) for _, value in self.filters)
+        return any(COSTLY.search(value) for _, value in self.filters)
+
+    @property
+    def is_embed_searched(self) -> bool:
+        return any(f"{SOUGHT}." in text for pair in self.filters for text in pair)
 
     def text(self) -> str:
         """The query string that the engine is asked with."""
         select = self.listing.select
-        if self.listing.searched_embed is not None and self.is_searched:
+        if self.listing.searched_embed is not None and self.is_embed_searched:
             # An embed of its own, without columns: the one that is shown is not filtered by the word.
             select += f",{SOUGHT}:{self.listing.searched_embed[0]}()"
         pairs = [("select", select), *self.filters, ("order", self.total_order())]
@@ -85,6 +92,13 @@ class Wanted:
             pairs.append(("offset", str(offset)))
         query = urlencode(pairs, safe=SAFE, quote_via=quote)
         return f"{self.listing.path}?{query}" if query else self.listing.path
+
+    def narrowed_url(self, *filters: tuple[str, str]) -> str:
+        """The same list with more filters, from its beginning."""
+        return Wanted(self.listing, (*self.filters, *filters), self.order, 0).url()
+
+    def filters_by(self, column: str) -> bool:
+        return any(name == column for name, _ in self.filters)
 
     def csv_url(self) -> str:
         return self.url().replace(self.listing.path, f"{self.listing.path}.csv", 1)

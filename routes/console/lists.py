@@ -1,54 +1,68 @@
-"""A list as a page and as a file: parsed, asked, shown, for whichever relation."""
+"""A list as a page: parsed, asked, shown, for whichever relation."""
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Callable
 from typing import Any
 
 from flask import Response
 from flask import request
 
 from access.caller import Caller
-from models.sql.catalog import catalog
-from routes.console import engine
-from routes.console.engine import Row
+from models.db import reading
+from models.sql.sqlite import TimedOut
+from routes.console import door
+from routes.console import searching
+from routes.console.engine import Found
 from routes.console.listing import PAGE_ROWS
 from routes.console.listing import Listing
 from routes.console.listing import Wanted
 from routes.console.listing import in_dialect
 from routes.console.listing import wanted
 from routes.console.pages import HEADERS
-from routes.console.pages import POLICY
+from routes.console.pages import note
+from routes.console.pages import said
 from routes.console.pages import show
-from routes.postgrest import querystring
 from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.representation import row_keys
 
-CSV_ROWS_MAX = 10_000
-BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that it is UTF-8
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+NONE = Found([], None)
+
+Offer = tuple[str, list[tuple[str, str]]]
+"""Ways to fewer rows, of one kind: each with its address."""
 
 
-def show_list(caller: Caller, listing: Listing, template: str, **values: Any) -> Response:
-    """The page of the rows that the address asks for, or, for a form, the way to it."""
+def nothing(asked: Wanted) -> list[Offer]:
+    return []
+
+
+def show_list(
+    caller: Caller,
+    listing: Listing,
+    template: str,
+    narrower: Callable[[Wanted], list[Offer]] = nothing,
+    **values: Any,
+) -> Response:
+    """The page of the rows that the address asks for, or, for a form, the way to it. Where those take
+    too long to find, `narrower` has the ways to fewer."""
     pairs = decode_pairs(request.query_string)
     if any(name == "find" for name, _ in pairs):
         form = {name: value or "" for name, value in pairs}
         return Response("", 303, {**HEADERS, "Location": in_dialect(listing, form)})
     asked = wanted(listing, pairs)
-    # A search looks at every row: one more than is shown says whether there are others.
-    found = engine.ask(
-        caller,
-        listing.relation,
-        asked.text(),
-        limit=PAGE_ROWS + 1,
-        offset=asked.offset,
-        total=not asked.is_searched,
-    )
+    problem: str | None = None
+    try:
+        with reading() as transaction:
+            # In a time of its own, and the caller as they are in it.
+            found = searching.find(door.admit_sealed(transaction), asked, PAGE_ROWS + 1)
+    except TimedOut as fault:
+        note(fault)
+        problem, found = said(fault), NONE
     return show(
         template,
+        400 if problem else 200,
         asked=asked,
+        problem=problem,
+        offers=narrower(asked) if problem else [],
         rows=found.rows[:PAGE_ROWS],
         total=found.total,
         first=asked.offset + 1,
@@ -58,45 +72,3 @@ def show_list(caller: Caller, listing: Listing, template: str, **values: Any) ->
         typed=asked.typed(),
         **values,
     )
-
-
-def download(caller: Caller, listing: Listing, columns: str) -> Response:
-    """The same rows as a file, with every column, for a spreadsheet."""
-    asked = wanted(listing, decode_pairs(request.query_string))
-    whole = Listing(
-        listing.relation, columns, listing.order, listing.searched, listing.searched_embed
-    )
-    text = Wanted(whole, asked.filters, asked.order, 0).text()
-    found = engine.ask(caller, listing.relation, text, limit=CSV_ROWS_MAX)
-    names = row_keys(
-        querystring.parse(text.encode()).shape.root,
-        engine.relation(listing.relation),
-        catalog().relations,
-    )
-    headers = {
-        "Content-Type": "text/csv; charset=utf-8",
-        "Content-Disposition": f'attachment; filename="{listing.relation}.csv"',
-        "Content-Security-Policy": POLICY,
-        "Vary": "Cookie",
-    }
-    return Response(BYTE_ORDER_MARK + csv_text(names, found.rows), 200, headers)
-
-
-def csv_text(names: list[str], rows: list[Row]) -> str:
-    """Rows for a spreadsheet: no cell begins a formula, whoever wrote it.
-
-    >>> csv_text(["notes", "latitude"], [{"notes": "=1+1", "latitude": -71.5}])
-    "notes,latitude\\r\\n'=1+1,-71.5\\r\\n"
-    """
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([harmless(row.get(name)) for name in names])
-    return file.getvalue()
-
-
-def harmless(cell: object) -> object:
-    if isinstance(cell, str) and cell.startswith(FORMULAS):
-        return f"'{cell}"
-    return cell

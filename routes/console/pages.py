@@ -84,7 +84,22 @@ WORDS: Final = {
 COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 COMMON_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 
+TOLD: Final = ("done", "seal")
+"""What an address tells of what has just happened, and what shows that the words are ours."""
+
 bp = Blueprint("console", __name__, url_prefix=PATH, template_folder="templates")
+
+
+class TooManyDownloads(Fault):
+    """More long downloads at once than leave the service time for others (503)."""
+
+    retry_after_seconds = 30
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Others are downloading long lists just now",
+            hint="Try again in a minute, or choose fewer rows: by status, by date, or by building.",
+        )
 
 
 def show(template: str, status: int = 200, **values: object) -> Response:
@@ -127,14 +142,14 @@ def go(path: str, done: str | None = None) -> Response:
     """Send a browser on with a GET, after a form; `done` says there what has happened."""
     where = f"{PATH}{path}"
     if done is not None:
-        told = {"done": done, "seal": door.seal_words(done)}
+        told = dict(zip(TOLD, (done, door.seal_words(done)), strict=True))
         where += ("&" if "?" in where else "?") + urlencode(told)
     return Response("", 303, {**HEADERS, "Location": where})
 
 
 def told() -> str | None:
     """What has just happened, in our own words: a link cannot put others into our mouth."""
-    done, seal = request.args.get("done", ""), request.args.get("seal", "")
+    done, seal = (request.args.get(name, "") for name in TOLD)
     return done if done and door.are_ours(done, seal) else None
 
 
@@ -276,6 +291,7 @@ OWN: Final[dict[type[Fault], int]] = {
     door.ForgedForm: 403,
     device.NoSuchDevice: 404,
     device.UnfitDevice: 400,
+    TooManyDownloads: 503,
 }
 """What only the console can tell."""
 

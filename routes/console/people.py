@@ -33,17 +33,19 @@ from routes.auth_admin import hashed
 from routes.console import door
 from routes.console import engine
 from routes.console import fields
+from routes.console import grants
 from routes.console.engine import Row
 from routes.console.fields import Field
 from routes.console.fields import Filled
-from routes.console.inspections import kept
-from routes.console.inspections import picked
 from routes.console.listing import Listing
 from routes.console.lists import show_list
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.records import kept
+from routes.console.records import picked
+from routes.console.records import require_one
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.requests import UnknownPath
 
@@ -62,7 +64,7 @@ NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 
 
 @bp.get("/people")
-@door.requires_administrator()
+@door.requires_administrator(joins=False)
 def list_people(caller: Caller) -> Response:
     return show_list(caller, LISTING, "people.html", roles=NAMES)
 
@@ -81,7 +83,7 @@ def person(caller: Caller, key: str) -> Response:
         client=client,
         is_disabled=is_disabled,
         grants=[(kind, grants_of(caller, found, kind)) for kind in Kind],
-        is_manager=(found.role, Kind.BUILDING) in GRANTS and not policy.may_administer(found.role),
+        may_assign=found.role in grants.grantees(caller, Kind.BUILDING),
         may_change=engine.is_within_reach(caller, Action.UPDATE, "users", found.id),
         may_delete=engine.is_within_reach(caller, Action.DELETE, "users", found.id),
     )
@@ -101,10 +103,10 @@ def find(caller: Caller, key: str, action: Action = Action.READ) -> Person:
 
 def grants_of(caller: Caller, found: Person, kind: Kind) -> list[Row]:
     """What somebody was granted, newest first, as far as the caller sees it."""
-    grants = GRANTS.get((found.role, kind))
-    if grants is None:
+    held = GRANTS.get((found.role, kind))
+    if held is None:
         return []
-    table = grants.model.__tablename__
+    table = held.model.__tablename__
     target = (
         "buildings(id,name)"
         if kind is Kind.BUILDING
@@ -112,8 +114,8 @@ def grants_of(caller: Caller, found: Person, kind: Kind) -> list[Row]:
     )
     by = f"by:users!{table}_assigned_by_fkey(name)"
     text = (
-        f"select=key:{grants.target},assigned_at,{target},{by}"
-        f"&{grants.grantee}=eq.{found.id}&order=assigned_at.desc"
+        f"select=key:{held.target},assigned_at,{target},{by}"
+        f"&{held.grantee}=eq.{found.id}&order=assigned_at.desc"
     )
     return engine.ask(caller, table, text, limit=GRANTS_SHOWN).rows
 
@@ -123,13 +125,15 @@ def grants_of(caller: Caller, found: Person, kind: Kind) -> list[Row]:
 def revoke(caller: Caller, key: str) -> Response:
     found = find(caller, key)
     kind = Kind(g.form["kind"]) if g.form.get("kind") in [each.value for each in Kind] else None
-    grants = GRANTS.get((found.role, kind)) if kind is not None else None
-    if grants is None:
+    held = GRANTS.get((found.role, kind)) if kind is not None else None
+    if held is None:
         raise UnknownPath
     target = BIGINT.read_text(g.form.get("key", ""))
-    text = f"{grants.grantee}=eq.{found.id}&{grants.target}=eq.{target}"
-    if not engine.delete(grants.model.__tablename__, text):
-        raise UnknownPath
+    require_one(
+        engine.delete(
+            held.model.__tablename__, f"{held.grantee}=eq.{found.id}&{held.target}=eq.{target}"
+        )
+    )
     return go(f"/people/{found.id}", "The access is revoked.")
 
 
@@ -228,7 +232,7 @@ def ban(key: str, seconds: int, done: str) -> Response:
 @door.requires_administrator()
 def confirm_person_deletion(caller: Caller, key: str) -> Response:
     found = find(caller, key, Action.DELETE)
-    grants = sum(
+    held = sum(
         engine.number(caller, each.model.__tablename__, f"{each.grantee}=eq.{found.id}")
         for (role, _), each in GRANTS.items()
         if role is found.role
@@ -237,7 +241,7 @@ def confirm_person_deletion(caller: Caller, key: str) -> Response:
         "delete.html",
         what=found.name,
         path=f"/people/{found.id}",
-        takes=[("grants of access that they hold", grants)],
+        takes=[("grants of access that they hold", held)],
         stops=[],
     )
 

@@ -4,22 +4,39 @@ import html
 import json
 import pathlib
 import re
+import shutil
 from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field
+from pathlib import Path
+from typing import Any
 
 import pytest
 from werkzeug.test import Client
 from werkzeug.test import TestResponse
 
 from tests import databases
+from tests.clients.server import KEYS
+from tests.clients.server import Server
+from tests.clients.server import environment
 from tests.clients.server import password_of
+from tests.clients.server import start
+from tests.clients.server import stop
+from tests.clients.server import wait_until_live
 from tests.conftest import DATASET
+from tests.conftest import Database
+from tests.conftest import api_over
 from tests.conftest import import_rows
 from tests.conftest import open_app
+from tests.ports import free_port
 
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}
 COOKIE = "walkthrough_console"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
+PATIENCE_MS = 10_000
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 
 
@@ -82,6 +99,12 @@ def app(staffed_file: pathlib.Path, tmp_path: pathlib.Path) -> object:
 
 
 @pytest.fixture
+def api(app: object) -> Callable:
+    """The API over the same database as `desk`."""
+    return api_over(Database(lambda: app, None, app))
+
+
+@pytest.fixture
 def desk(app: object) -> Callable[..., Desk]:
     """`desk("ada")` is ada, signed in; `desk()` is nobody."""
 
@@ -112,3 +135,105 @@ def office(
         return seated[name]
 
     return sit
+
+
+# A real browser, and a server for it
+
+
+class Service:
+    """A server that can be stopped, and started again at the same address."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        port = free_port()
+        self.server = Server(f"http://127.0.0.1:{port}", directory)
+        self.environment = environment(
+            **KEYS,
+            DATABASE_URL=f"sqlite:///{directory / 'walkthrough.db'}",
+            HOST="127.0.0.1",
+            PORT=str(port),
+        )
+        self.process = None
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def start(self) -> None:
+        with (self.directory / "gunicorn.log").open("ab") as log:
+            self.process = start(self.environment, log)
+        wait_until_live(self.process, self.server)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            stop(self.process, self.server)
+            self.process = None
+
+
+@pytest.fixture(scope="module")
+def service(staffed_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    directory = tmp_path_factory.mktemp("console")
+    shutil.copy(staffed_file, directory / "walkthrough.db")
+    made = Service(directory)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def browser(service: Service) -> Iterator[Any]:
+    """A browser; it goes before the service does, for it keeps connections open."""
+    assert service.process, "set up first, hence stopped last"
+    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if binary is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="requirements-clients.txt is not installed"
+    )
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=binary, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def signed_in() -> dict[str, dict]:
+    """The cookies of those who signed in before: whoever does not sign out signs in once."""
+    return {}
+
+
+@pytest.fixture
+def open_page(browser: Any, service: Service, signed_in: dict[str, dict]) -> Iterator[Callable]:
+    """`open_page("ada")` is a page of a browser that ada signed in with, on her dashboard; `anew` where
+    the session is to be her own, to sign out of."""
+    contexts = []
+
+    def make(
+        who: str | None = None, *, scripts: bool = True, size: dict = DESK, anew: bool = False
+    ) -> Any:
+        known = None if anew else signed_in.get(who or "")
+        context = browser.new_context(
+            viewport=size,
+            java_script_enabled=scripts,
+            base_url=service.url,
+            accept_downloads=True,
+            storage_state=known,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        if known is not None:
+            page.goto("/console/")
+        elif who is not None:
+            page.goto("/console/sign-in")
+            page.get_by_label("E-mail").fill(EMAILS[who])
+            page.get_by_label("Password").fill(password_of(who))
+            page.keyboard.press("Enter")
+            page.get_by_role("heading", name="Dashboard").wait_for()
+            if not anew:
+                signed_in[who] = context.storage_state()
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()

@@ -1,5 +1,6 @@
 """Signing in: the cookie and its flags, forms' tokens, and what ends a session at the very next request."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -99,6 +100,10 @@ FORMS = [
     "/console/inspections/1/edit",
     "/console/inspections/1/status",
     "/console/inspections/1/delete",
+    "/console/inspections/1/access",
+    "/console/inspections/1/readings/new",
+    "/console/inspections/1/readings/1/edit",
+    "/console/inspections/1/readings/1/delete",
     "/console/buildings/new",
     "/console/buildings/1/edit",
     "/console/buildings/1/delete",
@@ -128,7 +133,7 @@ def test_a_form_without_its_token_is_refused(office: Callable, path: str) -> Non
 
 def test_these_are_all_the_forms(app: object) -> None:
     found = {
-        rule.rule.replace("<int:key>", "1")
+        re.sub("<int:[a-z]+>", "1", rule.rule)
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/console") and "POST" in rule.methods
     }

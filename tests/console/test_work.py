@@ -11,16 +11,9 @@ from tests.conftest import MAX
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import ROOT
-from tests.conftest import Database
-from tests.conftest import api_over
 
 USER = f"/auth/v1/admin/users/{MOE}"
 SCRIPT = '<script>alert("x")</script>'
-
-
-@pytest.fixture
-def api(app: object) -> Callable:
-    return api_over(Database(lambda: app, None, app))
 
 
 def test_an_inspection_is_made_changed_and_deleted(desk: Callable, api: Callable) -> None:

@@ -1,0 +1,158 @@
+"""Rows that a form makes and changes, of whichever relation: kept, or shown again with what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+
+from flask import Response
+from flask import g
+
+from access.caller import Caller
+from models.faults import Fault
+from models.sql.rule import Action
+from routes.console import engine
+from routes.console import fields
+from routes.console.engine import Row
+from routes.console.fields import Choice
+from routes.console.fields import Field
+from routes.console.fields import Filled
+from routes.console.pages import go
+from routes.console.pages import is_told_in_place
+from routes.console.pages import note
+from routes.console.pages import said
+from routes.console.pages import show
+from routes.console.pages import status_of
+from routes.postgrest.requests import UnknownPath
+
+CHOICES_MAX = 300  # of a drop-down; beyond it the row's number is typed
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a form makes and changes rows of, as far as one request asks.
+
+    `within` names the rows in question where the id alone does not: those of one inspection. `besides`
+    is what a kept row holds that the form does not ask. `page_of` is where one goes once it is kept.
+    """
+
+    relation: str
+    noun: str
+    fields: tuple[Field, ...]
+    home: str
+    within: str = ""
+    besides: Row = field(default_factory=dict)
+    page_of: Callable[[int | str], str] | None = None
+    title: Callable[[Row], str] = lambda row: str(row["id"])
+
+    def page(self, key: int | str) -> str:
+        return self.page_of(key) if self.page_of is not None else f"{self.home}/{key}"
+
+    def text(self, key: int) -> str:
+        """The query string that names one row."""
+        return f"id=eq.{key}{self.within}"
+
+    def read(self) -> Filled:
+        """The row that the request's form describes."""
+        filled = fields.read(self.fields, g.form, engine.relation(self.relation))
+        filled.row.update(self.besides)
+        return filled
+
+
+def new(record: Record, typed: dict[str, str]) -> Response:
+    return form_page(record, Filled(typed))
+
+
+def make(record: Record) -> Response:
+    filled = record.read()
+
+    def keep() -> Response:
+        key = engine.insert(record.relation, filled.row)
+        return go(record.page(key), f"The {record.noun} is made.")
+
+    return kept(filled, keep, lambda status: form_page(record, filled, None, status))
+
+
+def edit(caller: Caller, record: Record, key: int) -> Response:
+    found = within_reach(caller, Action.UPDATE, record.relation, record.text(key))
+    return form_page(record, Filled(fields.shown(record.fields, found)), found)
+
+
+def change(caller: Caller, record: Record, key: int) -> Response:
+    found = within_reach(caller, Action.UPDATE, record.relation, record.text(key))
+    filled = record.read()
+
+    def keep() -> Response:
+        require_one(engine.update(record.relation, record.text(key), filled.row))
+        return go(record.page(key), "The changes are kept.")
+
+    return kept(filled, keep, lambda status: form_page(record, filled, found, status))
+
+
+def form_page(
+    record: Record, filled: Filled, row: Row | None = None, status: int = 200
+) -> Response:
+    return show(
+        "form.html",
+        status,
+        title=f"Change {record.title(row)}" if row else f"New {record.noun}",
+        back=record.page(row["id"]) if row else record.home,
+        fields=record.fields,
+        filled=filled,
+        verb="Keep the changes" if row else f"Make the {record.noun}",
+    )
+
+
+# What other forms have in common with these
+
+
+def within_reach(
+    caller: Caller, action: Action, name: str, text: str, select: str = "select=*"
+) -> Row:
+    """A row that the caller may do that to, or nothing at all."""
+    found = engine.one(caller, name, f"{select}&{text}", within=action)
+    if found is None:
+        raise UnknownPath
+    return found
+
+
+def require_one(written: int) -> None:
+    """A row that was not within reach was not there."""
+    if not written:
+        raise UnknownPath
+
+
+def kept(
+    filled: Filled, keep: Callable[[], Response], again: Callable[[int], Response]
+) -> Response:
+    """Keep what a form says and go on; or show it again, with what is wrong with it."""
+    if filled.problems:
+        return again(400)
+    try:
+        return keep()
+    except Fault as fault:
+        if isinstance(fault, UnknownPath) or not is_told_in_place(fault):
+            raise
+        note(fault)
+        filled.problems[""] = said(fault)
+        return again(status_of(fault))
+
+
+def picked(
+    caller: Caller, name: str, label: str, relation: str, within: Action, *, required: bool = False
+) -> Field:
+    """A choice among the rows within reach; where they are too many to list, a number."""
+    rows = engine.ask(
+        caller, relation, "select=id,name&order=name,id", limit=CHOICES_MAX + 1, within=within
+    ).rows
+    if len(rows) > CHOICES_MAX:
+        return Field(
+            name,
+            f"{label} number",
+            "number",
+            required,
+            hint=f"Its number, as {label.lower()} pages show it.",
+        )
+    options = tuple(Choice(str(row["id"]), row["name"]) for row in rows)
+    return Field(name, label, "select", required, options)

@@ -1,0 +1,104 @@
+"""Lead readings on their inspection's page: listed, made, changed, deleted, by whoever may write them."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+HERE = "/console/inspections/2"
+
+
+def readings(api: Callable) -> list[dict]:
+    return api("root").get("/reports_lead?order=id").json
+
+
+def test_a_reading_is_made_changed_and_deleted(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+
+    made = ada.send(f"{HERE}/readings/new", {"gun_id": "79", "result": "positive"}, form=HERE)
+
+    page = ada.page(made.headers["Location"])
+    assert "The reading is made." in page
+    (key,) = {row["id"] for row in readings(api)} - {1, 2, 3, 4}
+    assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": 79, "result": "positive"}
+    changed = ada.send(f"{HERE}/readings/{key}/edit", {"gun_id": "", "result": "negative"})
+    assert changed.headers["Location"].startswith(f"{HERE}?done=")
+    assert readings(api)[-1] == {
+        "id": key,
+        "inspection_id": 2,
+        "gun_id": None,
+        "result": "negative",
+    }
+    assert f"Delete reading {key}, negative?" in ada.page(f"{HERE}/readings/{key}/delete")
+    assert ada.send(f"{HERE}/readings/{key}/delete").status_code == 303
+    assert [row["id"] for row in readings(api)] == [1, 2, 3, 4]
+
+
+def test_a_wrong_reading_is_shown_again_with_what_was_typed(desk: Callable) -> None:
+    answer = desk("ada").send(
+        f"{HERE}/readings/new", {"gun_id": "7.5", "result": "keep me"}, form=HERE
+    )
+
+    assert answer.status_code == 400
+    assert "XRF gun: " in answer.text
+    assert 'value="keep me"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("who", "key", "changes"),
+    [("root", 2, True), ("ada", 2, True), ("moe", 2, False), ("root", 6, True), ("ada", 8, False)],
+)
+def test_readings_are_listed_and_changes_offered_to_whom_they_are_allowed(
+    office: Callable, who: str, key: int, changes: bool
+) -> None:
+    page = office(who).page(f"/console/inspections/{key}")
+
+    assert (f'action="/console/inspections/{key}/readings/new"' in page) is changes
+    assert bool(re.search(r"/readings/\d+/edit", page)) is changes
+    assert ("positive</td>" in page) is (key == 2)
+
+
+@pytest.mark.parametrize(
+    ("who", "path", "status"),
+    [
+        ("moe", f"{HERE}/readings/new", 403),
+        ("moe", f"{HERE}/readings/1/edit", 403),
+        ("moe", f"{HERE}/readings/1/delete", 403),
+        ("ada", "/console/inspections/6/readings/new", 404),
+        ("ada", "/console/inspections/8/readings/new", 404),
+        ("ada", "/console/inspections/6/readings/3/edit", 404),
+        ("ada", "/console/inspections/6/readings/3/delete", 404),
+        ("ada", f"{HERE}/readings/3/edit", 404),
+        ("ada", f"{HERE}/readings/3/delete", 404),
+        ("ada", "/console/inspections/1/readings/1/edit", 404),
+        ("ada", "/console/inspections/1/readings/1/delete", 404),
+        ("root", f"{HERE}/readings/3/edit", 404),
+        ("root", "/console/inspections/999/readings/new", 404),
+        ("bob", "/console/inspections/3/readings/new", 404),
+    ],
+)
+def test_nobody_writes_readings_out_of_their_reach(
+    desk: Callable, api: Callable, who: str, path: str, status: int
+) -> None:
+    before = readings(api)
+
+    answer = desk(who).send(path, {"gun_id": "1", "result": "x"}, form="/console/")
+
+    assert answer.status_code == status
+    assert desk(who).get(path).status_code == status
+    assert readings(api) == before
+
+
+def test_many_readings_come_in_pages(desk: Callable, api: Callable) -> None:
+    api("root").post("/reports_lead", [{"inspection_id": 1, "gun_id": each} for each in range(120)])
+    ada = desk("ada")
+
+    first, last = ada.page("/console/inspections/1"), ada.page("/console/inspections/1?readings=100")  # fmt: skip
+
+    assert "1–50 of 120" in first
+    assert first.count("/edit") == 1 + 50
+    assert "101–120 of 120" in last
+    assert "?readings=50" in last
+    assert len(first) < 100_000
+    assert "None on this page." in ada.page("/console/inspections/1?readings=500")
+    assert ada.get("/console/inspections/1?readings=x").status_code == 200
