@@ -35,7 +35,7 @@ def test_defaults_are_the_contracts():
 
     assert settings == {
         "DATABASE_URL": "sqlite://",
-        "DATABASE_READ_URL": None,
+        "DATABASE_READ_URL": (),
         "SECRET_KEY": [SECRET],
         "ANON_KEY": "anon",
         "SERVICE_KEY": None,
