@@ -29,8 +29,9 @@ class Marks:
 
 
 def last_line_of(actor_id: sa.ColumnElement[str]) -> sa.ScalarSelect[int]:
-    """The last line on somebody's behalf."""
-    return sa.select(sa.func.max(LINE.c.id)).where(LINE.c.actor_id == actor_id).scalar_subquery()
+    """The last line on somebody's behalf, by the index made for it (models/sql/postgresql.sql)."""
+    indexed = LINE.c.id + sa.literal_column("0")
+    return sa.select(sa.func.max(indexed)).where(LINE.c.actor_id == actor_id).scalar_subquery()
 
 
 def last_rights() -> sa.ColumnElement[str]:

@@ -217,3 +217,39 @@ def test_the_address_is_this_machine_unless_told():
     for port in ("0", "65536", "http"):
         with pytest.raises(ConfigurationError, match="PORT"):
             config.bind_address({"PORT": port})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            {"DATABASE_READ_URL": "postgresql+psycopg://u@h/d"},
+            "DATABASE_READ_URL is set, and DATABASE_URL is a file, of which there are no standbys",
+            id="file",
+        ),
+        pytest.param(
+            {"DATABASE_URL": "postgresql+psycopg://h/d", "DATABASE_READ_URL": "sqlite:///a.db"},
+            "DATABASE_READ_URL is a list of URLs like DATABASE_URL's",
+            id="standby-is-a-file",
+        ),
+        pytest.param(
+            {"DATABASE_URL": "postgresql+psycopg://h/d", "DATABASE_READ_URL": "nonsense"},
+            "DATABASE_READ_URL is not a database URL",
+            id="no-url",
+        ),
+    ],
+)
+def test_standbys_of_nothing_are_refused(given, message):
+    with pytest.raises(ConfigurationError) as refused:
+        config.load({"SECRET_KEY": SECRET, **given}, {})
+
+    assert str(refused.value) == message
+
+
+def test_standbys_are_listed_with_commas():
+    given = {"DATABASE_URL": "postgresql+psycopg://h/d", "SECRET_KEY": SECRET}
+    stated = "postgresql+psycopg://a/d, postgresql+psycopg://b/d"
+
+    settings = config.load({**given, "DATABASE_READ_URL": stated}, {})
+
+    assert settings["DATABASE_READ_URL"] == tuple(stated.split(", "))
