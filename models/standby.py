@@ -27,7 +27,11 @@ from models.remembered import Remembered
 from models.server_transaction import BEGIN_READ
 from models.server_transaction import ServerTransaction
 from models.sql import postgresql
+from models.sql.constraints import Locked
 from models.sql.constraints import Unreachable
+from models.sql.sqlite import DiskFailed
+from models.sql.sqlite import DiskFull
+from models.sql.sqlite import FileCorrupt
 from models.sql.sqlite import TimedOut
 from models.transaction import Transaction
 
@@ -38,6 +42,10 @@ STATEMENT_SECONDS_MAX = 1.0  # half of a read's time: the primary needs the rest
 LOCK_SECONDS_MAX = 0.2  # what replay holds locked, it holds for a while
 GRACE_SECONDS = 0.2  # the server ends its statements itself, and says so
 BACK_OFF_SECONDS = 1.0
+
+TROUBLES = (Unreachable, Locked, DiskFull, DiskFailed, FileCorrupt)
+"""A standby that has them is left alone. That a read takes too long or cannot be done is none: whoever asks
+for such is not to take the standby from the others."""
 
 IDENTITY = (
     "SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -118,7 +126,10 @@ class Standby:
                 return None
             self.is_opening = True
         # Beside the request: a host that swallows packets is noticed after seconds only.
-        threading.Thread(target=self.open, name="standby", daemon=True).start()
+        try:
+            threading.Thread(target=self.open, name="standby", daemon=True).start()
+        except RuntimeError:  # no thread to be had
+            self.is_opening = False
         return None
 
     def open(self) -> None:
@@ -237,12 +248,11 @@ class Standbys:
             return read()
         try:
             answered = self.answer(begun, read)
-        except TimedOut:
-            pass  # no reason to leave it alone: whoever asks for much is not to take it from the others
-        except Exception:
-            if not begun.is_to_blame:
+        except Exception as error:
+            if not (begun.is_to_blame or isinstance(error, TimedOut)):
                 raise
-            standby.leave_alone()
+            if isinstance(error, TROUBLES):
+                standby.leave_alone()
         else:
             self.count(Served.STANDBY)
             return answered

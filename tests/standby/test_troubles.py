@@ -10,6 +10,8 @@ from itertools import count
 
 import pytest
 
+from models.db import database
+from models.db import reading
 from tests import databases
 from tests.conftest import CAST
 from tests.conftest import Api
@@ -106,9 +108,6 @@ LOCK = "DO $$ BEGIN LOCK TABLE buildings IN ACCESS EXCLUSIVE MODE; END $$"
 
 
 def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(world: World) -> None:
-    from models.db import database
-    from models.db import reading
-
     tries = []
     # Replay waits for nobody in this test.
     world.pair.sql(
@@ -134,6 +133,21 @@ def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(world: World) -> 
     world.pair.sql(world.pair.standby, "postgres", "ALTER SYSTEM RESET max_standby_streaming_delay")
     world.pair.sql(world.pair.standby, "postgres", "SELECT pg_reload_conf()")
     world.use_standby()
+
+
+def test_read_that_takes_too_long_there_is_done_again_and_the_standby_kept(world: World) -> None:
+    tries = []
+
+    def read() -> object:
+        with reading() as transaction:
+            tries.append(transaction.value("SELECT pg_is_in_recovery()"))
+            return transaction.value(f"SELECT 6 FROM pg_sleep({5 if tries[-1] else 0})")
+
+    with world.app.app_context(), database().reading() as primary:
+        assert database().anywhere(primary, read) == 6
+
+    assert tries == [True, False]
+    assert world.server_of("mia") == "standby"
 
 
 def test_what_is_asked_wrongly_is_refused_once_and_alike(world: World) -> None:
