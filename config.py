@@ -41,7 +41,7 @@ class Settings(TypedDict):
     """The configuration, parsed: Flask takes it as it is (`app.config.from_mapping`)."""
 
     DATABASE_URL: str
-    DATABASE_READ_URL: str | None
+    DATABASE_READ_URL: tuple[str, ...]  # hot standbys of DATABASE_URL
     SECRET_KEY: list[str]  # the last one signs, all verify
     ANON_KEY: str | None  # None: nothing equals it
     SERVICE_KEY: str | None
@@ -62,7 +62,7 @@ def load(
         given = {**_read_secrets(database_path(database_url)), **given}
     settings = Settings(
         DATABASE_URL=database_url,
-        DATABASE_READ_URL=_text(given, "DATABASE_READ_URL"),
+        DATABASE_READ_URL=_standbys(given, database_url),
         SECRET_KEY=_keys(given["SECRET_KEY"]),
         ANON_KEY=_text(given, "ANON_KEY"),
         SERVICE_KEY=_text(given, "SERVICE_KEY"),
@@ -220,6 +220,26 @@ def _database_url(given: Mapping[str, object]) -> str:
     if path is None:
         return stated
     return sa.make_url(stated).set(database=str(path)).render_as_string(hide_password=False)
+
+
+def _standbys(given: Mapping[str, object], database_url: str) -> tuple[str, ...]:
+    stated = tuple(_listed(given, "DATABASE_READ_URL"))
+    if not stated:
+        return ()
+    if _backend("DATABASE_URL", database_url) != "postgresql":
+        raise ConfigurationError(
+            "DATABASE_READ_URL is set, and DATABASE_URL is a file, of which there are no standbys"
+        )
+    if any(_backend("DATABASE_READ_URL", each) != "postgresql" for each in stated):
+        raise ConfigurationError("DATABASE_READ_URL is a list of URLs like DATABASE_URL's")
+    return stated
+
+
+def _backend(name: str, url: str) -> str:
+    try:
+        return sa.make_url(url).get_backend_name()
+    except sa.exc.ArgumentError as error:
+        raise ConfigurationError(f"{name} is not a database URL") from error
 
 
 def _read_secrets(database: Path | None) -> dict[str, object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from functools import partial
 from functools import wraps
 from typing import TypeVar
 from typing import cast
@@ -30,6 +31,7 @@ from access.token import InvalidToken
 from access.token import Signers
 from models.base import Model
 from models.db import Transaction
+from models.db import anywhere
 from models.db import reading
 from models.faults import Fault
 from models.sql.rule import Action
@@ -141,12 +143,15 @@ def entering(
     view: View,
     joins: bool,
     receive: Callable[[], None] | None = None,
+    *,
+    is_read: bool = False,
 ) -> View:
     """The view behind apikey, token, privilege and look-up; it is called with the caller.
 
     `joins`: the view reads in the look-up's own snapshot. One that writes opens its own transaction
     and asks `admit` again in it. `receive` takes in what the caller may be slow to send, before there
-    is a snapshot that would wait for it.
+    is a snapshot that would wait for it. `is_read`: the view only reads, and no hidden table, so that a
+    standby may serve it; where one fails at it, it is called again.
     """
 
     @wraps(view)
@@ -167,7 +172,8 @@ def entering(
             with reading() as transaction:
                 caller = admit(transaction)
                 require(allowed, role, denied)
-                return view(caller, *arguments, **named)
+                run = partial(view, caller, *arguments, **named)
+                return anywhere(transaction, run) if is_read else run()
         require(allowed, role, denied)
         return view(caller, *arguments, **named)
 
@@ -188,6 +194,7 @@ def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
             f"table {model.__tablename__}",
             view,
             joins=action is Action.READ,
+            is_read=action is Action.READ,
         )
         return mark(entered, f"{action.value} {model.__tablename__}")
 
@@ -206,6 +213,7 @@ def requires_call(
             view,
             joins=not writes,
             receive=receive,
+            is_read=not writes,
         )
         return mark(entered, f"call {function}")
 

@@ -23,6 +23,9 @@ from models.building import Building
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.db import Transaction
+from models.marks import Marks
+from models.marks import last_line_of
+from models.marks import last_rights
 from models.sql.dialect import SPELLINGS
 from models.sql.statement import Binding
 from models.sql.statement import Slot
@@ -46,8 +49,9 @@ class SessionGone(RefusedClaims):
 
 
 @cache
-def lookup_statement(database: str, role: Role) -> Statement:
-    """One user by id: role, client, what bars them, their session, and what their grants hold."""
+def lookup_statement(database: str, role: Role, tells_marks: bool) -> Statement:
+    """One user by id: role, client, what bars them, their session, and what their grants hold; and, of
+    the same snapshot, how far another has to have got to stand in for it."""
     user = User.__table__
     user_id = parameter("caller_id", user.c.id.type)
     session = (
@@ -64,6 +68,7 @@ def lookup_statement(database: str, role: Role) -> Statement:
             session,
             holds(role, Kind.BUILDING, user),
             holds(role, Kind.INSPECTION, user),
+            *((last_line_of(user_id), last_rights()) if tells_marks else ()),
         )
         .select_from(user.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id))
         .where(user.c.id == user_id)
@@ -89,11 +94,15 @@ def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]
 
 def look_up(transaction: Transaction, claims: Claims) -> Caller:
     """The caller that verified claims name, or RefusedClaims."""
-    statement = lookup_statement(transaction.spelling.name, claims.role)
+    statement = lookup_statement(transaction.spelling.name, claims.role, transaction.tells_marks)
     found = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
     if found is None:
         raise UserGone(REFUSED)
-    role, client_id, disabled_until, tokens_since, in_session, buildings, inspections = found
+    role, client_id, disabled_until, tokens_since, in_session, buildings, inspections, *marks = (
+        found
+    )
+    if marks:
+        transaction.marks = Marks(*marks)
     if (disabled_until or 0) > transaction.unix:
         raise UserDisabled(REFUSED)
     if not (in_session if claims.session_id is not None else issued_since(claims, tokens_since)):

@@ -35,11 +35,12 @@ from bench.servers import PROJECT
 from bench.servers import NotStarted
 from bench.servers import Server
 from bench.servers import Servers
+from bench.servers import file_url
 from bench.stores import Psql
 from bench.stores import Store
 from bench.tools import Tools
 
-OURS, THEIRS = "walkthrough", "postgrest"
+OURS, COPY, THEIRS = "walkthrough", "walkthrough-postgresql", "postgrest"
 SECTIONS: Final = ("reads", "writes", "growth", "memory", "granian")
 DESCRIPTION: Final = (
     "Measure Walkthrough beside PostgREST over the same rows. The first run installs and loads what it "
@@ -84,8 +85,15 @@ class Stage:
     def ours(self, store: Store) -> Side:
         name = f"{OURS}-{store.size}"
         if name not in self.up:
-            self.up[name] = self.servers.walkthrough(name, store.file)
+            self.up[name] = self.servers.walkthrough(name, file_url(store.file))
         return Side(OURS, self.up[name], store.cast)
+
+    def copy(self, store: Store) -> Side:
+        """The service on the same PostgreSQL as PostgREST."""
+        name = f"{COPY}-{store.size}"
+        if name not in self.up:
+            self.up[name] = self.servers.walkthrough(name, self.servers.url(store.copy))
+        return Side(COPY, self.up[name], store.cast, self.psql, store.copy, "inspections")
 
     def theirs(self, store: Store) -> Side:
         name = f"{THEIRS}-{store.size}"
@@ -161,7 +169,13 @@ def run(chosen: Chosen) -> str:
     with Servers(chosen.cache) as servers:
         psql = Psql(found.postgresql, servers.postgresql(found.postgresql))
         kept = [
-            Store(size, file, stores.ensure_postgresql_store(psql, size), cast)
+            Store(
+                size,
+                file,
+                stores.ensure_copy(psql, size, file, servers.url),
+                stores.ensure_postgresql_store(psql, size),
+                cast,
+            )
             for size, (file, cast) in files.items()
         ]
         measurer = Measurer(chosen.cache, Tokens(), chosen.effort)
@@ -193,23 +207,28 @@ def sections(stage: Stage) -> Iterator[str]:
         stage.clear()
 
 
-NAMES: Final = ("Walkthrough", "PostgREST")
+NAMES: Final = {
+    OURS: "Walkthrough",
+    COPY: "Walkthrough on PostgreSQL",
+    THEIRS: "PostgREST",
+}
+"""What stands beside each other, in this order; the last one is what the others are held against."""
 
 
 def reads(stage: Stage, store: Store) -> str:
-    sides = [stage.ours(store), stage.theirs(store)]
+    sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
     lines = stage.measurer.reads(stage.chosen.requests(READS), sides)
     if stage.chosen.requests((FLOOR,)):
         floor = stage.servers.floor()
         lines.append(stage.measurer.rounds(FLOOR, [Side(OURS, floor, store.cast)]))
         stage.servers.end(floor)
-    return report.compared(lines, OURS, THEIRS, NAMES)
+    return report.compared(lines, NAMES)
 
 
 def writes(stage: Stage, store: Store) -> str:
-    sides = [stage.ours(store), stage.theirs(store)]
+    sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
     lines = stage.measurer.writes(stage.chosen.requests(WRITES), sides)
-    return report.compared(lines, OURS, THEIRS, NAMES)
+    return report.compared(lines, NAMES)
 
 
 def growth(stage: Stage) -> str:
@@ -219,16 +238,15 @@ def growth(stage: Stage) -> str:
         Side(str(store.size), stage.ours(store).server, store.cast) for store in (large, small)
     ]
     lines = stage.measurer.reads(stage.chosen.requests(READS), sides)
-    names = (f"{large.size:,}", f"{small.size:,}")
-    return report.compared(lines, str(large.size), str(small.size), names)
+    return report.compared(lines, {str(store.size): f"{store.size:,}" for store in (large, small)})
 
 
 def granian(stage: Stage, store: Store) -> str:
     gunicorn = stage.ours(store)
-    stage.up["granian"] = stage.servers.granian("granian", store.file)
+    stage.up["granian"] = stage.servers.granian("granian", file_url(store.file))
     other = Side("granian", stage.up["granian"], store.cast)
     lines = stage.measurer.reads(stage.chosen.requests(READS), [other, gunicorn])
-    return report.compared(lines, "granian", OURS, ("granian", "gunicorn"))
+    return report.compared(lines, {"granian": "granian", OURS: "gunicorn"})
 
 
 def memory(stage: Stage, store: Store) -> str:
@@ -237,7 +255,7 @@ def memory(stage: Stage, store: Store) -> str:
     held: list[Held] = []
     for _ in range(STARTS):
         for name, start in (
-            ("Walkthrough", lambda: stage.servers.walkthrough("start", store.file)),
+            ("Walkthrough", lambda: stage.servers.walkthrough("start", file_url(store.file))),
             ("PostgREST (PostgreSQL being up)", lambda: stage.servers.postgrest(
                 "start", stage.tools.postgrest, store.database
             )),

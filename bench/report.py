@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from datetime import UTC
 from datetime import datetime
@@ -28,31 +29,29 @@ INTRODUCTION: Final = """# Performance
 
 How fast is Walkthrough, and beside what? `bench/run` loads the same rows into SQLite and PostgreSQL, checks that both
 sides answer alike, and then times them in turns. Compared are gunicorn with the project's own settings on one SQLite
-file, and PostgREST over PostgreSQL with row policies written to be fast (`bench/schema.pg.sql`). Both sides commit
-durably; the load comes from the same machine.
+file; the same on PostgreSQL, filled by `flask copy`; and PostgREST on that PostgreSQL, with row policies written to be
+fast (`bench/schema.pg.sql`). All commit durably; the load comes from the same machine.
 """
 
 
-def compared(lines: Sequence[Line], ours: str, theirs: str, names: tuple[str, str]) -> str:
-    """Two sides and their ratio, a request a row."""
+def compared(lines: Sequence[Line], names: Mapping[str, str]) -> str:
+    """Sides beside each other, a request a row; each ratio is to the last one."""
+    *others, last = names
+    ratios = ["ratio"] if len(others) == 1 else [f"ratio: {names[side]}" for side in others]
     rows = [
         (
             line.request.title,
-            rate(line, ours),
-            rate(line, theirs),
-            times(line.ratio(ours, theirs)),
-            thousandths(line.p99_ms(ours)),
-            thousandths(line.p99_ms(theirs)),
+            *(rate(line, side) for side in names),
+            *(times(line.ratio(side, last)) for side in others),
+            *(thousandths(line.p99_ms(side)) for side in names),
         )
         for line in lines
     ]
     heads = (
         "request",
-        f"{names[0]} /s",
-        f"{names[1]} /s",
-        "ratio",
-        f"{names[0]} p99 ms",
-        f"{names[1]} p99 ms",
+        *(f"{name} /s" for name in names.values()),
+        *ratios,
+        *(f"{name} p99 ms" for name in names.values()),
     )
     return table(heads, rows)
 

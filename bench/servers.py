@@ -132,14 +132,14 @@ class Servers:
 
     # The service, and what it is measured against
 
-    def walkthrough(self, name: str, database: Path, application: str = "wsgi:app") -> Server:
+    def walkthrough(self, name: str, database: str, application: str = "wsgi:app") -> Server:
         """The service as `bin/serve` runs it: gunicorn with the project's own settings."""
         port = free_port()
         words = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", application]
         pid = self.start(name, words, service_environ(database, port))
         return self.answering(Server(name, port, pid), "/live")
 
-    def granian(self, name: str, database: Path) -> Server:
+    def granian(self, name: str, database: str) -> Server:
         """The same application under granian, with as many workers and threads."""
         port = free_port()
         words = [
@@ -155,7 +155,7 @@ class Servers:
         shutil.rmtree(self.cache / "floor", ignore_errors=True)  # perhaps of another version
         nothing = self.cache / "floor" / "nothing.db"
         nothing.parent.mkdir(parents=True, exist_ok=True)
-        return self.walkthrough("floor", nothing, "bench.floor:app")
+        return self.walkthrough("floor", file_url(nothing), "bench.floor:app")
 
     def postgresql(self, programs: Path) -> Path:
         """The cluster of the cache, made if it is not there; the directory of its socket."""
@@ -207,6 +207,10 @@ class Servers:
             self.require_alive("postgresql", pid, deadline)
         return self.sockets
 
+    def url(self, database: str) -> str:
+        """A database of the cluster, as the service is told of it."""
+        return f"postgresql+psycopg://postgres@/{database}?host={self.sockets}"
+
     def postgrest(self, name: str, program: Path, database: str) -> Server:
         port = free_port()
         settings = {
@@ -240,9 +244,13 @@ class Servers:
         time.sleep(0.02)
 
 
-def service_environ(database: Path, port: int) -> dict[str, str]:
+def file_url(database: Path) -> str:
+    return f"sqlite:///{database}"
+
+
+def service_environ(database: str, port: int) -> dict[str, str]:
     return {
-        "DATABASE_URL": f"sqlite:///{database}",
+        "DATABASE_URL": database,
         "SECRET_KEY": SECRET,
         "ANON_KEY": ANON_KEY,
         "HOST": "127.0.0.1",

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,6 +27,7 @@ from bench.portfolio import Portfolio
 from bench.portfolio import Row
 from bench.portfolio import compose
 from bench.servers import PROJECT
+from bench.servers import file_url
 from bench.servers import service_environ
 from models.sql.sqlite import driver
 
@@ -35,10 +38,11 @@ SEQUENCED: Final = ("clients", "inspectors", "buildings", "inspections", "report
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One size: the service's file, PostgreSQL's database, and who asks."""
+    """One size: the service's file, its copy on PostgreSQL, PostgREST's database there, and who asks."""
 
     size: int
     file: Path
+    copy: str
     database: str
     cast: Cast
 
@@ -93,8 +97,7 @@ def ensure_postgresql_store(psql: Psql, size: int) -> str:
     """PostgreSQL's database of the same rows."""
     database = f"walkthrough_{size}"
     expected = digest("portfolio.py", "schema.pg.sql")
-    marks = "select datname, shobj_description(oid, 'pg_database') from pg_database"
-    if f"{database}|{expected}" in psql.run("postgres", marks).splitlines():
+    if is_marked(psql, database, expected):
         return database
     say(f"loading {size:,} inspections into PostgreSQL")
     psql.run(
@@ -111,6 +114,29 @@ def ensure_postgresql_store(psql: Psql, size: int) -> str:
     psql.run(database, "checkpoint")
     psql.run("postgres", f"comment on database {database} is '{expected}'")
     return database
+
+
+def ensure_copy(psql: Psql, size: int, file: Path, url: Callable[[str], str]) -> str:
+    """The service's own database on PostgreSQL, filled from its file by its own command."""
+    database = f"walkthrough_copy_{size}"
+    expected = digest("portfolio.py", "cast.py", "../schema.sql", "../models/sql/postgresql.sql")
+    if is_marked(psql, database, expected):
+        return database
+    say(f"copying {size:,} inspections to PostgreSQL")
+    psql.run("postgres", f"drop database if exists {database};\ncreate database {database};")
+    words = [sys.executable, "-m", "flask", "--app", "app", "copy", "--to", url(database)]
+    environ = {**os.environ, **service_environ(file_url(file), port=0)}
+    subprocess.run(words, cwd=PROJECT, env=environ, check=True, stdout=subprocess.DEVNULL)
+    psql.run(database, "vacuum (freeze, analyze)")
+    psql.run(database, "checkpoint")
+    psql.run("postgres", f"comment on database {database} is '{expected}'")
+    return database
+
+
+def is_marked(psql: Psql, database: str, expected: str) -> bool:
+    """Whether a database is there, made of what it would be made of now."""
+    marks = "select datname, shobj_description(oid, 'pg_database') from pg_database"
+    return f"{database}|{expected}" in psql.run("postgres", marks).splitlines()
 
 
 ROLES: Final = """
@@ -159,7 +185,7 @@ def fill_file(file: Path, portfolio: Portfolio) -> None:
 def make_file(file: Path) -> None:
     """A process of its own makes the tables: the service's connections end with it."""
     words = [sys.executable, "-c", "from app import create_app; create_app()"]
-    subprocess.run(words, cwd=PROJECT, env=service_environ(file, port=0), check=True)
+    subprocess.run(words, cwd=PROJECT, env=service_environ(file_url(file), port=0), check=True)
 
 
 def with_clients(

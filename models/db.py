@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from typing import TypeVar
 
 import sqlalchemy as sa
 from flask import Flask
@@ -48,6 +49,8 @@ PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', ?)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
+
+Answer = TypeVar("Answer")
 
 OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=None)
 
@@ -155,6 +158,17 @@ class Database:
                 checked_out.invalidate()
             checked_out.close()
 
+    def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
+        """What a read answers, on any server whose snapshot is as good as the one that it has."""
+        return read()
+
+    def read_by(self, primary: Transaction) -> str | None:
+        """Which kind of server answers reads now; None where there is only one."""
+        return None
+
+    def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
+        """Have every read told of by server and reason, where there is more than one server."""
+
     def is_writable(self) -> bool:
         """Whether a write can be kept: one is tried, and taken to the disk if the last one failed or is
         a while ago. That others have the turn is no reason to doubt it."""
@@ -218,6 +232,12 @@ def reading() -> Any:
     return database().reading()
 
 
+def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
+    """What a read answers, on a standby of the application's database where that is as good. The read
+    is called inside `reading()`, and may be called twice."""
+    return database().anywhere(transaction, read)
+
+
 def writing(wait_seconds_max: float = TURN_SECONDS_MAX) -> Any:
     """The one transaction that writes the application's database."""
     return database().writing(wait_seconds_max=wait_seconds_max)
@@ -247,7 +267,8 @@ def elsewhere(url: str) -> Database:
 
 def attach_server(app: Flask, url: sa.URL) -> Database:
     """A PostgreSQL database; its driver is loaded only where it is asked for."""
-    made: Database = importlib.import_module("models.postgresql").attached(url)
+    standbys = [sa.make_url(each) for each in app.config.get("DATABASE_READ_URL", ())]
+    made: Database = importlib.import_module("models.postgresql").attached(url, standbys)
     return made
 
 
@@ -281,6 +302,7 @@ __all__ = [
     "Database",
     "NotKept",
     "Transaction",
+    "anywhere",
     "attach",
     "database",
     "elsewhere",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
@@ -11,7 +12,9 @@ from models import upkeep
 from models.faults import Fault
 from models.migrations import schema_version
 from models.server import ServerDatabase
-from models.server import ServerTransaction
+from models.server_transaction import ServerTransaction
+from models.standby import IDENTITY
+from models.standby import AnotherDatabase
 from models.transaction import Transaction
 
 SCHEMA = Path(__file__).resolve().parent / "sql" / "postgresql.sql"
@@ -19,9 +22,9 @@ VERSION_MIN = 150000
 VERSION_FACT = "schema_version"
 
 
-def attached(url: sa.URL) -> ServerDatabase:
-    """The database of a URL. Nothing is opened yet."""
-    return ServerDatabase(url)
+def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
+    """The database of a URL, and its standbys. Nothing is opened yet."""
+    return ServerDatabase(url, standbys)
 
 
 @upkeep.ensure_schema.register
@@ -36,12 +39,27 @@ def ensure_schema(database: ServerDatabase) -> None:
             last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
             if last is not None:
                 database.clock.advance(last)
+            identity = transaction.value(IDENTITY) if database.standbys is not None else None
     except upkeep.RefusedFile:
         database.close()
         raise
     except Fault as fault:
         database.close()
         raise upkeep.RefusedFile(f"{name} cannot be used: {fault.message}") from fault
+    know_standbys(database, identity)
+
+
+def know_standbys(database: ServerDatabase, identity: str | None) -> None:
+    """Refuse a standby of something else; one that does not answer may come later."""
+    if database.standbys is None or identity is None:
+        return
+    try:
+        database.standbys.know(identity)
+    except AnotherDatabase as error:
+        database.close()
+        raise upkeep.RefusedFile(
+            "DATABASE_READ_URL names a database that is no copy of DATABASE_URL's"
+        ) from error
 
 
 def recognise(transaction: Transaction, name: str) -> str:

@@ -8,11 +8,13 @@ another transaction could overtake (docs/decisions/0301).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from collections.abc import Generator
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
+from typing import TypeVar
 
 import psycopg
 import sqlalchemy as sa
@@ -29,140 +31,30 @@ from models.db import Busy
 from models.db import Database
 from models.faults import Fault
 from models.remembered import Remembered
+from models.server_transaction import BEGIN_READ
+from models.server_transaction import ServerTransaction
 from models.sql import postgresql
 from models.sql.constraints import Locked
 from models.sql.constraints import Unreachable
 from models.sql.dialect import SPELLINGS
-from models.sql.sqlite import TimedOut
 from models.sql.turns import NoTurn
 from models.sql.turns import no_turn
-from models.transaction import NotKept
-from models.transaction import Parameters
+from models.standby import Standbys
 from models.transaction import Transaction
 
+Answer = TypeVar("Answer")
+
 TURN_KEY = 0x57414C4B  # "WALK"
-BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
 
-class ServerTransaction(Transaction):
-    """One transaction of one session."""
-
-    def __init__(
-        self, session: psycopg.Connection[Any], remembered: Remembered, *, writes: bool = False
-    ) -> None:
-        self.remembered = remembered
-        self.writes = writes
-        self.actor_id = None
-        self.session = session
-        self.cursor = session.cursor()
-        self.spelling = SPELLINGS["postgresql"]
-        self.began = 0.0
-        self.deadline = float("inf")
-        self.dead = False
-        self.doomed = False
-
-    def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run one statement, prepared; the transaction's cursor, good until the next one."""
-        if sql.startswith("ROLLBACK TO "):
-            self.dead = self.session.info.transaction_status is not TransactionStatus.INERROR
-        assert not self.dead, "a statement after an error"
-        if time.monotonic() > self.deadline:
-            self.dead = True
-            raise TimedOut("canceling statement due to statement timeout")
-        try:
-            return self.cursor.execute(sql, parameters, prepare=True)
-        except postgresql.ERRORS as error:
-            raise self.failed(error) from error
-
-    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
-        assert not self.dead, "a statement after an error"
-        tells = " RETURNING " in sql
-        try:
-            self.cursor.executemany(sql, parameters, returning=tells)
-            if not tells:
-                return ()
-            made = [self.cursor.fetchone()[0]]
-            while self.cursor.nextset():
-                made.append(self.cursor.fetchone()[0])
-        except postgresql.ERRORS as error:
-            raise self.failed(error) from error
-        return made
-
-    def run_script(self, script: str) -> None:
-        """Run many statements without parameters at once."""
-        try:
-            self.cursor.execute(script, prepare=False)
-        except postgresql.ERRORS as error:
-            raise self.failed(error) from error
-
-    def made_id(self, cursor: Any) -> int:
-        made: int = cursor.fetchone()[0]
-        return made
-
-    def failed(self, error: Exception) -> Exception:
-        """Note that nothing more can be said; the error as a fact."""
-        self.dead = True
-        return postgresql.translate(error)
-
-    @property
-    def is_open(self) -> bool:
-        return self.session.info.transaction_status in (
-            TransactionStatus.INTRANS,
-            TransactionStatus.INERROR,
-        )
-
-    def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
-        rows: list[Any] = self.run(sql, parameters).fetchall()
-        return rows
-
-    def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
-        yield from self.run(sql, parameters)
-
-    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
-        assert not self.dead, "a statement after an error"
-        page: list[Any] = []
-        try:
-            for row in self.cursor.stream(sql):
-                page.append(row)
-                if len(page) == rows_a_page:
-                    yield page
-                    page = []
-        except postgresql.ERRORS as error:
-            raise self.failed(error) from error
-        if page:
-            yield page
-
-    def end(self) -> bool:
-        if self.doomed:
-            self.roll_back()
-            return False
-        if self.dead or self.session.info.transaction_status is not TransactionStatus.INTRANS:
-            self.roll_back()
-            raise NotKept("the transaction ended before its COMMIT")
-        self.dead = True
-        try:
-            self.cursor.execute("COMMIT", prepare=False)
-        except postgresql.ERRORS as error:
-            raise self.failed(error) from error
-        return True
-
-    def roll_back(self) -> None:
-        self.dead = True
-        try:
-            if self.is_open:
-                self.cursor.execute("ROLLBACK", prepare=False)
-        except postgresql.ERRORS:
-            self.session.close()
-
-
 class ServerDatabase(Database):
     """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
 
-    def __init__(self, url: sa.URL) -> None:
+    def __init__(self, url: sa.URL, standbys: Sequence[sa.URL] = ()) -> None:
         self.url = url
         self.path = None
         self.spelling = SPELLINGS["postgresql"]
@@ -170,6 +62,7 @@ class ServerDatabase(Database):
         self.is_audited = True
         self.remembered = Remembered()
         self.clock = Clock()
+        self.standbys = Standbys(standbys) if standbys else None
         self.sessions = sa.pool.QueuePool(
             lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type]
             pool_size=CONNECTIONS_MAX,
@@ -190,7 +83,23 @@ class ServerDatabase(Database):
         if seconds_max != READ_SECONDS_MAX:
             begin += f"; SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
         with self.begun(begin) as session:
-            yield from self.kept(ServerTransaction(session, self.remembered), seconds_max)
+            transaction = ServerTransaction(session, self.remembered)
+            transaction.tells_marks = self.standbys is not None
+            yield from self.kept(transaction, seconds_max)
+
+    def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
+        if self.standbys is None:
+            return read()
+        return self.standbys.serve(primary, read)
+
+    def read_by(self, primary: Transaction) -> str | None:
+        if self.standbys is None:
+            return None
+        return "standby" if self.standbys.is_used_by(primary) else "primary"
+
+    def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
+        if self.standbys is not None:
+            self.standbys.tell_read = tell
 
     @contextmanager
     def writing(
@@ -283,6 +192,8 @@ class ServerDatabase(Database):
 
     def close(self) -> None:
         self.sessions.dispose()
+        if self.standbys is not None:
+            self.standbys.close()
 
     def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
         self.close()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
 
+from models.marks import Marks
 from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.dialect import Spelling
@@ -31,6 +32,11 @@ class Transaction:
     All its statements share one cursor, so that none is left open when it ends: a half-read one would
     keep its snapshot alive, and with it the log, whatever COMMIT says.
     """
+
+    tells_marks = False
+    """The look-up of the caller is to note `marks`: there are standbys, which may answer instead."""
+
+    marks: Marks | None = None
 
     def __init__(
         self,

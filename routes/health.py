@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from flask import Blueprint
 from flask import Response
@@ -27,21 +29,22 @@ def live() -> Response:
 @bp.get("/ready")
 @public("a load balancer asks before it has any key")
 def ready() -> Response:
+    found = database()
     try:
         with reading() as transaction:
             transaction.one("SELECT 1 FROM facts LIMIT 1")
+            read_by = found.read_by(transaction)
     except Fault:
         return answer(503, "the database does not answer")
-    found = database()
     if not found.is_writable():
         return answer(503, "the database cannot be written")
     path = found.path
     if path is not None and shutil.disk_usage(path.parent).free < DISK_BYTES_FREE_MIN:
         return answer(503, "the disk is almost full")
-    return answer(200, "ready")
+    # Told where there are standbys; not to use one is no reason to send nobody here.
+    return answer(200, "ready", {} if read_by is None else {"reads": read_by})
 
 
-def answer(status: int, word: str) -> Response:
-    return Response(
-        json.dumps({"status": word}), status, {"Content-Type": "application/json; charset=utf-8"}
-    )
+def answer(status: int, word: str, more: Mapping[str, str] = MappingProxyType({})) -> Response:
+    told = json.dumps({"status": word, **more})
+    return Response(told, status, {"Content-Type": "application/json; charset=utf-8"})

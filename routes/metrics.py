@@ -94,7 +94,9 @@ def register_meters(app: Flask) -> None:
     app.extensions[KEPT] = meters
     app.after_request(meters.count)
     with app.app_context():
-        measure_turns(database(), meters.turn_waits.observe)
+        found = database()
+        measure_turns(found, meters.turn_waits.observe)
+        found.tell_reads_to(meters.count_read)
 
 
 class Meters:
@@ -121,6 +123,12 @@ class Meters:
             buckets=SECONDS,
             registry=self.registry,
         )
+        self.reads = Counter(
+            "walkthrough_reads",
+            "Reads where there are standbys, by the server that answered, and why it did.",
+            ("server", "reason"),
+            registry=self.registry,
+        )
         self.plans = PlanMeters(self.registry)
         self.kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.publish_at = 0.0
@@ -137,6 +145,9 @@ class Meters:
             self.publish_at = now + PUBLISH_SECONDS
             self.plans.publish()
         return response
+
+    def count_read(self, server: str, reason: str) -> None:
+        self.reads.labels(server, reason).inc()
 
     def series(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         told = method if method in METHODS else "other"

@@ -36,7 +36,7 @@ def test_defaults_are_the_contracts():
 
     assert settings == {
         "DATABASE_URL": "sqlite://",
-        "DATABASE_READ_URL": None,
+        "DATABASE_READ_URL": (),
         "SECRET_KEY": [SECRET],
         "ANON_KEY": "anon",
         "SERVICE_KEY": None,
@@ -227,6 +227,40 @@ def test_the_readme_names_every_setting_and_no_other() -> None:
 
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
 
-    known = {*config.Settings.__annotations__, "HOST", "PORT", "LOG_LEVEL"}
-    assert named <= known
-    assert known - named <= {"DATABASE_READ_URL"}  # read from here on, and without effect as yet
+    assert named == {*config.Settings.__annotations__, "HOST", "PORT", "LOG_LEVEL"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(
+            {"DATABASE_READ_URL": "postgresql+psycopg://u@h/d"},
+            "DATABASE_READ_URL is set, and DATABASE_URL is a file, of which there are no standbys",
+            id="file",
+        ),
+        pytest.param(
+            {"DATABASE_URL": "postgresql+psycopg://h/d", "DATABASE_READ_URL": "sqlite:///a.db"},
+            "DATABASE_READ_URL is a list of URLs like DATABASE_URL's",
+            id="standby-is-a-file",
+        ),
+        pytest.param(
+            {"DATABASE_URL": "postgresql+psycopg://h/d", "DATABASE_READ_URL": "nonsense"},
+            "DATABASE_READ_URL is not a database URL",
+            id="no-url",
+        ),
+    ],
+)
+def test_standbys_of_nothing_are_refused(given, message):
+    with pytest.raises(ConfigurationError) as refused:
+        config.load({"SECRET_KEY": SECRET, **given}, {})
+
+    assert str(refused.value) == message
+
+
+def test_standbys_are_listed_with_commas():
+    given = {"DATABASE_URL": "postgresql+psycopg://h/d", "SECRET_KEY": SECRET}
+    stated = "postgresql+psycopg://a/d, postgresql+psycopg://b/d"
+
+    settings = config.load({**given, "DATABASE_READ_URL": stated}, {})
+
+    assert settings["DATABASE_READ_URL"] == tuple(stated.split(", "))

@@ -85,7 +85,11 @@ class Context:
 CONTEXT = Context()
 
 
-def connect(url: sa.URL, statement_seconds_max: float) -> psycopg.Connection[Any]:
+def connect(
+    url: sa.URL,
+    statement_seconds_max: float,
+    session: type[psycopg.Connection[Any]] = psycopg.Connection,
+) -> psycopg.Connection[Any]:
     """A session in UTC whose statements end in time unless a transaction says otherwise."""
     options = [
         "-c TimeZone=UTC",
@@ -108,7 +112,7 @@ def connect(url: sa.URL, statement_seconds_max: float) -> psycopg.Connection[Any
         "options": " ".join(options),
     }
     try:
-        connection = psycopg.connect(
+        connection = session.connect(
             autocommit=True, cursor_factory=psycopg.RawCursor, context=CONTEXT, **words
         )
     except psycopg.Error as error:

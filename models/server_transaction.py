@@ -1,0 +1,132 @@
+"""A transaction of one session of a PostgreSQL server: what may be said on it, and how it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from models.remembered import Remembered
+from models.sql import postgresql
+from models.sql.dialect import SPELLINGS
+from models.sql.sqlite import TimedOut
+from models.transaction import NotKept
+from models.transaction import Parameters
+from models.transaction import Transaction
+
+BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class ServerTransaction(Transaction):
+    """One transaction of one session."""
+
+    def __init__(
+        self, session: psycopg.Connection[Any], remembered: Remembered, *, writes: bool = False
+    ) -> None:
+        self.remembered = remembered
+        self.writes = writes
+        self.actor_id = None
+        self.session = session
+        self.cursor = session.cursor()
+        self.spelling = SPELLINGS["postgresql"]
+        self.began = 0.0
+        self.deadline = float("inf")
+        self.dead = False
+        self.doomed = False
+
+    def run(self, sql: str, parameters: Parameters = ()) -> Any:
+        """Run one statement, prepared; the transaction's cursor, good until the next one."""
+        if sql.startswith("ROLLBACK TO "):
+            self.dead = self.session.info.transaction_status is not TransactionStatus.INERROR
+        assert not self.dead, "a statement after an error"
+        if time.monotonic() > self.deadline:
+            self.dead = True
+            raise TimedOut("canceling statement due to statement timeout")
+        try:
+            return self.cursor.execute(sql, parameters, prepare=True)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+
+    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
+        assert not self.dead, "a statement after an error"
+        tells = " RETURNING " in sql
+        try:
+            self.cursor.executemany(sql, parameters, returning=tells)
+            if not tells:
+                return ()
+            made = [self.cursor.fetchone()[0]]
+            while self.cursor.nextset():
+                made.append(self.cursor.fetchone()[0])
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+        return made
+
+    def run_script(self, script: str) -> None:
+        """Run many statements without parameters at once."""
+        try:
+            self.cursor.execute(script, prepare=False)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+
+    def made_id(self, cursor: Any) -> int:
+        made: int = cursor.fetchone()[0]
+        return made
+
+    def failed(self, error: Exception) -> Exception:
+        """Note that nothing more can be said; the error as a fact."""
+        self.dead = True
+        return postgresql.translate(error)
+
+    @property
+    def is_open(self) -> bool:
+        return self.session.info.transaction_status in (
+            TransactionStatus.INTRANS,
+            TransactionStatus.INERROR,
+        )
+
+    def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
+        rows: list[Any] = self.run(sql, parameters).fetchall()
+        return rows
+
+    def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
+        yield from self.run(sql, parameters)
+
+    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
+        assert not self.dead, "a statement after an error"
+        page: list[Any] = []
+        try:
+            for row in self.cursor.stream(sql):
+                page.append(row)
+                if len(page) == rows_a_page:
+                    yield page
+                    page = []
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+        if page:
+            yield page
+
+    def end(self) -> bool:
+        if self.doomed:
+            self.roll_back()
+            return False
+        if self.dead or self.session.info.transaction_status is not TransactionStatus.INTRANS:
+            self.roll_back()
+            raise NotKept("the transaction ended before its COMMIT")
+        self.dead = True
+        try:
+            self.cursor.execute("COMMIT", prepare=False)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+        return True
+
+    def roll_back(self) -> None:
+        self.dead = True
+        try:
+            if self.is_open:
+                self.cursor.execute("ROLLBACK", prepare=False)
+        except postgresql.ERRORS:
+            self.session.close()

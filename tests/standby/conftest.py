@@ -1,0 +1,35 @@
+"""One pair of servers for all tests here, and a database of its own for each."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from tests.standby.pair import Pair
+from tests.standby.pair import running_pair
+from tests.standby.world import BASE
+from tests.standby.world import World
+from tests.standby.world import make_base
+
+NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with running_pair() as found:
+        make_base(found)
+        yield found
+
+
+@pytest.fixture
+def world(pair: Pair) -> Iterator[World]:
+    name = f"world{next(NUMBERS)}"
+    pair.sql(pair.primary, "postgres", f"CREATE DATABASE {name} TEMPLATE {BASE}")
+    pair.catch_up()
+    made = World(pair, name)
+    try:
+        made.use_standby()
+        yield made
+    finally:
+        made.close()
+        pair.sql(pair.primary, "postgres", f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,98 @@
+"""A PostgreSQL primary and a streaming hot standby of it, in temporary directories, for the tests that need both."""
+
+import pathlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from contextlib import contextmanager
+from typing import Any
+
+from tests import private_server
+
+SECONDS_MAX = 30.0
+
+
+class Pair:
+    """The two servers; the standby can be stopped, started, held back."""
+
+    def __init__(self, programs: pathlib.Path, primary: pathlib.Path) -> None:
+        self.programs = programs
+        self.primary = primary
+        self.standby = pathlib.Path(tempfile.mkdtemp(prefix="walkthrough-standby-"))
+        shutil.chown(self.standby, primary.owner())
+        self.running = ExitStack()
+        private_server.run(
+            programs / "pg_basebackup", "-D", self.standby / "data", "-h", primary,
+            "-U", "walkthrough", "-R", "-c", "fast", "--no-sync",
+        )  # fmt: skip
+
+    def start(self) -> None:
+        self.running.enter_context(private_server.started(self.programs, self.standby))
+
+    def stop(self) -> None:
+        self.running.close()
+
+    def promote(self) -> None:
+        private_server.run(
+            self.programs / "pg_ctl", "-D", self.standby / "data", "-w", "-s", "promote"
+        )
+
+    def url(self, name: str, server: pathlib.Path) -> str:
+        return f"postgresql+psycopg://walkthrough@/{name}?host={server}"
+
+    def sql(self, server: pathlib.Path, name: str, statement: str) -> list[Any]:
+        """Ask or change something past the service."""
+        with connected(server, name) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def catch_up(self) -> None:
+        """Wait until the standby shows all that the primary has committed."""
+        ((position,),) = self.sql(self.primary, "postgres", "SELECT pg_current_wal_insert_lsn()")
+        self.wait_for(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """The standby receives and does not replay."""
+        self.catch_up()
+        self.sql(self.standby, "postgres", "SELECT pg_wal_replay_pause()")
+        self.wait_for("SELECT pg_get_wal_replay_pause_state() = 'paused'")
+        try:
+            yield
+        finally:
+            self.sql(self.standby, "postgres", "SELECT pg_wal_replay_resume()")
+            self.catch_up()
+
+    def wait_for(self, question: str) -> None:
+        until(lambda: self.sql(self.standby, "postgres", question) == [(True,)])
+
+
+def until(holds: Any) -> None:
+    """Wait for something that comes to hold by itself."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to hold"
+        time.sleep(0.01)
+
+
+def connected(server: pathlib.Path, name: str) -> Any:
+    import psycopg
+
+    return psycopg.connect(host=str(server), user="walkthrough", dbname=name, autocommit=True)
+
+
+@contextmanager
+def running_pair() -> Iterator[Pair]:
+    """A primary and its standby."""
+    programs = private_server.find_programs()
+    assert programs is not None, "the tests' own server came from somewhere"
+    with private_server.running(programs) as primary:
+        pair = Pair(programs, primary)
+        try:
+            pair.start()
+            yield pair
+        finally:
+            pair.stop()
+            shutil.rmtree(pair.standby, ignore_errors=True)

@@ -1,0 +1,191 @@
+"""A standby's troubles are nobody's: it goes, falls silent, stands in the way, is somebody else's."""
+
+import os
+import pathlib
+import signal
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from models.db import database
+from models.db import reading
+from tests import databases
+from tests.conftest import CAST
+from tests.conftest import Api
+from tests.conftest import Database
+from tests.conftest import Response
+from tests.conftest import ids
+from tests.standby.pair import Pair
+from tests.standby.pair import running_pair
+from tests.standby.pair import until
+from tests.standby.world import BASE
+from tests.standby.world import World
+from tests.standby.world import make_base
+from tests.standby.world import open_over
+
+pytestmark = pytest.mark.server("a file has no standbys")
+
+ANSWER_SECONDS_MAX = 1.0
+
+
+# Its troubles
+
+
+def timed(ask: Callable[[], Response]) -> tuple[Response, float]:
+    began = time.monotonic()
+    return ask(), time.monotonic() - began
+
+
+def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> None:
+    stop, answers = threading.Event(), []
+    # So that it comes back soon: what was replayed since the last one is replayed again.
+    world.pair.sql(world.pair.primary, "postgres", "CHECKPOINT")
+    world.pair.catch_up()
+    world.pair.sql(world.pair.standby, "postgres", "CHECKPOINT")
+
+    def read(who: str) -> None:
+        while not stop.wait(0.003):
+            answer, seconds = timed(
+                lambda: world.api(who).get("/inspections?select=id,buildings(id)")
+            )
+            answers.append((answer.status, seconds))
+
+    def write() -> None:
+        for number in count():
+            if stop.wait(0.003):
+                return
+            answer, seconds = timed(
+                lambda n=number: world.api("ada").patch("/buildings?id=eq.1", {"floors": n % 9})
+            )
+            answers.append((answer.status, seconds))
+
+    threads = [threading.Thread(target=read, args=(who,)) for who in ("root", "ada", "moe")]
+    threads.append(threading.Thread(target=write))
+    for each in threads:
+        each.start()
+    try:
+        until(lambda: "standby" in world.served[-20:])
+        world.pair.stop()
+        mark = len(answers)
+        until(lambda: len(answers) > mark + 200)
+        world.pair.start()
+        world.served.clear()
+        until(lambda: "standby" in world.served)
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+
+    assert {status for status, _ in answers} <= {200, 204}
+    assert max(seconds for _, seconds in answers) < 2 * ANSWER_SECONDS_MAX
+
+
+def test_standby_that_falls_silent_is_left_alone(world: World) -> None:
+    silent = [pid for (pid,) in world.pair.sql(
+        world.pair.standby, world.name,
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'walkthrough'",
+    )]  # fmt: skip
+    assert silent
+    for pid in silent:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        answers = [timed(lambda: world.api("mia").get("/buildings")) for _ in range(5)]
+
+        assert [answer.status for answer, _ in answers] == [200] * 5
+        assert max(seconds for _, seconds in answers) < ANSWER_SECONDS_MAX
+        assert world.reasons[-1] == "standby away"
+    finally:
+        for pid in silent:
+            os.kill(pid, signal.SIGCONT)
+    world.use_standby()
+
+
+LOCK = "DO $$ BEGIN LOCK TABLE buildings IN ACCESS EXCLUSIVE MODE; END $$"
+
+
+def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(world: World) -> None:
+    tries = []
+    # Replay waits for nobody in this test.
+    world.pair.sql(
+        world.pair.standby, "postgres", "ALTER SYSTEM SET max_standby_streaming_delay = 0"
+    )
+    world.pair.sql(world.pair.standby, "postgres", "SELECT pg_reload_conf()")
+
+    def read() -> object:
+        with reading() as transaction:
+            tries.append(transaction.value("SELECT pg_is_in_recovery()"))
+            transaction.value("SELECT name FROM buildings WHERE id = 1")
+            if tries[-1]:
+                primary, name = world.pair.primary, world.name
+                world.pair.sql(primary, name, LOCK)
+                world.pair.catch_up()
+            return transaction.value("SELECT count(*) FROM buildings")
+
+    with world.app.app_context(), database().reading() as primary:
+        assert database().anywhere(primary, read) == 6
+
+    assert tries == [True, False]
+    assert world.reasons[-1] == "standby failed"
+    world.pair.sql(world.pair.standby, "postgres", "ALTER SYSTEM RESET max_standby_streaming_delay")
+    world.pair.sql(world.pair.standby, "postgres", "SELECT pg_reload_conf()")
+    world.use_standby()
+
+
+def test_read_that_takes_too_long_there_is_done_again_and_the_standby_kept(world: World) -> None:
+    tries = []
+
+    def read() -> object:
+        with reading() as transaction:
+            tries.append(transaction.value("SELECT pg_is_in_recovery()"))
+            return transaction.value(f"SELECT 6 FROM pg_sleep({5 if tries[-1] else 0})")
+
+    with world.app.app_context(), database().reading() as primary:
+        assert database().anywhere(primary, read) == 6
+
+    assert tries == [True, False]
+    assert world.server_of("mia") == "standby"
+
+
+def test_what_is_asked_wrongly_is_refused_once_and_alike(world: World) -> None:
+    answer = world.api("mia").get("/buildings?name=match.(")
+
+    assert answer.refusal == world.on_primary("mia").get("/buildings?name=match.(").refusal
+    assert not world.app.extensions["walkthrough"].standbys.all[0].is_left_alone
+
+
+def test_standby_that_is_not_there_keeps_nothing_from_starting(
+    pair: Pair, tmp_path: pathlib.Path
+) -> None:
+    app = open_over(pair, BASE, pair.url(BASE, tmp_path), pair.url(BASE, pair.standby))
+    answers = Api(Database(lambda: app, None, app), CAST["mia"])
+    served: list[str] = []
+    app.extensions["walkthrough"].tell_reads_to(lambda server, reason: served.append(server))
+
+    until(lambda: answers.get("/buildings").status == 200 and "standby" in served)
+    app.extensions["walkthrough"].close()
+
+
+def test_another_database_is_refused_in_one_line(pair: Pair) -> None:
+    with pytest.raises(Exception, match="no copy of DATABASE_URL's") as refused:
+        open_over(pair, BASE, databases.SERVER.format(database="postgres"))
+
+    assert "host=" not in str(refused.value)
+
+
+def test_promoted_standby_is_not_read_from() -> None:
+    with running_pair() as pair:
+        make_base(pair)
+        pair.catch_up()
+        world = World(pair, BASE)
+        world.use_standby()
+
+        pair.promote()
+        pair.sql(pair.standby, BASE, "DELETE FROM buildings WHERE id = 6")
+
+        assert 6 in ids(world.api("root").get("/buildings"))
+        assert world.served[-1] == "primary"
+        world.close()
