@@ -16,6 +16,7 @@ from flask import Response
 from flask.sessions import NullSession
 from flask.sessions import SessionInterface
 from flask.sessions import SessionMixin
+from werkzeug.routing import Rule
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -47,10 +48,25 @@ class Answer(Response):
     default_mimetype = None
 
 
+class ReadRule(Rule):
+    """A URL that is read; the functions that would build it are compiled when one is asked for, and none
+    is: at once, for every rule, that is most of the time that it takes to make the application."""
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        compile_builder = super()._compile_builder
+
+        def build(rule: Rule, **values: Any) -> tuple[str, str]:
+            built: tuple[str, str] = compile_builder(append_unknown)(rule, **values)
+            return built
+
+        return build
+
+
 class Service(Flask):
     """The application."""
 
     session_interface = NoCookies()
+    url_rule_class = ReadRule
     response_class = Answer
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
