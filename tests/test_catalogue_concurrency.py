@@ -7,7 +7,6 @@ hidden rows decide no time-out (the rest of O15) is counted in test_steps.py.
 
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +35,7 @@ from tests.durability.served import Served
 from tests.durability.served import serving
 from tests.durability.shim import DATABASE
 from tests.raw import workers_by_port
+from tests.waiting import until
 
 pytestmark = pytest.mark.sqlite("the turns to write, and the server, are over a file")
 
@@ -112,15 +112,8 @@ def ask_in_order(api: Callable, asked: list[Callable[[], Response]]) -> list[Res
             waiting = []
             for place, ask in enumerate(asked, start=1):
                 waiting.append(pool.submit(ask))
-                await_that(lambda place=place: len(turns.waiting) == place)
+                until(lambda place=place: len(turns.waiting) == place)
         return [each.result(20) for each in waiting]
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.002)
 
 
 KEPT = ("/buildings", "/inspections", f"{TO_MANAGERS}?select=manager_id,building_id")

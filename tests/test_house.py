@@ -123,11 +123,17 @@ def test_every_function_names_its_roles() -> None:
 def test_a_plan_that_forgets_the_rule_is_not_made(standing: object) -> None:
     planner = Planner(SPELLINGS["sqlite"], AccessRule(standing))
     forgotten = catalog().relations["inspections"].table
+    readings = catalog().relations["reports_lead"].table
+    building, scope = planner.scoped(catalog().relations["buildings"], Action.READ)
 
     for statement in (
         sa.select(forgotten.c.id),
         sa.select(forgotten.alias("t").c.id),
         sa.select(sa.exists().where(forgotten.alias("t").c.id == 1)),
+        sa.select(sa.select(forgotten.c.id).subquery()),
+        sa.select(sa.literal(1)).where(sa.literal(1).in_(sa.select(forgotten.c.id))),
+        sa.select(sa.literal(1)).select_from(building.join(forgotten, sa.true())).where(scope),
+        sa.update(readings).values(result="x").where(readings.c.inspection_id == forgotten.c.id),
     ):
         with pytest.raises(UnguardedRelation):
             planner.finish(statement)

@@ -6,8 +6,6 @@ Two `Turns` over one file are to each other as two processes are: each has opene
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +13,9 @@ import pytest
 from models.sql import turns as module
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
+from tests.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + FOREVER
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.001)
 
 
 class Writers:
@@ -40,9 +32,9 @@ class Writers:
         thread.start()
         self.threads.append(thread)
         if heads:
-            await_that(lambda: turns.spare is not None)
+            until(lambda: turns.spare is not None)
         else:
-            await_that(lambda: len(turns.waiting) > before)
+            until(lambda: len(turns.waiting) > before)
 
     def take(self, name: str, turns: Turns) -> None:
         with turns.turn(FOREVER):

@@ -277,9 +277,11 @@ class Planner:
                 table: Any = element.element
                 if is_resource(table) and element not in self.guarded and not trusted:
                     raise UnguardedRelation(table.name)
-        for table in unaliased(statement):
-            raise UnguardedRelation(table.name)
-        return compile_statement(statement, self.spelling.sa_dialect, self.slots)
+        finished = compile_statement(statement, self.spelling.sa_dialect, self.slots)
+        for table in finished.read_unnamed:
+            if is_resource(table):
+                raise UnguardedRelation(table.name)
+        return finished
 
 
 def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
@@ -296,15 +298,6 @@ def read_moment(text: str, binding: Binding) -> Bound:
 
 def is_resource(table: Any) -> bool:
     return isinstance(table, sa.Table) and table.name in RESOURCES
-
-
-def unaliased(statement: Any) -> Iterator[Any]:
-    """Resources that a select reads by their own name; a write names its target so, by key."""
-    for element in visitors.iterate(statement):
-        if isinstance(element, sa.Select):
-            for source in element.get_final_froms():
-                if is_resource(source):
-                    yield source
 
 
 def embeds_of(node: Node) -> Iterator[Embed]:

@@ -19,6 +19,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from models import types
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
+from models.sql.statement import telling
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -111,7 +112,7 @@ class PostgresqlSpelling(CommonSpelling):
         " WHERE schemaname = current_schema() AND last_value IS NOT NULL"
     )
     set_sequence: tuple[str, ...] = ("SELECT setval(pg_get_serial_sequence($1, 'id'), $2)",)
-    sa_dialect: sa.Dialect = asyncpg.dialect()  # type: ignore[no-untyped-call]
+    sa_dialect: sa.Dialect = telling(asyncpg.dialect())  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:

@@ -14,6 +14,7 @@ from sqlalchemy.sql.operators import custom_op
 from models import types
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
+from models.sql.statement import telling
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -33,7 +34,7 @@ class SqliteSpelling(CommonSpelling):
         "DELETE FROM sqlite_sequence WHERE name = ?1 AND ?2 > 0",
         "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
     )
-    sa_dialect: sa.Dialect = sqlite.dialect()
+    sa_dialect: sa.Dialect = telling(sqlite.dialect())
     # A FROM sub-select with ORDER BY and LIMIT is run as a co-routine and read in its own order,
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.
     keeps_subquery_order = True

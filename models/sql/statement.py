@@ -13,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from models.sql.query import Value
 from models.types import Bound
@@ -52,10 +53,14 @@ SHARED_SLOTS: dict[str, Slot] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL text with positional parameters, and the slot of each."""
+    """SQL text with positional parameters, and the slot of each.
+
+    `read_unnamed` are the tables that it reads by their own name: those have no alias.
+    """
 
     sql: str
     slots: tuple[Slot, ...]
+    read_unnamed: tuple[sa.Table, ...] = ()
 
     def bind(self, binding: Binding) -> list[Bound]:
         """The parameters in order; raises the conversion faults of the values' types."""
@@ -77,7 +82,29 @@ def compile_statement(
     return Statement(
         compiled.string,
         tuple(known.get(name) or constant(compiled.params[name]) for name in names),
+        tuple(vars(compiled).get(READ_UNNAMED, ())),
     )
+
+
+READ_UNNAMED = "read_unnamed"
+
+
+class TellingCompiler(SQLCompiler):
+    """Notes the tables that a statement reads by their own name, as it writes them down."""
+
+    def visit_table(self, table: Any, *arguments: Any, **named: Any) -> Any:
+        alias = named.get("enclosing_alias")  # that of a sub-select reaches the tables in it, too
+        has_alias = alias is not None and alias.element is table
+        if named.get("asfrom") and not named.get("iscrud") and not has_alias:
+            vars(self).setdefault(READ_UNNAMED, []).append(table)
+        return super().visit_table(table, *arguments, **named)  # type: ignore[no-untyped-call]
+
+
+def telling(dialect: sa.Dialect) -> sa.Dialect:
+    """The same dialect, whose statements tell what they read."""
+    bases = (TellingCompiler, dialect.statement_compiler)
+    dialect.statement_compiler = type("Compiler", bases, {})
+    return dialect
 
 
 def constant(value: Bound) -> Slot:

@@ -3,13 +3,13 @@
 import pathlib
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from contextlib import contextmanager
 from typing import Any
 
 from tests import private_server
+from tests.waiting import until
 
 SECONDS_MAX = 30.0
 
@@ -67,14 +67,6 @@ class Pair:
 
     def wait_for(self, question: str) -> None:
         until(lambda: self.sql(self.standby, "postgres", question) == [(True,)])
-
-
-def until(holds: Any) -> None:
-    """Wait for something that comes to hold by itself."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to hold"
-        time.sleep(0.01)
 
 
 def connected(server: pathlib.Path, name: str) -> Any:

@@ -4,8 +4,8 @@ import pytest
 
 from models.marks import Marks
 from tests.conftest import Api
-from tests.standby.pair import until
 from tests.standby.world import World
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 

@@ -19,9 +19,9 @@ from tests.conftest import ids
 from tests.conftest import import_rows
 from tests.standby.pair import Pair
 from tests.standby.pair import connected
-from tests.standby.pair import until
 from tests.standby.world import BASE
 from tests.standby.world import World
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 

@@ -20,11 +20,11 @@ from tests.conftest import Response
 from tests.conftest import ids
 from tests.standby.pair import Pair
 from tests.standby.pair import running_pair
-from tests.standby.pair import until
 from tests.standby.world import BASE
 from tests.standby.world import World
 from tests.standby.world import make_base
 from tests.standby.world import open_over
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 

@@ -9,10 +9,10 @@ from tests.conftest import Api
 from tests.conftest import Database
 from tests.conftest import import_rows
 from tests.standby.pair import Pair
-from tests.standby.pair import until
 from tests.tokens import ANON_KEY
 from tests.tokens import SECRET_KEY
 from tests.tokens import SERVICE_KEY
+from tests.waiting import until
 
 BASE = "base"
 
