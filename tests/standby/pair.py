@@ -11,8 +11,6 @@ from typing import Any
 from tests import private_server
 from tests.waiting import until
 
-SECONDS_MAX = 30.0
-
 
 class Pair:
     """The two servers; the standby can be stopped, started, held back."""
