@@ -21,6 +21,7 @@ from models.db import Database
 from models.sql.sqlite import Connection
 from models.transaction import Transaction
 from tests.conftest import ADA
+from tests.conftest import DATASET
 from tests.conftest import MOE
 from tests.conftest import ROOT
 from tests.conftest import import_rows
@@ -234,6 +235,29 @@ def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
             counted[size].end(transaction.connection)
 
     assert 0 < counted["large"].count <= counted["small"].count * STEPS_GROWTH_MAX
+
+
+def test_many_rows_are_few_statements(tmp_path: Path) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+    import_rows(app, DATASET)
+    database: Database = app.extensions["walkthrough"]
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
+    rows = [{"name": f"Inspector {number}"} for number in range(237)]
+    said: list[str] = []
+    with database.checked_out(database.writer) as connection:
+        connection.driver_connection.set_trace_callback(said.append)
+
+    answer = app.test_client().post(
+        "/inspectors?select=id,name",
+        headers={**headers, "Prefer": "return=representation"},
+        json=rows,
+    )
+
+    assert [row["name"] for row in answer.json] == [row["name"] for row in rows]
+    assert len({row["id"] for row in answer.json}) == 237
+    # Each is told of again for every trigger that it sets off.
+    inserts = {text for text in said if text.startswith("INSERT INTO inspectors")}
+    assert len(inserts) == 2 + 3 + 7
 
 
 def test_a_guard_that_cannot_fail_is_none(apps: dict[str, Flask]) -> None:
