@@ -19,6 +19,7 @@ from access.predicate import Condition
 from access.predicate import Predicate
 from access.predicate import alias
 from access.predicate import among
+from access.predicate import among_few
 from access.predicate import both
 from access.predicate import either
 from access.predicate import equals
@@ -178,7 +179,7 @@ def granted(standing: Standing, kind: Kind, key: Row) -> Condition:
         return sa.false()
     grants = GRANTS[standing.role, kind]
     grant = alias(grants.model, f"rule_{kind.value}_grants")
-    return among(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
+    return among_few(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
 
 
 # The table

@@ -16,6 +16,7 @@ from access.caller import Standing
 from models import User
 from models.base import Model
 from models.base import Row
+from models.sql.spelling import AmongFew
 from models.sql.statement import parameter
 
 Condition = sa.ColumnElement[bool]
@@ -65,6 +66,11 @@ def both(*claims: Predicate) -> Both:
 def among(key: Row, column: Row, where: Condition) -> Condition:
     condition: Condition = key.in_(sa.select(column).where(where))
     return condition
+
+
+def among_few(key: Row, column: Row, where: Condition) -> Condition:
+    """The same where those are few: what is granted to one person."""
+    return AmongFew(key, sa.select(column).where(where))
 
 
 def alias(model: type[Model], name: str) -> Row:

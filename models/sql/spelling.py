@@ -6,16 +6,40 @@ from abc import ABC
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
+from typing import Self
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from models.sql import functions
 from models.sql.patterns import InvalidRegularExpression
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
+
+
+class AmongFew(FunctionElement[bool]):
+    """A key that is among the few that a sub-select yields, so that rows are best looked for by those."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+    def __init__(self, key: Expression, chosen: sa.Select[Any]) -> None:
+        super().__init__(key, chosen.scalar_subquery())
+
+    def self_group(self, against: Any = None) -> Self:
+        """As it is: it compares, where SQLAlchemy would compare it with 1 and hide it from the planner."""
+        return self
+
+
+@compiles(AmongFew)
+def compile_among_few(element: AmongFew, compiler: SQLCompiler, **options: Any) -> str:
+    key, chosen = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{key} IN {chosen}"
 
 
 class CommonSpelling(ABC):
