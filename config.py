@@ -28,6 +28,7 @@ TOKEN_SECONDS = 3_600
 TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before the end: below it, without pause
 TOKEN_SECONDS_MAX = 7 * 24 * 3_600  # sessions are for longer; a week is generous
 PORT = 8_000
+COUNTING = "PROMETHEUS_MULTIPROC_DIR"  # by which prometheus-client counts in files
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -173,7 +174,7 @@ def log_level(environ: Mapping[str, str] = os.environ) -> str:
 
 def count_in(directory: Path) -> None:
     """Have every process started from here on count for /metrics in files in `directory`."""
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
+    os.environ[COUNTING] = str(directory)
 
 
 def is_loopback(host: str) -> bool:

@@ -84,13 +84,16 @@ def on_starting(server: Arbiter) -> None:
         configuration.refuse_debugging()
         settings = configuration.prepare()
         start.refuse_taken_addresses(server.address)
-        server.serving_lock = _claim(configuration.database_path(settings["DATABASE_URL"]))
+        # Workers count for /metrics in files, so that each of them can add up all; it has to be known
+        # before they import what counts.
+        server.metrics_directory = meters.make_directory()
+        configuration.count_in(server.metrics_directory)
+        with start.importing("app"):
+            server.serving_lock = _claim(configuration.database_path(settings["DATABASE_URL"]))
     except (configuration.ConfigurationError, start.StartRefused) as error:
+        if directory := getattr(server, "metrics_directory", None):
+            meters.remove_directory(directory)
         sys.exit(f"walkthrough: {error}")
-    # Workers count for /metrics in files, so that each of them can add up all. Only now: the check
-    # that _claim may run is no worker.
-    server.metrics_directory = meters.make_directory()
-    configuration.count_in(server.metrics_directory)
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:

@@ -1,7 +1,7 @@
 """Where do the workers count? In files of a private directory, so that each can add up what all have counted.
 
 The names of the files are prometheus-client's. It is not imported here: it chooses how to count when it
-is first imported, which must be in a worker, with the directory known.
+is first imported, which must be with the directory known.
 """
 
 from __future__ import annotations

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
+import os
 import socket
 import subprocess
+import threading
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import closing
+from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
+from config import COUNTING
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 
@@ -36,6 +44,21 @@ def claim(database: Path, check: Sequence[str], directory: Path) -> ServingLock:
     return lock
 
 
+@contextmanager
+def importing(module: str) -> Iterator[None]:
+    """Import, beside what is done meanwhile, what every worker needs: it is forked with it, once in memory.
+
+    Nothing is opened by that. What cannot be imported, a worker says.
+    """
+    thread = threading.Thread(target=_import, args=(module,), name="import", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()  # a fork beside another thread could leave a lock locked for good
+    gc.freeze()  # what is there to stay is not looked through again, and its pages stay shared
+
+
 def refuse_taken_addresses(addresses: Iterable[object]) -> None:
     """Ask first: with SO_REUSEPORT a second bind succeeds, and two servers share the callers."""
     for address in addresses:
@@ -60,6 +83,11 @@ def _look_closely(lock: ServingLock, check: Sequence[str], directory: Path) -> N
     _ask(lock, check, directory, "the check after an unclean stop")
 
 
+def _import(module: str) -> None:
+    with suppress(Exception):
+        importlib.import_module(module)
+
+
 def _ask(lock: ServingLock, check: Sequence[str], directory: Path, what: str) -> None:
     try:
         found = subprocess.run(
@@ -70,6 +98,7 @@ def _ask(lock: ServingLock, check: Sequence[str], directory: Path, what: str) ->
             stderr=subprocess.STDOUT,
             text=True,
             timeout=CHECK_SECONDS_MAX,
+            env={name: value for name, value in os.environ.items() if name != COUNTING},
             check=False,
         )
     except subprocess.TimeoutExpired as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from models.sql.sqlite import ERRORS
 from models.sql.sqlite import driver
 from tests.conftest import open_app
 from tests.durability import shim
@@ -105,7 +106,7 @@ def judged(left: Path, acked: set[int], *, starts: bool) -> list[str]:
             connection.execute("INSERT INTO facts VALUES ('after the cut', 'written')")
         finally:
             connection.close()
-    except driver.Error as error:
+    except ERRORS as error:
         return [f"unsound: {error}"]
     return problems or (started(database) if starts else [])
 
