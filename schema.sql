@@ -305,6 +305,10 @@ CREATE TRIGGER client_manager_inspection_access_role_update BEFORE UPDATE OF man
 WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
 BEGIN SELECT RAISE(ABORT, 'check:client_manager_inspection_access_manager_id_check'); END;
 
+-- The moment of the transaction, which never goes back (models/clock.py); the system's for a statement by hand.
+CREATE VIEW this_second AS
+    SELECT max(unixepoch(), coalesce((SELECT unixepoch(at) FROM audit_context), 0)) AS now;
+
 -- Another role or client: the grants lost their ground, and every token and session with them.
 CREATE TRIGGER users_moved AFTER UPDATE OF role, client_id ON users
 WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
@@ -314,8 +318,8 @@ BEGIN
     DELETE FROM client_manager_building_access WHERE manager_id = NEW.id;
     DELETE FROM client_manager_inspection_access WHERE manager_id = NEW.id;
     DELETE FROM sessions WHERE user_id = NEW.id;
-    INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, unixepoch() + 1)
-        ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, unixepoch() + 1);
+    INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)
+        ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;
 
 -- A building changes hands: grants on it and on its inspections that people of the old client hold fall. (The cascade
@@ -341,22 +345,22 @@ END;
 CREATE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users
 WHEN OLD.role = 'super_admin' AND NOT EXISTS (
     SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
-    WHERE u.role = 'super_admin' AND u.id <> OLD.id AND coalesce(c.disabled_until, 0) <= unixepoch())
+    WHERE u.role = 'super_admin' AND u.id <> OLD.id AND coalesce(c.disabled_until, 0) <= (SELECT now FROM this_second))
 BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
 CREATE TRIGGER users_last_super_admin_demote BEFORE UPDATE OF role ON users
 WHEN OLD.role = 'super_admin' AND NEW.role <> 'super_admin' AND NOT EXISTS (
     SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
-    WHERE u.role = 'super_admin' AND u.id <> OLD.id AND coalesce(c.disabled_until, 0) <= unixepoch())
+    WHERE u.role = 'super_admin' AND u.id <> OLD.id AND coalesce(c.disabled_until, 0) <= (SELECT now FROM this_second))
 BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
 CREATE TRIGGER credentials_last_super_admin_insert BEFORE INSERT ON credentials
-WHEN NEW.disabled_until > unixepoch() AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin')
+WHEN NEW.disabled_until > (SELECT now FROM this_second) AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin')
     AND NOT EXISTS (
     SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
-    WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= unixepoch())
+    WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= (SELECT now FROM this_second))
 BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
 CREATE TRIGGER credentials_last_super_admin_disable BEFORE UPDATE OF disabled_until ON credentials
-WHEN NEW.disabled_until > unixepoch() AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin')
+WHEN NEW.disabled_until > (SELECT now FROM this_second) AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin')
     AND NOT EXISTS (
     SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
-    WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= unixepoch())
+    WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= (SELECT now FROM this_second))
 BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from models.clock import Clock
+from tests import databases
 from tests import tokens
+from tests.conftest import MIA
 from tests.conftest import ROOT
+from tests.conftest import Bearer
+from tests.conftest import Database
+from tests.conftest import api_over
 from tests.conftest import open_app
 
 YEAR = 365 * 86_400
+HALF_AN_HOUR = 1_800
 
 
 def test_a_clock_that_is_set_back_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,3 +73,19 @@ def test_updated_at_never_falls(api: Callable, monkeypatch: pytest.MonkeyPatch) 
     )  # fmt: skip
 
     assert changed[0][0]["updated_at"] <= changed[1][0]["updated_at"]
+
+
+def test_what_ends_tokens_ends_those_of_a_later_time_too(base_file: Path, tmp_path: Path) -> None:
+    """A system's clock that lies behind what was written is not asked by the triggers either."""
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    api = api_over(Database(lambda: app, None, app))
+    clock = app.extensions["walkthrough.clock"]
+    clock.latest = time.time() + HALF_AN_HOUR
+    token = tokens.token_for(MIA, "client_manager", 1, iat=int(clock()))
+    assert api(Bearer(f"Bearer {token}")).get("/buildings").status == 200
+
+    for role in ("client_admin", "client_manager"):
+        assert api("root").patch(f"/users?id=eq.{MIA}", {"role": role}).status == 204
+
+    assert api(Bearer(f"Bearer {token}")).get("/buildings").status == 401

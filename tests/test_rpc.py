@@ -1,14 +1,12 @@
 """Calls on the wire: names, spellings, methods, media types, preferences. What the functions answer is
 `test_functions.py`'s, and what they count and grant their rooms'."""
 
-import doctest
 from collections.abc import Callable
 
 import pytest
 
 from access.policy import CALLS
 from routes import rpc
-from routes.postgrest import calls
 from tests.conftest import ADA
 from tests.conftest import MIA
 from tests.conftest import MOE
@@ -19,10 +17,6 @@ ASSIGN = "assign_to_client_manager"
 ASKED = {"p_building_id": 1, "p_user_id": MOE}
 ASKED_IN_QUERY = f"/rpc/{CHECK}?p_building_id=1&p_user_id={MOE}"
 GRANTED = {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}
-
-
-def test_examples_hold() -> None:
-    assert doctest.testmod(calls).failed == 0
 
 
 def test_every_function_has_its_callers() -> None:

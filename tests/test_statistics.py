@@ -1,7 +1,6 @@
 """The numbers of statistics and chart: what counts as what, on which day, and how a series is cut."""
 
 import datetime
-import doctest
 from collections.abc import Callable
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,11 +85,6 @@ def dashboard_of(app: object) -> statistics.Dashboard:
 def building_of(app: object) -> statistics.BuildingStats:
     with app.app_context(), reading() as transaction:
         return statistics.building_stats(transaction, EVERYTHING, 1)
-
-
-@pytest.mark.parametrize("module", [statistics, chart, counts], ids=lambda module: module.__name__)
-def test_examples_hold(module: object) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 # ── labels ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from models.sql.statement import Statement
 from models.types import TIMESTAMP
 from models.types import Bound
 from models.types import OutOfRange
+from models.types import new_uuid
 from models.types import read_timestamp
 
 ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
@@ -98,7 +98,7 @@ class Rows:
     def filler(self, attribute: Attribute) -> Reader:
         """What stands in a column that nothing was said of."""
         if attribute.filled is Filled.BY_UUID:
-            return lambda row: str(uuid.uuid4())
+            return lambda row: new_uuid()
         if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
             return constantly(self.now)
         return (

@@ -270,6 +270,6 @@ def standing_still(patch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]
         source.uuids = counting_uuids()
 
     source.restart = restart
-    for room in ("models.types", "models.sql.rows"):
-        patch.setattr(f"{room}.uuid", types.SimpleNamespace(uuid4=lambda: next(source.uuids)))
+    counting = types.SimpleNamespace(uuid4=lambda: next(source.uuids))
+    patch.setattr("models.types.uuid", counting)
     yield source
