@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from flask import Flask
 from flask import Request
 from flask import Response
+from flask import request
 from flask.sessions import NullSession
 from flask.sessions import SessionInterface
 from flask.sessions import SessionMixin
 from werkzeug.routing import Rule
+
+from routes.addresses import Addresses
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -28,6 +32,7 @@ COMMON_HEADERS = [
 ]
 NO_CONTENT_AT_ALL = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
 
+SHOWING = frozenset({200, 206})
 StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
@@ -46,6 +51,25 @@ class Answer(Response):
     """A response that says nothing of a type unless it is told one."""
 
     default_mimetype = None
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Rows go out as they are: Werkzeug looks for what may be left to do to headers and body, and for
+        these there is nothing."""
+        if not self.is_shown_by(environ["REQUEST_METHOD"]):
+            return super().__call__(environ, start_response)
+        start_response(self.status, self.headers.to_wsgi_list())
+        body: list[bytes] = self.response  # type: ignore[assignment]
+        return body
+
+    def is_shown_by(self, method: str) -> bool:
+        """Whether all of it is there, and is to be sent."""
+        return (
+            method == "GET"
+            and self.status_code in SHOWING
+            and type(self.response) is list
+            and "Content-Length" in self.headers
+            and not self._on_close
+        )
 
 
 class ReadRule(Rule):
@@ -68,6 +92,30 @@ class Service(Flask):
     session_interface = NoCookies()
     url_rule_class = ReadRule
     response_class = Answer
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.addresses = Addresses()
+        self.after: dict[str | None, list[Callable[[Response], Response]]] = {}
+
+    def create_url_adapter(self, request: Request | None) -> Any:
+        """Where a request may go; nothing is searched for an address that was found before."""
+        if request is None:
+            return super().create_url_adapter(None)
+        find = partial(super().create_url_adapter, request)
+        return self.addresses.adapter(request.environ, find)
+
+    def process_response(self, response: Response) -> Response:
+        """What is to be done after a request, put together once a view."""
+        endpoint = request.endpoint
+        after = self.after.get(endpoint)
+        if after is None:
+            names = (*request.blueprints, None)
+            after = [each for name in names for each in reversed(self.after_request_funcs[name])]
+            self.after[endpoint] = after
+        for function in after:
+            response = function(response)
+        return response
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """No view is a coroutine; Flask would look at each, each time."""

@@ -58,6 +58,9 @@ class JsonLogger(Logger):  # type: ignore[misc]
         for handler in self.error_log.handlers:
             handler.setFormatter(JsonLines())
 
+    def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
+        """The application writes a line a request (`routes/request_log.py`)."""
+
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
         """Leave out that gunicorn starts: a start that is refused is told in one line, ours."""
         if not str(msg).startswith("Starting gunicorn"):

@@ -12,6 +12,7 @@ import select
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -19,19 +20,22 @@ from http import HTTPStatus
 from typing import Any
 from typing import Final
 
+import gunicorn.http.wsgi
 import gunicorn.util
 from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
 
-from serving.gate import Gate
+from serving.answer import OnePiece
+from serving.answer import http_date
+from serving.heads import Heads
+from serving.lead import Crew
 
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s
-NEXT_MILLISECONDS_MAX: Final = (
-    2  # a client that has what it waited for asks on at once, or in a while
-)
+ENDED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # the first is Linux's alone
+PEEKED_BYTES_MAX: Final = 16_384  # of an unfinished head; well below what the system keeps unread
 LINGER_SECONDS_MAX: Final = 1.0  # for a client that is still sending to read its refusal
 
 REQUEST_LINE_BYTES_MAX: Final = 65_535
@@ -56,29 +60,55 @@ _CLOSED: Final = object()
 """Returned by `handle` for a connection that is closed already."""
 
 
-class LastIfUnread(Request):
-    """A request whose body broke off is the last of its connection, and its answer says so: where the
+class Incoming(Request):
+    """A request. One whose body broke off is the last of its connection, and its answer says so: where the
     next one would start is unknown."""
+
+    def _peer_is_trusted_proxy(self) -> bool:
+        """Nobody's headers move the application (gunicorn.conf.py): no address need be looked at."""
+        return False
 
     def should_close(self) -> bool:
         return bool(self.body.failed or super().should_close())
 
 
+class Settled:
+    """gunicorn's settings, each looked up once: gunicorn looks up thirty a request, which takes as long as its
+    parsing of three headers."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._settings, name)
+        self.__dict__[name] = value
+        return value
+
+
 class DeadlineWorker(ThreadWorker):
+    cfg: Any
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadlines: dict[TConn, float] = {}
-        self._gate = Gate()
+        self._heads = Heads(self._has_asked, self._join, self._start)
+        self._crew = Crew(self._has_asked, self._hesitates, self._serve, self._dismiss, self._start)
 
     def init_process(self) -> None:
         gunicorn.util.write_error = write_refusal
-        RequestParser.mesg_class = LastIfUnread
+        gunicorn.util.http_date = http_date
+        gunicorn.http.wsgi.Response = OnePiece
+        RequestParser.mesg_class = Incoming
+        self.cfg = Settled(self.cfg)
         super().init_process()
 
+    def _start(self, task: Callable[[], None]) -> None:
+        self.tpool.submit(task)
+
     def enqueue_req(self, conn: TConn) -> None:
-        """Give a connection a thread once it has said something; until then the poller has it."""
+        """Have a connection served once it has said something; until then the poller has it."""
         if conn.initialized or conn.data_ready:
-            super().enqueue_req(conn)
+            self._join(conn)
             return
         conn.sock.setblocking(False)
         conn.timeout = time.monotonic() + self.cfg.keepalive
@@ -86,41 +116,60 @@ class DeadlineWorker(ThreadWorker):
         readable = partial(self.on_pending_socket_readable, conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, readable)
 
-    def handle(self, conn: TConn) -> object:
-        outcome: object = True
+    def _join(self, conn: TConn) -> None:
+        self._crew.join(conn, conn.sock.fileno())
+
+    def _hesitates(self, conn: TConn) -> None:
+        """Give a client that has sent half a head the rest of its time for it."""
+        self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
+        self._heads.wait_for(conn)
+
+    def _has_asked(self, conn: TConn) -> bool:
+        """Whether there is a whole head to be parsed, or what the parser refuses at sight, or an end."""
+        if self.cfg.is_ssl:
+            return True
         try:
-            while outcome is True:
+            said: bytes = conn.sock.recv(PEEKED_BYTES_MAX, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        if b"\r\n\r\n" in said or len(said) in (0, PEEKED_BYTES_MAX):
+            return True
+        return said.count(b"\n") != said.count(b"\r\n") or has_ended(conn.sock)
+
+    def _serve(self, conn: TConn) -> bool:
+        """Answer a connection's request, and those that were sent along with it."""
+        outcome: object = False
+        try:
+            while True:
                 self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
-                outcome = super().handle(conn)
-                if outcome is not True or not self._asks_on(conn):
+                outcome = self.handle(conn)
+                if outcome is not True or not conn.parser.unreader.buf.getvalue():
                     break
         finally:
             self._deadlines.pop(conn, None)
-        if outcome is not False:
-            return outcome
-        # Waiting for the peer to close belongs in this thread. Left to `finish_request` it happens
-        # in the main loop, which meanwhile accepts nobody and, over `timeout`, counts as dead.
-        gunicorn.util.close_graceful(conn.sock, timeout=LINGER_SECONDS_MAX)
-        return _CLOSED
-
-    def _asks_on(self, conn: TConn) -> bool:
-        """Whether the client's next request is there already. The way of a connection to the main loop, its
-        poller, and back to a thread costs as much as a short request; it is not taken while nobody waits
-        for a thread."""
-        if not self.alive or self.tpool._work_queue.qsize():
-            return False
-        poller = select.poll()
-        poller.register(conn.sock, select.POLLIN)
-        return bool(poller.poll(NEXT_MILLISECONDS_MAX))
+        return outcome is True
 
     def handle_request(self, req: Request, conn: TConn) -> bool:
         self._deadlines[conn] = time.monotonic() + REQUEST_SECONDS_MAX
-        with self._gate.passing():
-            return bool(super().handle_request(req, conn))
+        return bool(super().handle_request(req, conn))
+
+    def _dismiss(self, conn: TConn, may_ask: bool) -> None:
+        """Give a connection back to the main loop, which counts them, or close it."""
+        if not may_ask:
+            # Waiting for the peer to close belongs in this thread. Left to `finish_request` it happens
+            # in the main loop, which meanwhile accepts nobody and, over `timeout`, counts as dead.
+            gunicorn.util.close_graceful(conn.sock, timeout=LINGER_SECONDS_MAX)
+        outcome: Future[object] = Future()
+        outcome.set_result(True if may_ask else _CLOSED)
+        self.method_queue.defer(self.finish_request, conn, outcome)
 
     def finish_request(self, conn: TConn, fs: Future[object]) -> None:
-        if not fs.cancelled() and fs.exception() is None and fs.result() is _CLOSED:
+        if fs.result() is _CLOSED:
             self.nr_conns -= 1
+        elif not conn.initialized:  # it was not served once
+            self.enqueue_req(conn)
         else:
             super().finish_request(conn, fs)
 
@@ -135,6 +184,13 @@ class DeadlineWorker(ThreadWorker):
                 conn.sock.shutdown(socket.SHUT_RDWR)
         if late:
             self.log.info("closed %d connections that were too slow", len(late))
+
+
+def has_ended(sock: socket.socket) -> bool:
+    """Whether nothing more will come, after what may still be unread."""
+    poller = select.poll()
+    poller.register(sock, ENDED)
+    return bool(poller.poll(0))
 
 
 def write_refusal(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:

@@ -104,7 +104,14 @@ class DriverConnection(driver.Connection):  # type: ignore[misc]
 class Connection:
     """A driver's connection, its deadline, the faults its functions noted, and whether it is broken."""
 
-    __slots__ = ("broken", "busy_milliseconds", "deadline", "driver_connection", "faults")
+    __slots__ = (
+        "broken",
+        "busy_milliseconds",
+        "deadline",
+        "driver_connection",
+        "faults",
+        "opened_at",
+    )
 
     def __init__(self, driver_connection: Any) -> None:
         self.driver_connection = driver_connection
@@ -112,6 +119,11 @@ class Connection:
         self.faults: list[Fault] = []
         self.broken = False
         self.busy_milliseconds = BUSY_MILLISECONDS
+        self.opened_at = time.monotonic()
+
+    def age(self) -> float:
+        """For how many seconds it has been open."""
+        return time.monotonic() - self.opened_at
 
     def wait_until(self, deadline: float) -> None:
         """Have SQLite wait for programs that know no turns no longer than to this moment."""

@@ -154,9 +154,11 @@ def honest_beside(service: Served, crowd_size: int) -> tuple[list[float], list[f
     with ThreadPoolExecutor(crowd_size + 1) as pool:
         asked = [pool.submit(worst, n) for n in range(crowd_size)]
         writer = pool.submit(write)
-        time.sleep(0.2)
-        reads = honest_seconds(service, 40, "bob")
-        done.set()
+        try:
+            time.sleep(0.2)
+            reads = honest_seconds(service, 40, "bob")
+        finally:
+            done.set()
         writer.result(30)
         assert {each.result(60) for each in asked} <= {(500, "57014"), (503, "53300")}
     return reads, sorted(writes)

@@ -252,9 +252,9 @@ def open_site(file: pathlib.Path, **config: object) -> Site:
 
 def hasty(app: object) -> None:
     """Spare the one connection that writes its syncs, which other tests are about."""
-    writer = app.extensions["walkthrough"].writer.raw_connection()
-    writer.driver_connection.execute("PRAGMA synchronous = OFF")
-    writer.close()
+    database = app.extensions["walkthrough"]
+    with database.checked_out(database.writer) as connection:
+        connection.driver_connection.execute("PRAGMA synchronous = OFF")
 
 
 def counting_uuids() -> Iterator[uuid.UUID]:

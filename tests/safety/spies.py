@@ -27,9 +27,8 @@ class Spy:
         spy = cls()
         database = app.extensions["walkthrough"]
         for engine in (database.reader, database.writer):
-            connection = engine.raw_connection()
-            spy.listen(connection.driver_connection)
-            connection.close()
+            with database.checked_out(engine) as connection:
+                spy.listen(connection.driver_connection)
         return spy
 
     def begin(self, hidden: set[str]) -> None:

@@ -286,7 +286,7 @@ def test_p04_all_bounds_at_once(deep: Site) -> None:
 def test_without_the_time_limit_it_would_run_on(
     heavy: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heavy.app.extensions["walkthrough"].reader.dispose()
+    heavy.app.extensions["walkthrough"].close()
     monkeypatch.setattr("models.sql.sqlite.Connection.overdue", lambda self: 0)
     monkeypatch.setattr("models.sql.sqlite.Connection.in_time", lambda self: 1)
     query = f"or=(name.like.{PATTERN},city.like.{PATTERN})"
@@ -294,6 +294,6 @@ def test_without_the_time_limit_it_would_run_on(
     answer, seconds = send(heavy, "admin", "GET", f"/buildings?select=id&{query}")
 
     monkeypatch.undo()
-    heavy.app.extensions["walkthrough"].reader.dispose()
+    heavy.app.extensions["walkthrough"].close()
     assert answer.status == 200
     assert seconds > ENDS_WITHIN_SECONDS

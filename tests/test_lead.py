@@ -1,0 +1,303 @@
+"""Who serves in a process: one thread at a time, while nothing takes long; and nobody is forgotten."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+
+import pytest
+
+from serving import heads
+from serving import lead
+from serving.heads import Heads
+from serving.lead import Crew
+from tests.waiting import until
+
+FOREVER = 30.0  # until a test that hangs is a test that fails
+BREAK = b"break"
+CLOSE = b"close"
+SLOW = b"slow!"
+
+
+class Line:
+    """Clients and a crew that answers each five bytes with as many: the server's part of each is a socket."""
+
+    def __init__(self) -> None:
+        self.crew = Crew(self.has_asked, self.hesitates, self.serve, self.dismiss, self.start)
+        self.heads = Heads(self.has_asked, self.join, self.start)
+        self.inside = self.most = self.served = self.threads = 0
+        self.counting = threading.Lock()
+        self.go_on = threading.Event()
+        self.given_back: list[socket.socket] = []
+        self.closed: list[socket.socket] = []
+        self.servers: set[int] = set()
+        self.ends: dict[socket.socket, socket.socket] = {}
+
+    def connect(self) -> socket.socket:
+        """The client's end of a new connection, whose first request is what the main loop waits for."""
+        client, server = socket.socketpair()
+        client.settimeout(FOREVER)
+        self.ends[client] = server
+        return client
+
+    def server_of(self, client: socket.socket) -> socket.socket:
+        return self.ends[client]
+
+    def start(self, task: Callable[[], None]) -> None:
+        self.threads += 1
+
+        def run() -> None:
+            with contextlib.suppress(SystemExit):
+                task()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def join(self, server: socket.socket) -> None:
+        self.crew.join(server, server.fileno())
+
+    def has_asked(self, server: socket.socket) -> bool:
+        said = server.recv(5, socket.MSG_PEEK)
+        return len(said) in (0, 5)
+
+    def hesitates(self, server: socket.socket) -> None:
+        self.heads.wait_for(server)
+
+    def serve(self, server: socket.socket) -> bool:
+        with self.counting:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            self.servers.add(threading.get_ident())
+        try:
+            asked = server.recv(5)
+            if asked == BREAK:
+                raise SystemExit
+            if asked == SLOW:
+                self.go_on.wait(FOREVER)
+            if asked in (b"", CLOSE):
+                return False
+            server.sendall(asked)
+            return True
+        finally:
+            with self.counting:
+                self.inside -= 1
+                self.served += 1
+
+    def dismiss(self, server: socket.socket, may_ask: bool) -> None:
+        (self.given_back if may_ask else self.closed).append(server)
+
+    def first(self, client: socket.socket, words: bytes = b"hello") -> None:
+        """Ask as the first thing, or after a while: the main loop hears it."""
+        client.sendall(words)
+        self.join(self.ends[client])
+
+    def is_at_rest(self) -> bool:
+        return self.crew.lead is None and not self.crew.has_deputy
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    made = Line()
+    yield made
+    made.go_on.set()
+    for client in made.ends:
+        client.close()
+    until(made.is_at_rest)
+    until(lambda: not made.heads.is_watched)
+    for server in made.ends.values():
+        server.close()
+
+
+def ask_often(line: Line, client: socket.socket, times: int) -> None:
+    line.first(client)
+    assert client.recv(5) == b"hello"
+    for _ in range(times):
+        client.sendall(b"again")
+        while not (answer := peeked(client)):
+            if line.server_of(client) in line.given_back:
+                line.given_back.remove(line.server_of(client))
+                line.join(line.server_of(client))
+        assert answer == b"again"
+        client.recv(5)
+
+
+def peeked(client: socket.socket) -> bytes:
+    client.settimeout(0.005)
+    try:
+        return client.recv(5, socket.MSG_PEEK)
+    except TimeoutError:
+        return b""
+    finally:
+        client.settimeout(FOREVER)
+
+
+def test_requests_that_are_quick_are_served_one_at_a_time(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lead, "PATIENCE_SECONDS", FOREVER)
+    clients = [line.connect() for _ in range(8)]
+    threads = [
+        threading.Thread(target=ask_often, args=(line, client, 50), daemon=True)
+        for client in clients
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(FOREVER)
+
+    until(lambda: line.served == 8 * 51)
+    assert line.most == 1
+
+
+def test_nobody_waits_behind_who_is_slow(line: Line) -> None:
+    slow = [line.connect() for _ in range(5)]
+    for client in slow:
+        line.first(client, SLOW)
+    until(lambda: line.inside == 5)
+
+    quick = line.connect()
+    line.first(quick)
+    assert quick.recv(5) == b"hello"
+
+    line.go_on.set()
+    assert [client.recv(5) for client in slow] == [SLOW] * 5
+    until(lambda: len(line.given_back) == 6)
+    until(line.is_at_rest)
+
+
+def test_who_says_nothing_more_is_given_back_and_everybody_rests(line: Line) -> None:
+    clients = [line.connect() for _ in range(4)]
+    for client in clients:
+        line.first(client)
+        assert client.recv(5) == b"hello"
+
+    until(lambda: len(line.given_back) == 4)
+    until(line.is_at_rest)
+    assert not line.crew.clients.get_map()
+    assert sorted(line.given_back, key=id) == sorted((line.server_of(c) for c in clients), key=id)
+
+
+def test_who_was_given_back_is_served_again(line: Line) -> None:
+    client = line.connect()
+    line.first(client)
+    client.recv(5)
+    until(lambda: line.given_back)
+
+    line.first(client, b"later")
+    assert client.recv(5) == b"later"
+
+
+def test_who_is_silent_while_others_ask_is_given_back(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lead, "SILENT_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(lead, "NEXT_SECONDS_MAX", FOREVER)  # else everybody may be, for a moment
+    silent, loud = line.connect(), line.connect()
+    line.first(silent)
+    silent.recv(5)
+    line.first(loud)
+    loud.recv(5)
+    give_up = time.monotonic() + FOREVER
+    while line.server_of(silent) not in line.given_back and time.monotonic() < give_up:
+        loud.sendall(b"again")
+        assert loud.recv(5) == b"again"
+
+    assert line.given_back == [line.server_of(silent)]
+    monkeypatch.undo()
+    loud.close()
+
+
+@pytest.mark.parametrize("how", ["it closes", "it may not ask on"])
+def test_a_connection_that_ends_is_let_go_once(line: Line, how: str) -> None:
+    client = line.connect()
+    line.first(client)
+    client.recv(5)
+    until(lambda: line.given_back)
+    line.given_back.clear()
+    if how == "it closes":
+        client.shutdown(socket.SHUT_WR)
+    else:
+        client.sendall(CLOSE)
+    line.join(line.server_of(client))
+
+    until(lambda: line.closed)
+    until(line.is_at_rest)
+    assert (line.closed, line.given_back) == ([line.server_of(client)], [])
+
+
+def test_one_that_comes_as_the_leader_leaves_is_not_given_back_unserved(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one moment in which a connection could be lost: nobody has asked, and then somebody does."""
+    client, late = line.connect(), line.connect()
+    looked = line.crew.clients.select
+    came = threading.Event()
+
+    def select(timeout: float) -> list:
+        ready = looked(timeout)
+        if not ready and not came.is_set():
+            came.set()
+            line.first(late)
+        return ready
+
+    monkeypatch.setattr(line.crew.clients, "select", select)
+    line.first(client)
+    client.recv(5)
+
+    assert late.recv(5) == b"hello"
+    assert came.is_set()
+
+
+def test_a_thread_that_ends_badly_leaves_nobody_waiting(line: Line) -> None:
+    broken, other = line.connect(), line.connect()
+    line.first(broken, BREAK)
+    until(lambda: line.closed == [line.server_of(broken)])
+    line.first(other)
+
+    assert other.recv(5) == b"hello"
+
+
+def test_a_descriptor_that_was_used_before_is_another_connection(line: Line) -> None:
+    """gunicorn closes some sockets by itself, while they are served."""
+    client = line.connect()
+    descriptor = line.server_of(client).fileno()
+    line.crew.take_seat(lead.Seat("gone", descriptor))
+    line.first(client)
+
+    assert client.recv(5) == b"hello"
+
+
+def test_half_a_head_holds_no_thread_of_those_that_serve(line: Line) -> None:
+    dripping = [line.connect() for _ in range(20)]
+    for client in dripping:
+        line.first(client, b"hel")
+    quick = line.connect()
+    line.first(quick)
+    assert quick.recv(5) == b"hello"
+    until(lambda: len(line.heads.waiting) == 20)
+    until(lambda: line.served == 1)
+
+    for client in dripping:
+        client.sendall(b"lo")
+    assert [client.recv(5) for client in dripping] == [b"hello"] * 20
+    until(lambda: not line.heads.is_watched)
+
+
+def test_long_heads_are_looked_at_less_often_once_they_are_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    answers = iter([False] * 3 + [True])
+    clock = iter([0.0, 0.01, 0.05, 0.2, 0.5, 1.0])
+    monkeypatch.setattr(heads.time, "sleep", slept.append)
+    monkeypatch.setattr(heads.time, "monotonic", lambda: next(clock))
+    went_on: list[str] = []
+    waiting = Heads(lambda connection: next(answers), went_on.append, lambda task: task())
+
+    waiting.wait_for("somebody")
+
+    assert slept == [heads.FRESH_LOOK_SECONDS] * 2 + [heads.LOOK_SECONDS] * 2
+    assert went_on == ["somebody"]
