@@ -132,10 +132,9 @@ class Asked:
         return replace(self.shape, root=root, columns=None, on_conflict=None)
 
     def veto(self, count: int) -> None:
-        """Stop a write that touches another number of rows than was said."""
+        """Stop a write that touches another number of rows than was said, wanted back or not."""
         preferences = self.preferences
-        singular = self.media in representation.SINGULAR
-        if singular and preferences.representation is Return.REPRESENTATION and count != 1:
+        if self.media in representation.SINGULAR and count != 1:
             raise requests.NotSingular(count)
         bound = preferences.max_affected
         if preferences.handling is Handling.STRICT and bound is not None and count > bound:

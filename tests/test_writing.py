@@ -1,0 +1,49 @@
+"""How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.test_catalogue_write import NEW_BUILDING
+from tests.test_catalogue_write import unchanged_after
+
+SINGULAR = "application/vnd.pgrst.object+json"
+TWO = "/inspections?id=in.(1,2)"
+NONE = "/inspections?id=eq.999"
+
+# method, path, body: writes of two rows, and of none
+NOT_ONE = [
+    ("POST", "/buildings", [NEW_BUILDING] * 2),
+    ("POST", "/buildings", []),
+    ("PATCH", TWO, {"notes": "x"}),
+    ("PATCH", NONE, {"notes": "x"}),
+    ("PATCH", "/inspections?id=eq.1", {}),
+    ("DELETE", TWO, None),
+    ("DELETE", NONE, None),
+]
+
+
+@pytest.mark.parametrize("prefer", [None, "return=minimal", "return=representation"])
+@pytest.mark.parametrize(("method", "path", "body"), NOT_ONE)
+def test_one_object_is_no_two_rows_and_none_wanted_back_or_not(
+    api: Callable, method: str, path: str, body: object, prefer: str | None
+) -> None:
+    response = unchanged_after(api, "root", method, path, body, accept=SINGULAR, prefer=prefer)
+
+    assert (response.status, response.code) == (406, "PGRST116")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/buildings", NEW_BUILDING, 201),
+        ("PATCH", "/inspections?id=eq.1", {"notes": "x"}, 204),
+        ("DELETE", "/inspections?id=eq.1", None, 204),
+    ],
+)
+def test_one_object_is_one_row_not_wanted_back(
+    api: Callable, method: str, path: str, body: object, status: int
+) -> None:
+    response = api("root").send(method, path, body, accept=SINGULAR)
+
+    assert (response.status, response.text) == (status, "")
