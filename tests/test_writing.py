@@ -47,3 +47,29 @@ def test_one_object_is_one_row_not_wanted_back(
     response = api("root").send(method, path, body, accept=SINGULAR)
 
     assert (response.status, response.text) == (status, "")
+
+
+MERGE = "resolution=merge-duplicates"
+MERGED = {"id": 1, "name": "Merged", "client_id": 1}
+FRESH = {"id": 600, "name": "Fresh", "client_id": 1}
+
+
+@pytest.mark.parametrize("wanted", ["", ", return=minimal", ", return=representation"])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(MERGED, 200), ([MERGED, FRESH], 201), (FRESH, 201), ([], 200)],
+    ids=["merged", "both", "made", "nothing"],
+)
+def test_upsert_that_made_no_row_is_200_wanted_back_or_not(
+    api: Callable, body: object, status: int, wanted: str
+) -> None:
+    response = api("root").post("/buildings", body, prefer=MERGE + wanted)
+
+    assert response.status == status
+
+
+@pytest.mark.parametrize("body", [MERGED, FRESH, []], ids=["there", "made", "nothing"])
+def test_upsert_that_ignores_what_is_there_is_201(api: Callable, body: object) -> None:
+    response = api("root").post("/buildings", body, prefer="resolution=ignore-duplicates")
+
+    assert (response.status, response.text) == (201, "")
