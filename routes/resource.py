@@ -183,11 +183,11 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.INSERT, model)
     def put(caller: Caller) -> Response:
         asked = Asked(relation)
-        payload = asked.payload()
-        if len(payload.rows) != 1:
-            raise requests.KeyMismatch
-        requests.require_key(asked.query, relation, payload.rows[0])
-        columns = written_columns(asked, payload)
+        requests.require_uncut(asked.query)
+        payload = asked.payload().require_uniform()
+        named = requests.require_key_filters(asked.query, relation)
+        columns = known_columns(asked, payload.keys)
+        requests.require_key(named, relation, payload.rows)
         insert = partial(execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE))
         return asked.answer(write(asked, Action.INSERT, insert), Operation.UPSERT)
 
@@ -289,8 +289,11 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
 def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
     """Which columns a write gives values: those of `columns`, or the payload's own."""
     columns = asked.shape.columns
-    if columns is None:
-        columns = payload.require_uniform().keys
+    return known_columns(asked, payload.require_uniform().keys if columns is None else columns)
+
+
+def known_columns(asked: Asked, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The same once each, if there are such."""
     for name in columns:
         asked.relation.payload_attribute(name)
     asked.names_email = asked.relation.model is User and "email" in columns

@@ -73,3 +73,51 @@ def test_upsert_that_ignores_what_is_there_is_201(api: Callable, body: object) -
     response = api("root").post("/buildings", body, prefer="resolution=ignore-duplicates")
 
     assert (response.status, response.text) == (201, "")
+
+
+PUT = {"id": 1, "name": "Put", "client_id": 1}
+REPRESENTED = "return=representation"
+
+
+@pytest.mark.parametrize("query", ["limit=1", "offset=1", "limit=0", "limit=1&offset=0"])
+@pytest.mark.parametrize("body", [PUT, "{"], ids=["row", "no-json"])
+def test_put_is_not_cut(api: Callable, query: str, body: object) -> None:
+    response = unchanged_after(api, "root", "PUT", f"/buildings?id=eq.1&{query}", body)
+
+    assert response.refusal == (
+        400,
+        "PGRST114",
+        "limit/offset querystring parameters are not allowed for PUT",
+    )
+
+
+@pytest.mark.parametrize("query", ["offset=0", "order=id", "columns=id,name", "on_conflict=name"])
+def test_put_writes_its_whole_body(api: Callable, query: str) -> None:
+    response = api("root").put(
+        f"/buildings?id=eq.1&{query}&select=name,city", PUT, prefer=REPRESENTED
+    )
+
+    assert (response.status, response.json) == (200, [{"name": "Put", "city": "Boston"}])
+
+
+# of what is wrong with a PUT the first in this order is told
+WRONG_PUTS = [
+    ("id=gt.1", "{", 400, "PGRST102"),
+    ("id=gt.1", [PUT, {"id": 1}], 400, "PGRST102"),
+    ("id=gt.1", {**PUT, "nope": 1}, 405, "PGRST105"),
+    ("id=eq.2", {**PUT, "nope": 1}, 400, "PGRST204"),
+    ("id=eq.1", {"name": "Put", "nope": 1}, 400, "PGRST204"),
+    ("id=eq.1", {"name": "Put", "client_id": 1}, 400, "42703"),
+    ("id=eq.x", PUT, 400, "22P02"),
+    ("id=eq.2", PUT, 400, "PGRST115"),
+    ("id=eq.2", {**PUT, "name": None}, 400, "PGRST115"),
+]
+
+
+@pytest.mark.parametrize(("query", "body", "status", "code"), WRONG_PUTS)
+def test_put_tells_what_is_wrong_in_order(
+    api: Callable, query: str, body: object, status: int, code: str
+) -> None:
+    response = unchanged_after(api, "root", "PUT", f"/buildings?{query}", body)
+
+    assert (response.status, response.code) == (status, code)

@@ -69,6 +69,8 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     requests.MissingWhere: (400, "21000"),
     requests.LimitWithoutOrder: (400, "PGRST109"),
     requests.KeyNotFiltered: (405, "PGRST105"),
+    requests.KeyCut: (400, "PGRST114"),
+    requests.KeyNotNamed: (400, "42703"),
     requests.KeyMismatch: (400, "PGRST115"),
     requests.NotSingular: (406, "PGRST116"),
     requests.TooManyAffected: (400, "PGRST124"),
