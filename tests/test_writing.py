@@ -121,3 +121,62 @@ def test_put_tells_what_is_wrong_in_order(
     response = unchanged_after(api, "root", "PUT", f"/buildings?{query}", body)
 
     assert (response.status, response.code) == (status, code)
+
+
+def test_id_is_not_taken_from_a_row(api: Callable) -> None:
+    response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.6", {"id": None})
+
+    assert response.refusal == (
+        400,
+        "23502",
+        'null value in column "id" of relation "buildings" violates not-null constraint',
+    )
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**52 + 1, 2**63 - 1])
+def test_id_that_is_changed_stays_in_the_bounds_of_one_that_is_chosen(
+    api: Callable, value: int
+) -> None:
+    response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.6", {"id": value})
+
+    assert (response.status, response.code) == (400, "22003")
+
+
+def test_id_of_no_row_is_not_looked_at(api: Callable) -> None:
+    assert api("root").patch("/buildings?id=eq.999", {"id": None}).status == 204
+
+
+LISTED = "/buildings?columns=id,name,client_id&select=name"
+
+
+@pytest.mark.parametrize("body", [NEW_BUILDING, [NEW_BUILDING] * 2], ids=["one", "two"])
+def test_listed_id_that_no_row_has_is_null(api: Callable, body: object) -> None:
+    response = unchanged_after(api, "root", "POST", LISTED, body, prefer=REPRESENTED)
+
+    assert (response.status, response.code) == (400, "23502")
+
+
+def test_listed_id_that_no_row_has_is_made_where_defaults_are_wanted(api: Callable) -> None:
+    response = api("root").post(
+        LISTED, [NEW_BUILDING] * 2, prefer="return=representation, missing=default"
+    )
+
+    assert (response.status, response.json) == (201, [{"name": "New"}] * 2)
+
+
+@pytest.mark.parametrize("row", [{"id": 1}, {"id": 1, "name": "N"}, {"id": 1, "client_id": 1}])
+def test_row_that_lacks_what_it_must_have_is_not_ignored(api: Callable, row: dict) -> None:
+    response = unchanged_after(
+        api, "root", "POST", "/buildings", row, prefer="resolution=ignore-duplicates"
+    )
+
+    assert (response.status, response.code) == (400, "23502")
+
+
+@pytest.mark.parametrize(("who", "status", "code"), [("root", 400, "23502"), ("ada", 403, "42501")])
+def test_grant_to_nobody_lacks_its_grantee(api: Callable, who: str, status: int, code: str) -> None:
+    body = {"manager_id": None, "building_id": 2}
+
+    response = unchanged_after(api, who, "POST", "/client_manager_building_access", body)
+
+    assert (response.status, response.code) == (status, code)

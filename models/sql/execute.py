@@ -31,6 +31,7 @@ from models.sql.rows import Row
 from models.sql.rows import Rows
 from models.sql.rows import Written
 from models.sql.rows import converted
+from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import Binding
@@ -172,6 +173,9 @@ def update(
     bound = replace(binding, keys=json_keys(keys), new=tuple(new.values()))
     if keys:
         deny(transaction, relation, statements.denied, bound)
+        for name in changes:
+            if relation.attributes[name].filled is Filled.BY_SEQUENCE:
+                require_id(relation, new[name])
         with blame.assigned(transaction, relation, lambda: new, keys):
             transaction.run(statements.update.sql, statements.update.bind(bound))
     veto(len(keys))
