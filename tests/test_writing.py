@@ -180,3 +180,52 @@ def test_grant_to_nobody_lacks_its_grantee(api: Callable, who: str, status: int,
     response = unchanged_after(api, who, "POST", "/client_manager_building_access", body)
 
     assert (response.status, response.code) == (status, code)
+
+
+# column, JSON text of the value, code, what the message quotes
+NO_SUCH_VALUES = [
+    ("date_visited", "true", "22007", "true"),
+    ("date_visited", "1.5", "22007", "1.5"),
+    ("date_visited", "[]", "22007", "[]"),
+    ("date_visited", '"2025-07-01T25:00:00Z"', "22008", "2025-07-01T25:00:00Z"),
+    ("date_visited", '"2025-07-01T10:00:00+25:00"', "22009", "2025-07-01T10:00:00+25:00"),
+    ("created_at", "1751364000", "22007", "1751364000"),
+    ("created_at", '{"a": [1]}', "22007", '{"a": [1]}'),
+    ("created_at", '"2025-07-01T10:00:00+16:00"', "22009", "2025-07-01T10:00:00+16:00"),
+    ("created_at", '"2025-07-01T10:00:00+05:60"', "22009", "2025-07-01T10:00:00+05:60"),
+    ("created_at", '"2025-07-01T24:00:01Z"', "22008", "2025-07-01T24:00:01Z"),
+    ("created_at", '"2025-07-01T23:60:00Z"', "22008", "2025-07-01T23:60:00Z"),
+    ("created_at", '"2025-07-01T10:00:61Z"', "22008", "2025-07-01T10:00:61Z"),
+    ("created_at", '"9999-12-31T23:59:60Z"', "22008", "9999-12-31T23:59:60Z"),
+    ("inspector_id", "[1]", "22P02", "[1]"),
+    ("inspector_id", "{}", "22P02", "{}"),
+]
+
+
+@pytest.mark.parametrize(("column", "text", "code", "shown"), NO_SUCH_VALUES)
+def test_value_that_is_none_of_its_column_is_told_as_postgresql_tells_it(
+    api: Callable, column: str, text: str, code: str, shown: str
+) -> None:
+    body = f'{{"building_id": 1, "inspection_type": "x", "{column}": {text}}}'
+
+    response = unchanged_after(api, "root", "POST", "/inspections", body)
+
+    assert (response.status, response.code) == (400, code)
+    assert response.json["message"].endswith(f'"{shown}"')
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2025-07-01T24:00:00Z", "2025-07-02T00:00:00+00:00"),
+        ("2025-12-31T23:59:60Z", "2026-01-01T00:00:00+00:00"),
+        ("2025-07-01T10:00:60.5+02:00", "2025-07-01T08:01:00.5+00:00"),
+        ("2025-07-01t10:00:00z", "2025-07-01T10:00:00+00:00"),
+    ],
+)
+def test_moment_may_end_a_day_or_leap(api: Callable, text: str, moment: str) -> None:
+    response = api("root").post(
+        "/clients?select=created_at", {"name": "N", "created_at": text}, prefer=REPRESENTED
+    )
+
+    assert (response.status, response.json) == (201, [{"created_at": moment}])
