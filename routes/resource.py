@@ -148,6 +148,12 @@ class Asked:
     def payload(self) -> Payload:
         return parse_payload(read_body(), request.headers.get("Content-Type"))
 
+    def listed_payload(self) -> Payload:
+        """The body of a write that `columns` may narrow, whose names are looked at first."""
+        for name in self.shape.columns or ():
+            self.relation.payload_attribute(name)
+        return self.payload()
+
     def answer(self, written: Written, operation: Operation) -> Response:
         return respond(
             representation.represent_write(
@@ -173,7 +179,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.INSERT, model)
     def create(caller: Caller) -> Response:
         asked = Asked(relation)
-        insertion = read_insertion(asked, asked.payload())
+        insertion = read_insertion(asked, asked.listed_payload())
         if insertion is None:
             return asked.answer(asked.nothing_written(), Operation.INSERT)
         insert = partial(execute.insert, insertion=insertion)
@@ -196,7 +202,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     def change(caller: Caller) -> Response:
         asked = Asked(relation)
         requests.require_where(asked.query, "UPDATE")
-        changes = read_changes(asked, asked.payload())
+        changes = read_changes(asked, asked.listed_payload())
         if not changes:
             return asked.answer(asked.nothing_written(), Operation.UPDATE)
         update = partial(execute.update, query=asked.query, changes=changes)

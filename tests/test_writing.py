@@ -229,3 +229,45 @@ def test_moment_may_end_a_day_or_leap(api: Callable, text: str, moment: str) -> 
     )
 
     assert (response.status, response.json) == (201, [{"created_at": moment}])
+
+
+@pytest.mark.parametrize("body", [[], "{", "5"], ids=["none", "no-json", "no-rows"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/inspections?columns=status,nope"), ("PATCH", "/inspections?id=eq.1&columns=nope")],
+)
+def test_unknown_column_is_told_before_the_body_is_read(
+    api: Callable, method: str, path: str, body: object
+) -> None:
+    response = unchanged_after(api, "root", method, path, body)
+
+    assert (response.status, response.code) == (400, "PGRST204")
+
+
+# what cannot be shown, and what else is wrong with the write
+UNSHOWABLE = [
+    ("nope", "42703"),
+    ("nope(id)", "PGRST200"),
+    ("users(name)", "PGRST201"),
+]
+
+
+@pytest.mark.parametrize(("select", "code"), UNSHOWABLE)
+@pytest.mark.parametrize(
+    ("method", "query", "body"),
+    [
+        ("POST", "", {"building_id": 4, "inspection_type": "x"}),
+        ("POST", "", {"building_id": 1}),
+        ("PATCH", "id=eq.1&", {"building_id": 4}),
+        ("PATCH", "id=eq.999&", {"building_id": 4}),
+        ("DELETE", "id=in.(1,2)&", None),
+    ],
+)
+def test_what_cannot_be_shown_is_told_before_anything_is_written(
+    api: Callable, method: str, query: str, body: object, select: str, code: str
+) -> None:
+    path = f"/inspections?{query}select=id,{select}"
+
+    response = unchanged_after(api, "ada", method, path, body, prefer=REPRESENTED, accept=SINGULAR)
+
+    assert response.code == code

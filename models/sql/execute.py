@@ -127,6 +127,7 @@ def insert(
     veto: Veto,
 ) -> Written:
     """Insert or upsert every row or none; `shape` is the representation that is wanted, if any."""
+    require_showable(transaction, relation, rule, shape)
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
@@ -155,6 +156,7 @@ def update(
     veto: Veto,
 ) -> Written:
     """Change every row within reach that the filters match, or none."""
+    require_showable(transaction, relation, rule, shape)
     for name in changes:
         if not rule.may_choose(name):
             raise not_chosen(name)
@@ -197,6 +199,7 @@ def delete(
     veto: Veto,
 ) -> Written:
     """Delete every row within reach that the filters match, or none."""
+    require_showable(transaction, relation, rule, shape)
     statements = mutate.plan_delete(transaction.spelling.name, relation.name, query.shape, rule)
     keys = reached_keys(transaction, statements.keys, binding)
     veto(len(keys))
@@ -214,6 +217,14 @@ def reached_keys(transaction: Transaction, statement: Any, binding: Binding) -> 
 
 def json_keys(keys: Iterable[Key]) -> str:
     return json.dumps([list(key) for key in keys])
+
+
+def require_showable(
+    transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None
+) -> None:
+    """What cannot be shown is told before anything is written, and before anything else is wrong."""
+    if shape is not None:
+        plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
 
 
 def represented(
