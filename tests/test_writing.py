@@ -271,3 +271,14 @@ def test_what_cannot_be_shown_is_told_before_anything_is_written(
     response = unchanged_after(api, "ada", method, path, body, prefer=REPRESENTED, accept=SINGULAR)
 
     assert response.code == code
+
+
+@pytest.mark.parametrize(("target", "code"), [("nope", "42703"), ("name", "42P10")])
+def test_key_that_is_none_is_told_before_values(api: Callable, target: str, code: str) -> None:
+    body = {"id": "x", "name": "N", "client_id": 999}
+
+    response = unchanged_after(
+        api, "root", "POST", f"/buildings?on_conflict={target}", body, prefer=MERGE
+    )
+
+    assert (response.status, response.code) == (400, code)
