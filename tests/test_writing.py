@@ -156,6 +156,15 @@ def test_listed_id_that_no_row_has_is_null(api: Callable, body: object) -> None:
     assert (response.status, response.code) == (400, "23502")
 
 
+def test_listed_id_that_no_row_has_is_one_that_was_chosen(api: Callable) -> None:
+    body = {"name": "N", "client_id": 2}
+
+    refused = unchanged_after(api, "ada", "POST", LISTED, body)
+    merged = unchanged_after(api, "ada", "POST", LISTED, body, prefer=MERGE)
+
+    assert (refused.code, merged.code) == ("428C9", "428C9")
+
+
 def test_listed_id_that_no_row_has_is_made_where_defaults_are_wanted(api: Callable) -> None:
     response = api("root").post(
         LISTED, [NEW_BUILDING] * 2, prefer="return=representation, missing=default"

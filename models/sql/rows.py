@@ -78,7 +78,9 @@ class Rows:
         ]  # fmt: skip
         self.required = [
             name for name, each in relation.attributes.items()
-            if each.required and each.filled is not Filled.BY_SEQUENCE
+            if each.required
+            and (each.filled is not Filled.BY_SEQUENCE
+                 or (name in named and not insertion.default_missing))
         ]  # fmt: skip
         self.columns = tuple(each.name for each in (*given, *silent))
         readers = [self.reader(each, insertion) for each in given]
@@ -94,9 +96,9 @@ class Rows:
         missing = self.filler(attribute) if insertion.default_missing else nothing
         if attribute.filled is Filled.BY_SEQUENCE:
             return lambda row: (
-                None
-                if name not in row and insertion.default_missing
-                else require_id(self.relation, converted(attribute, row.get(name), binding))
+                require_id(self.relation, converted(attribute, row[name], binding))
+                if name in row
+                else missing(row)
             )
         return lambda row: converted(attribute, row[name], binding) if name in row else missing(row)
 
