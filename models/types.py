@@ -7,6 +7,7 @@ The messages are PostgreSQL's, since clients know them. Nothing here knows a col
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import uuid
 from collections.abc import Callable
@@ -35,6 +36,10 @@ class InvalidDatetime(Fault):
 
 class DatetimeOutOfRange(Fault):
     """A date or time that has the form and does not exist (22008)."""
+
+
+class DisplacementOutOfRange(Fault):
+    """An offset from UTC that no place has (22009)."""
 
 
 class OutOfRange(Fault):
@@ -107,9 +112,10 @@ def read_string(text: str) -> str:
     return text
 
 
+DAY = datetime.timedelta(days=1)
 DATE_TEXT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 TIME_TEXT = re.compile(
-    r"[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r"[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"[ ]?(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?",
     re.ASCII,
 )
@@ -123,14 +129,14 @@ def read_day(text: str, name: str) -> tuple[datetime.date, str]:
     try:
         return datetime.date(int(found[1]), int(found[2]), int(found[3])), text[found.end() :]
     except ValueError:
-        raise DatetimeOutOfRange(f'date/time field value out of range: "{text[:200]}"') from None
+        raise out_of_range(text) from None
 
 
 def read_date(text: str) -> str:
     """A calendar date; of a timestamp the day as written, as PostgreSQL has it."""
     day, rest = read_day(text.strip(), "date")
-    if rest and not TIME_TEXT.fullmatch(rest):
-        raise InvalidDatetime(f'invalid input syntax for type date: "{text[:200]}"')
+    if rest:
+        read_clock(rest, "date", text)
     return day.isoformat()
 
 
@@ -140,36 +146,47 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
     >>> read_timestamp("2025-05-05T11:30:15.1200+02:00")
     '2025-05-05T09:30:15.12+00:00'
     """
-    shown = f'"{text[:200]}"'
-    day, rest = read_day(text.strip(), "timestamp with time zone")
-    hour = minute = second = microsecond = 0
-    offset: datetime.tzinfo = zone or datetime.UTC
-    if rest:
-        found = TIME_TEXT.fullmatch(rest)
-        if found is None:
-            raise InvalidDatetime(
-                f"invalid input syntax for type timestamp with time zone: {shown}"
-            )
-        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
-        microsecond = round(int((found[4] or "0").ljust(9, "0")) / 1000)
-        offset = read_offset(found[5], shown) or offset
+    name = "timestamp with time zone"
+    day, rest = read_day(text.strip(), name)
+    clock, offset = read_clock(rest, name, text) if rest else (datetime.timedelta(), None)
+    midnight = datetime.datetime(
+        day.year, day.month, day.day, tzinfo=offset or zone or datetime.UTC
+    )
     try:
-        moment = datetime.datetime(
-            day.year, day.month, day.day, hour, minute, second, tzinfo=offset
-        ) + datetime.timedelta(microseconds=microsecond)
-        return write_timestamp(moment.astimezone(datetime.UTC))
+        return write_timestamp((midnight + clock).astimezone(datetime.UTC))
     except (ValueError, OverflowError):
-        raise DatetimeOutOfRange(f"date/time field value out of range: {shown}") from None
+        raise out_of_range(text) from None
 
 
-def read_offset(text: str | None, shown: str) -> datetime.tzinfo | None:
+def read_clock(
+    rest: str, name: str, text: str
+) -> tuple[datetime.timedelta, datetime.tzinfo | None]:
+    """What a text says after its date: the time since midnight, up to the next one, and the offset."""
+    found = TIME_TEXT.fullmatch(rest)
+    if found is None:
+        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
+    hours, minutes, seconds = int(found[1]), int(found[2]), int(found[3] or 0)
+    microseconds = round(int((found[4] or "0").ljust(9, "0")) / 1000)
+    clock = datetime.timedelta(
+        hours=hours, minutes=minutes, seconds=seconds, microseconds=microseconds
+    )
+    if minutes > 59 or seconds > 60 or clock > DAY:
+        raise out_of_range(text)
+    return clock, read_offset(found[5], text)
+
+
+def out_of_range(text: str) -> DatetimeOutOfRange:
+    return DatetimeOutOfRange(f'date/time field value out of range: "{text[:200]}"')
+
+
+def read_offset(text: str | None, whole: str) -> datetime.tzinfo | None:
     if text is None:
         return None
     if text in "Zz":
         return datetime.UTC
     hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
     if hours > 15 or minutes > 59:
-        raise DatetimeOutOfRange(f"time zone displacement out of range: {shown}")
+        raise DisplacementOutOfRange(f'time zone displacement out of range: "{whole[:200]}"')
     delta = datetime.timedelta(hours=hours, minutes=minutes)
     return datetime.timezone(-delta if text[0] == "-" else delta)
 
@@ -217,20 +234,23 @@ def shown_json(value: object) -> str:
         return value
     if isinstance(value, float):
         return f"{value:g}" if value != int(value) else repr(value)
-    return str(value) if isinstance(value, int) else type(value).__name__
+    return json.dumps(value, ensure_ascii=False)
 
 
-def from_json(name: str, read: Callable[[str], Bound]) -> Callable[[object], Bound]:
-    """A reader for types whose JSON form is a string or, for numbers, a number."""
+def from_json(read: Callable[[str], Bound]) -> Callable[[object], Bound]:
+    """A reader for types whose JSON form is a string: anything else is read as it is written."""
 
     def convert(value: object) -> Bound:
-        if value is None:
-            return None
-        if isinstance(value, str):
-            return read(value)
-        raise invalid(name, shown_json(value))
+        return None if value is None else read(shown_json(value))
 
     return convert
+
+
+def from_json_string(value: object) -> Bound:
+    """Text, which takes strings only."""
+    if value is None or isinstance(value, str):
+        return None if value is None else read_string(value)
+    raise invalid("text", shown_json(value))
 
 
 def from_json_integer(name: str, low: int, high: int) -> Callable[[object], Bound]:
@@ -292,20 +312,18 @@ DOUBLE = ColumnType(
     (("type", "number"), ("format", "double")),
     numeric=True,
 )
-TEXT = ColumnType(
-    "text", read_string, from_json("text", read_string), sa.Text(), (("type", "string"),)
-)
+TEXT = ColumnType("text", read_string, from_json_string, sa.Text(), (("type", "string"),))
 DATE = ColumnType(
     "date",
     read_date,
-    from_json("date", read_date),
+    from_json(read_date),
     stored(postgresql.DATE()),
     (("type", "string"), ("format", "date")),
 )
 TIMESTAMP = ColumnType(
     "timestamp with time zone",
     read_timestamp,
-    from_json("timestamp with time zone", read_timestamp),
+    from_json(read_timestamp),
     stored(postgresql.TIMESTAMP(timezone=True)),
     (("type", "string"), ("format", "date-time")),
 )
@@ -322,7 +340,7 @@ JSON = ColumnType(
 UUID = ColumnType(
     "uuid",
     read_uuid,
-    from_json("uuid", read_uuid),
+    from_json(read_uuid),
     stored(postgresql.UUID(as_uuid=False)),
     (("type", "string"), ("format", "uuid")),
 )

@@ -132,10 +132,9 @@ class Asked:
         return replace(self.shape, root=root, columns=None, on_conflict=None)
 
     def veto(self, count: int) -> None:
-        """Stop a write that touches another number of rows than was said."""
+        """Stop a write that touches another number of rows than was said, wanted back or not."""
         preferences = self.preferences
-        singular = self.media in representation.SINGULAR
-        if singular and preferences.representation is Return.REPRESENTATION and count != 1:
+        if self.media in representation.SINGULAR and count != 1:
             raise requests.NotSingular(count)
         bound = preferences.max_affected
         if preferences.handling is Handling.STRICT and bound is not None and count > bound:
@@ -148,6 +147,12 @@ class Asked:
 
     def payload(self) -> Payload:
         return parse_payload(read_body(), request.headers.get("Content-Type"))
+
+    def listed_payload(self) -> Payload:
+        """The body of a write that `columns` may narrow, whose names are looked at first."""
+        for name in self.shape.columns or ():
+            self.relation.payload_attribute(name)
+        return self.payload()
 
     def answer(self, written: Written, operation: Operation) -> Response:
         return respond(
@@ -174,7 +179,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.INSERT, model)
     def create(caller: Caller) -> Response:
         asked = Asked(relation)
-        insertion = read_insertion(asked, asked.payload())
+        insertion = read_insertion(asked, asked.listed_payload())
         if insertion is None:
             return asked.answer(asked.nothing_written(), Operation.INSERT)
         insert = partial(execute.insert, insertion=insertion)
@@ -184,11 +189,11 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.INSERT, model)
     def put(caller: Caller) -> Response:
         asked = Asked(relation)
-        payload = asked.payload()
-        if len(payload.rows) != 1:
-            raise requests.KeyMismatch
-        requests.require_key(asked.query, relation, payload.rows[0])
-        columns = written_columns(asked, payload)
+        requests.require_uncut(asked.query)
+        payload = asked.payload().require_uniform()
+        named = requests.require_key_filters(asked.query, relation)
+        columns = known_columns(asked, payload.keys)
+        requests.require_key(named, relation, payload.rows)
         insert = partial(execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE))
         return asked.answer(write(asked, Action.INSERT, insert), Operation.UPSERT)
 
@@ -197,7 +202,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     def change(caller: Caller) -> Response:
         asked = Asked(relation)
         requests.require_where(asked.query, "UPDATE")
-        changes = read_changes(asked, asked.payload())
+        changes = read_changes(asked, asked.listed_payload())
         if not changes:
             return asked.answer(asked.nothing_written(), Operation.UPDATE)
         update = partial(execute.update, query=asked.query, changes=changes)
@@ -290,8 +295,11 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
 def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
     """Which columns a write gives values: those of `columns`, or the payload's own."""
     columns = asked.shape.columns
-    if columns is None:
-        columns = payload.require_uniform().keys
+    return known_columns(asked, payload.require_uniform().keys if columns is None else columns)
+
+
+def known_columns(asked: Asked, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The same once each, if there are such."""
     for name in columns:
         asked.relation.payload_attribute(name)
     asked.names_email = asked.relation.model is User and "email" in columns

@@ -131,17 +131,30 @@ def test_only_objects_are_rows(text: str) -> None:
         ('{"a": "x\\u0000"}', "\\u0000 cannot be converted to text."),
         ('{"x\\u0000": 1}', "\\u0000 cannot be converted to text."),
         ('[{}, {"a": [["\\u0000"]]}]', "\\u0000 cannot be converted to text."),
+    ],
+)
+def test_escapes_that_no_text_holds_are_refused(text: str, details: str) -> None:
+    with pytest.raises(UntranslatableText) as refused:
+        read(text)
+
+    assert refused.value.message == "unsupported Unicode escape sequence"
+    assert refused.value.details == details
+
+
+@pytest.mark.parametrize(
+    ("text", "details"),
+    [
         ('{"a": "\\ud800"}', "\\ud800 is half of a surrogate pair."),
         ('{"a": "\\udfe2\\ud83c"}', "\\udfe2 is half of a surrogate pair."),
         ('{"\\ud800": 1}', "\\ud800 is half of a surrogate pair."),
         ('{"a": {"b": {"\\ud800": 1}}}', "\\ud800 is half of a surrogate pair."),
     ],
 )
-def test_escapes_that_are_no_characters_are_refused(text: str, details: str) -> None:
-    with pytest.raises(UntranslatableText) as refused:
+def test_escapes_that_are_no_characters_are_no_json(text: str, details: str) -> None:
+    with pytest.raises(InvalidPayload) as refused:
         read(text)
 
-    assert refused.value.message == "unsupported Unicode escape sequence"
+    assert refused.value.message == "Empty or invalid json"
     assert refused.value.details == details
 
 

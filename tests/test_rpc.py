@@ -224,6 +224,38 @@ def test_filter_on_a_single_value_names_no_column(api: Callable) -> None:
     assert api("mia").get("/buildings?select=id").json == []
 
 
+def test_query_of_a_post_holds_filters_and_no_parameters(api: Callable) -> None:
+    response = api("ada").post(f"/rpc/{CHECK}?building_id=1", ASKED)
+
+    assert response.refusal == (400, "PGRST100", '"failed to parse filter (1)" (line 1, column 1)')
+
+
+# what a GET says beside its parameters is a filter where it reads as one
+FILTERS_OF_A_GET = [
+    ("&z=eq.1", 400, "42703"),
+    ("&z=not.in.(1,2)", 400, "42703"),
+    ("&z=in.(1", 404, "PGRST202"),
+    ("&z=1", 404, "PGRST202"),
+]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(("more", "status", "code"), FILTERS_OF_A_GET)
+def test_filter_of_a_get_is_no_parameter(
+    api: Callable, method: str, more: str, status: int, code: str
+) -> None:
+    response = api("ada").send(method, ASKED_IN_QUERY + more)
+
+    assert response.status == status
+    assert response.headers["Proxy-Status"] == f"PostgREST; error={code}"
+
+
+def test_parameter_of_a_get_that_reads_as_a_filter_is_missing(api: Callable) -> None:
+    response = api("ada").get("/rpc/get_building_stats?building_id=eq.1")
+
+    assert (response.status, response.code) == (404, "PGRST202")
+
+
 def test_query_of_a_post_may_hold_the_dialects_words(api: Callable) -> None:
     response = api("ada").post(f"/rpc/{CHECK}?select=*&order=id&limit=0&offset=7", ASKED)
 

@@ -31,9 +31,11 @@ from models.sql.rows import Row
 from models.sql.rows import Rows
 from models.sql.rows import Written
 from models.sql.rows import converted
+from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import Binding
+from models.sql.upsert import conflict_target
 from models.sql.upsert import insert_new
 from models.sql.upsert import upsert
 from models.types import Bound
@@ -126,6 +128,9 @@ def insert(
     veto: Veto,
 ) -> Written:
     """Insert or upsert every row or none; `shape` is the representation that is wanted, if any."""
+    require_showable(transaction, relation, rule, shape)
+    if insertion.conflict is not Conflict.FAIL:
+        conflict_target(relation, insertion.target)
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
@@ -154,6 +159,7 @@ def update(
     veto: Veto,
 ) -> Written:
     """Change every row within reach that the filters match, or none."""
+    require_showable(transaction, relation, rule, shape)
     for name in changes:
         if not rule.may_choose(name):
             raise not_chosen(name)
@@ -172,6 +178,9 @@ def update(
     bound = replace(binding, keys=json_keys(keys), new=tuple(new.values()))
     if keys:
         deny(transaction, relation, statements.denied, bound)
+        for name in changes:
+            if relation.attributes[name].filled is Filled.BY_SEQUENCE:
+                require_id(relation, new[name])
         with blame.assigned(transaction, relation, lambda: new, keys):
             transaction.run(statements.update.sql, statements.update.bind(bound))
     veto(len(keys))
@@ -193,6 +202,7 @@ def delete(
     veto: Veto,
 ) -> Written:
     """Delete every row within reach that the filters match, or none."""
+    require_showable(transaction, relation, rule, shape)
     statements = mutate.plan_delete(transaction.spelling.name, relation.name, query.shape, rule)
     keys = reached_keys(transaction, statements.keys, binding)
     veto(len(keys))
@@ -210,6 +220,14 @@ def reached_keys(transaction: Transaction, statement: Any, binding: Binding) -> 
 
 def json_keys(keys: Iterable[Key]) -> str:
     return json.dumps([list(key) for key in keys])
+
+
+def require_showable(
+    transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None
+) -> None:
+    """What cannot be shown is told before anything is written, and before anything else is wrong."""
+    if shape is not None:
+        plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
 
 
 def represented(

@@ -70,10 +70,17 @@ class Rows:
         self.relation = relation
         self.original = binding
         self.now = transaction.now
-        given = [relation.payload_attribute(name) for name in insertion.columns]
+        named = listed(relation, insertion)
+        given = [relation.payload_attribute(name) for name in named]
         silent = [
             each for name, each in relation.attributes.items()
-            if name not in insertion.columns and each.filled not in (None, Filled.BY_SEQUENCE)
+            if name not in named and each.filled not in (None, Filled.BY_SEQUENCE)
+        ]  # fmt: skip
+        self.required = [
+            name for name, each in relation.attributes.items()
+            if each.required
+            and (each.filled is not Filled.BY_SEQUENCE
+                 or (name in named and not insertion.default_missing))
         ]  # fmt: skip
         self.columns = tuple(each.name for each in (*given, *silent))
         readers = [self.reader(each, insertion) for each in given]
@@ -117,12 +124,22 @@ class Rows:
 
     def keys_are_known(self) -> bool:
         """Whether every row names its key, or none does and the database counts on from one id."""
-        key = self.relation.key
-        return set(key) <= set(self.columns) or not set(key) & set(self.columns)
+        places = [self.columns.index(name) for name in self.relation.key if name in self.columns]
+        named = all(values[place] is not None for values in self.values for place in places)
+        return not places or (len(places) == len(self.relation.key) and named)
+
+    def require_complete(self, values: tuple[Bound, ...]) -> None:
+        """Insist on what a row must have; the database would ask its triggers and conflicts first."""
+        given = dict(zip(self.columns, values, strict=True))
+        for name in self.required:
+            if given.get(name) is None:
+                raise NotNullViolation(self.relation.name, name)
 
     def write_many(self, statement: Statement) -> list[Key]:
         places = statement.bind(replace(self.original, new=tuple(range(len(self.columns)))))
         self.transaction.run("SAVEPOINT many")
+        for row in self.values:
+            self.require_complete(row)
         made = self.transaction.insert_many(
             statement.sql,
             [[values[place] for place in places] for values in self.values],  # type: ignore[index]
@@ -137,6 +154,7 @@ class Rows:
 
     def write(self, statement: Statement, values: tuple[Bound, ...]) -> Key | None:
         """Write one row; its key, or None if it was left alone."""
+        self.require_complete(values)
         named = dict(zip(self.columns, values, strict=True))
         with blame.assigned(self.transaction, self.relation, lambda: named, []):
             cursor: Any = self.transaction.run(
@@ -148,6 +166,17 @@ class Rows:
             named[name] if named.get(name) is not None else self.transaction.made_id(cursor)
             for name in self.relation.key
         )
+
+
+def listed(relation: Relation, insertion: Insertion) -> list[str]:
+    """The columns that count, but for an id that the database is to choose for every row."""
+    return [
+        name
+        for name in insertion.columns
+        if relation.payload_attribute(name).filled is not Filled.BY_SEQUENCE
+        or not insertion.default_missing
+        or any(name in row for row in insertion.rows)
+    ]
 
 
 def nothing(row: Row) -> Bound:

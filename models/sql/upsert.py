@@ -61,6 +61,7 @@ def upsert(
     inserted = 0
     for position, values in enumerate(rows.values):
         if position in existing and not merge:
+            rows.require_complete(values)
             continue
         key = rows.write(statements.insert, values)
         if position in existing:

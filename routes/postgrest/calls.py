@@ -25,6 +25,9 @@ from models.types import BIGINT
 from models.types import ColumnType
 from models.types import InvalidInput
 from models.types import invalid
+from routes.postgrest.conditions import parse_filter
+from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.limits import excerpt
@@ -217,25 +220,45 @@ def bare(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Names and values as they came; `absent` are the values that stand for none."""
+    """Names and values as they came; `absent` are the values that stand for none, `filters` the names
+    beside them that filter the answer."""
 
     given: Mapping[str, object]
     absent: frozenset[object] = frozenset({None})
     as_json: bool = False
+    filters: tuple[str, ...] = ()
 
 
 def read_query(query_string: bytes) -> Sent:
-    """The arguments in a query string; of one that repeats the last counts, as in PostgREST.
+    """The arguments in a query string; of one that repeats the last counts, as in PostgREST, and what
+    reads as a filter is one.
 
     >>> read_query(b"id=1&select=name&id=2&flag").given
     {'id': '2'}
+    >>> read_query(b"id=1&city=eq.Boston").filters
+    ('city',)
     """
-    given = {
+    said = words(query_string)
+    filters = tuple(key for key, value in said.items() if reads_as_filter(key, value))
+    given = {key: value for key, value in said.items() if key not in filters}
+    return Sent(given, NO_TEXTS, filters=filters)
+
+
+def words(query_string: bytes) -> dict[str, str]:
+    """What a query string says in other words than the dialect's own."""
+    return {
         key: value
         for key, value in pairs(query_string)
         if value is not None and key not in WORDS_OF_THE_DIALECT
     }
-    return Sent(given, NO_TEXTS)
+
+
+def reads_as_filter(name: str, text: str) -> bool:
+    try:
+        parse_filter(name, (), text, Reading(LIMITS))
+    except Unparsable:
+        return False
+    return True
 
 
 def read_body(name: str, body: bytes, content_type: str | None, query_string: bytes) -> Sent:
@@ -248,8 +271,9 @@ def read_body(name: str, body: bytes, content_type: str | None, query_string: by
     Traceback (most recent call last):
     models.sql.catalog.UnknownColumn: column f.id does not exist
     """
-    for key in read_query(query_string).given:
-        raise UnknownColumn(f"column {name}.{excerpt(key)} does not exist")
+    for key, value in words(query_string).items():
+        parse_filter(key, (), value, Reading(LIMITS))
+        raise no_column(name, key)
     media = parse_content_type(content_type)
     as_json = media is MediaType.JSON
     if not body.strip():
@@ -268,6 +292,8 @@ def read_arguments(signed: Signature, sent: Sent) -> Arguments:
     named = {bare(key) for key in sent.given if is_spelling(key, signed)}
     if not required <= named or not all(is_spelling(key, signed) for key in sent.given):
         raise UnknownFunction(signed.name, sent, f"Perhaps you meant to call the function {signed}")
+    for name in sent.filters:
+        raise no_column(signed.name, name)
     present = {
         key: value
         for key, value in sent.given.items()
@@ -279,6 +305,10 @@ def read_arguments(signed: Signature, sent: Sent) -> Arguments:
         if plain[name] != prefixed[name]:
             raise ConflictingArguments(name)
     return plain | prefixed
+
+
+def no_column(function: str, name: str) -> UnknownColumn:
+    return UnknownColumn(f"column {function}.{excerpt(name)} does not exist")
 
 
 def is_spelling(key: str, signed: Signature) -> bool:

@@ -26,6 +26,8 @@ from routes.postgrest.media import parse_content_type
 
 Row = dict[str, object]
 
+NO_JSON = "Empty or invalid json"
+
 
 class InvalidPayload(Fault):
     """A body that cannot be read as rows."""
@@ -39,7 +41,7 @@ class UnequalKeys(Fault):
 
 
 class UntranslatableText(Fault):
-    """A JSON escape that stands for no character a text can hold."""
+    """A JSON escape for NUL, which no text can hold."""
 
     def __init__(self, details: str) -> None:
         super().__init__("unsupported Unicode escape sequence", details)
@@ -114,7 +116,7 @@ def _parse_json(text: str, limits: Limits) -> object:
     except RecursionError:
         raise InvalidPayload(too_deep(limits)) from None
     except ValueError as error:
-        raise InvalidPayload("Empty or invalid json", str(error)) from error
+        raise InvalidPayload(NO_JSON, str(error)) from error
     _bound_depth(parsed, limits)
     if "\\u" in text:
         _check_characters(parsed)
@@ -174,7 +176,7 @@ def _check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(text[error.start]):04x}"
-        raise UntranslatableText(f"{half} is half of a surrogate pair.") from error
+        raise InvalidPayload(NO_JSON, f"{half} is half of a surrogate pair.") from error
 
 
 def _children(value: object) -> list[object]:

@@ -94,13 +94,21 @@ def represent_write(
         headers["Content-Range"] = content_range(0, 0, total)
     if wants_location(operation, preferences) and count == 1:
         headers["Location"] = location(relation, written.keys[0])
+    status = write_status(written, operation, preferences)
     if written.rows is None:
-        return Representation(201 if operation is Operation.INSERT else 204, headers)
-    merged_only = preferences.resolution is Resolution.MERGE_DUPLICATES and not written.inserted
-    made = operation is Operation.INSERT and not (count and merged_only)
-    made = made or (operation is Operation.UPSERT and written.inserted > 0)
+        return Representation(status, headers)
     headers.update(content_headers(media))
-    return Representation(201 if made else 200, headers, body(written.rows, media, header))
+    return Representation(status, headers, body(written.rows, media, header))
+
+
+def write_status(written: Written, operation: Operation, preferences: Preferences) -> int:
+    """200 for a merge that made no row, 201 for any other insert; PUT tells rows it made apart, too."""
+    if operation is Operation.INSERT:
+        merges = preferences.resolution is Resolution.MERGE_DUPLICATES
+        return 200 if merges and not written.inserted else 201
+    if written.rows is None:
+        return 204
+    return 201 if operation is Operation.UPSERT and written.inserted else 200
 
 
 def wants_location(operation: Operation, preferences: Preferences) -> bool:

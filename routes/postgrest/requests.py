@@ -83,6 +83,20 @@ class KeyNotFiltered(Fault):
         )
 
 
+class KeyCut(Fault):
+    """A PUT with a limit or an offset: one row leaves nothing to cut."""
+
+    def __init__(self) -> None:
+        super().__init__("limit/offset querystring parameters are not allowed for PUT")
+
+
+class KeyNotNamed(Fault):
+    """A PUT whose body does not name a column of its key."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(f'the payload has no primary key column "{column}"')
+
+
 class KeyMismatch(Fault):
     """A PUT whose body is another row than its address."""
 
@@ -126,22 +140,36 @@ def require_where(query: Query, statement: str) -> None:
         raise LimitWithoutOrder
 
 
-def require_key(query: Query, relation: Relation, row: Row) -> None:
-    """A PUT names one key in its filters, the same as in its body, and nothing else."""
+def require_uncut(query: Query) -> None:
+    """A PUT is of one row, so it names no range; an offset of nothing is none."""
+    root = query.shape.root
+    if root.limit is not None or (root.offset is not None and query.values[root.offset]):
+        raise KeyCut
+
+
+def require_key_filters(query: Query, relation: Relation) -> dict[str, str]:
+    """What the filters of a PUT say of the key, which is all that they may speak of."""
     root = query.shape.root
     named = {
-        each.column: query.values[each.value]
+        each.column: str(query.values[each.value])
         for each in root.conditions
         if isinstance(each, Filter) and is_plain_eq(each) and each.value is not None
     }
     if set(named) != set(relation.key) or len(root.conditions) != len(relation.key):
         raise KeyNotFiltered
-    if root.limit is not None or root.offset is not None:
-        raise KeyNotFiltered
-    for name, text in named.items():
-        kind = relation.attributes[name].type
-        if name not in row or kind.read_json(row[name]) != kind.read_text(str(text)):
-            raise KeyMismatch
+    return named
+
+
+def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> None:
+    """The body of a PUT is one row, with the key that its filters named."""
+    for name in relation.key:
+        if any(name not in row for row in rows):
+            raise KeyNotNamed(name)
+    kinds = {name: relation.attributes[name].type for name in relation.key}
+    addressed = [kinds[name].read_text(named[name]) for name in relation.key]
+    keys = [[kinds[name].read_json(row[name]) for name in relation.key] for row in rows]
+    if keys != [addressed]:
+        raise KeyMismatch
 
 
 def is_plain_eq(flt: Filter) -> bool:

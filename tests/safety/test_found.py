@@ -5,11 +5,11 @@ from collections.abc import Callable
 from tests.conftest import MOE
 
 
-def test_grant_without_its_grantee_is_refused_like_one_of_another_role(api: Callable) -> None:
+def test_grant_without_its_grantee_lacks_it(api: Callable) -> None:
     """Found by the two worlds: the compiler warned of a key that was left out, and so broke off."""
     answer = api("root").post("/client_manager_inspection_access", {"inspection_id": 1})
 
-    assert (answer.status, answer.code) == (400, "23514")
+    assert (answer.status, answer.code) == (400, "23502")
 
 
 def test_upsert_of_a_grant_without_its_grantee_is_refused_alike(api: Callable) -> None:

@@ -1,0 +1,293 @@
+"""How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.test_catalogue_write import NEW_BUILDING
+from tests.test_catalogue_write import unchanged_after
+
+SINGULAR = "application/vnd.pgrst.object+json"
+TWO = "/inspections?id=in.(1,2)"
+NONE = "/inspections?id=eq.999"
+
+# method, path, body: writes of two rows, and of none
+NOT_ONE = [
+    ("POST", "/buildings", [NEW_BUILDING] * 2),
+    ("POST", "/buildings", []),
+    ("PATCH", TWO, {"notes": "x"}),
+    ("PATCH", NONE, {"notes": "x"}),
+    ("PATCH", "/inspections?id=eq.1", {}),
+    ("DELETE", TWO, None),
+    ("DELETE", NONE, None),
+]
+
+
+@pytest.mark.parametrize("prefer", [None, "return=minimal", "return=representation"])
+@pytest.mark.parametrize(("method", "path", "body"), NOT_ONE)
+def test_one_object_is_no_two_rows_and_none_wanted_back_or_not(
+    api: Callable, method: str, path: str, body: object, prefer: str | None
+) -> None:
+    response = unchanged_after(api, "root", method, path, body, accept=SINGULAR, prefer=prefer)
+
+    assert (response.status, response.code) == (406, "PGRST116")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/buildings", NEW_BUILDING, 201),
+        ("PATCH", "/inspections?id=eq.1", {"notes": "x"}, 204),
+        ("DELETE", "/inspections?id=eq.1", None, 204),
+    ],
+)
+def test_one_object_is_one_row_not_wanted_back(
+    api: Callable, method: str, path: str, body: object, status: int
+) -> None:
+    response = api("root").send(method, path, body, accept=SINGULAR)
+
+    assert (response.status, response.text) == (status, "")
+
+
+MERGE = "resolution=merge-duplicates"
+MERGED = {"id": 1, "name": "Merged", "client_id": 1}
+FRESH = {"id": 600, "name": "Fresh", "client_id": 1}
+
+
+@pytest.mark.parametrize("wanted", ["", ", return=minimal", ", return=representation"])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(MERGED, 200), ([MERGED, FRESH], 201), (FRESH, 201), ([], 200)],
+    ids=["merged", "both", "made", "nothing"],
+)
+def test_upsert_that_made_no_row_is_200_wanted_back_or_not(
+    api: Callable, body: object, status: int, wanted: str
+) -> None:
+    response = api("root").post("/buildings", body, prefer=MERGE + wanted)
+
+    assert response.status == status
+
+
+@pytest.mark.parametrize("body", [MERGED, FRESH, []], ids=["there", "made", "nothing"])
+def test_upsert_that_ignores_what_is_there_is_201(api: Callable, body: object) -> None:
+    response = api("root").post("/buildings", body, prefer="resolution=ignore-duplicates")
+
+    assert (response.status, response.text) == (201, "")
+
+
+PUT = {"id": 1, "name": "Put", "client_id": 1}
+REPRESENTED = "return=representation"
+
+
+@pytest.mark.parametrize("query", ["limit=1", "offset=1", "limit=0", "limit=1&offset=0"])
+@pytest.mark.parametrize("body", [PUT, "{"], ids=["row", "no-json"])
+def test_put_is_not_cut(api: Callable, query: str, body: object) -> None:
+    response = unchanged_after(api, "root", "PUT", f"/buildings?id=eq.1&{query}", body)
+
+    assert response.refusal == (
+        400,
+        "PGRST114",
+        "limit/offset querystring parameters are not allowed for PUT",
+    )
+
+
+@pytest.mark.parametrize("query", ["offset=0", "order=id", "columns=id,name", "on_conflict=name"])
+def test_put_writes_its_whole_body(api: Callable, query: str) -> None:
+    response = api("root").put(
+        f"/buildings?id=eq.1&{query}&select=name,city", PUT, prefer=REPRESENTED
+    )
+
+    assert (response.status, response.json) == (200, [{"name": "Put", "city": "Boston"}])
+
+
+# of what is wrong with a PUT the first in this order is told
+WRONG_PUTS = [
+    ("id=gt.1", "{", 400, "PGRST102"),
+    ("id=gt.1", [PUT, {"id": 1}], 400, "PGRST102"),
+    ("id=gt.1", {**PUT, "nope": 1}, 405, "PGRST105"),
+    ("id=eq.2", {**PUT, "nope": 1}, 400, "PGRST204"),
+    ("id=eq.1", {"name": "Put", "nope": 1}, 400, "PGRST204"),
+    ("id=eq.1", {"name": "Put", "client_id": 1}, 400, "42703"),
+    ("id=eq.x", PUT, 400, "22P02"),
+    ("id=eq.2", PUT, 400, "PGRST115"),
+    ("id=eq.2", {**PUT, "name": None}, 400, "PGRST115"),
+]
+
+
+@pytest.mark.parametrize(("query", "body", "status", "code"), WRONG_PUTS)
+def test_put_tells_what_is_wrong_in_order(
+    api: Callable, query: str, body: object, status: int, code: str
+) -> None:
+    response = unchanged_after(api, "root", "PUT", f"/buildings?{query}", body)
+
+    assert (response.status, response.code) == (status, code)
+
+
+def test_id_is_not_taken_from_a_row(api: Callable) -> None:
+    response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.6", {"id": None})
+
+    assert response.refusal == (
+        400,
+        "23502",
+        'null value in column "id" of relation "buildings" violates not-null constraint',
+    )
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**52 + 1, 2**63 - 1])
+def test_id_that_is_changed_stays_in_the_bounds_of_one_that_is_chosen(
+    api: Callable, value: int
+) -> None:
+    response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.6", {"id": value})
+
+    assert (response.status, response.code) == (400, "22003")
+
+
+def test_id_of_no_row_is_not_looked_at(api: Callable) -> None:
+    assert api("root").patch("/buildings?id=eq.999", {"id": None}).status == 204
+
+
+LISTED = "/buildings?columns=id,name,client_id&select=name"
+
+
+@pytest.mark.parametrize("body", [NEW_BUILDING, [NEW_BUILDING] * 2], ids=["one", "two"])
+def test_listed_id_that_no_row_has_is_null(api: Callable, body: object) -> None:
+    response = unchanged_after(api, "root", "POST", LISTED, body, prefer=REPRESENTED)
+
+    assert (response.status, response.code) == (400, "23502")
+
+
+def test_listed_id_that_no_row_has_is_one_that_was_chosen(api: Callable) -> None:
+    body = {"name": "N", "client_id": 2}
+
+    refused = unchanged_after(api, "ada", "POST", LISTED, body)
+    merged = unchanged_after(api, "ada", "POST", LISTED, body, prefer=MERGE)
+
+    assert (refused.code, merged.code) == ("428C9", "428C9")
+
+
+def test_listed_id_that_no_row_has_is_made_where_defaults_are_wanted(api: Callable) -> None:
+    response = api("root").post(
+        LISTED, [NEW_BUILDING] * 2, prefer="return=representation, missing=default"
+    )
+
+    assert (response.status, response.json) == (201, [{"name": "New"}] * 2)
+
+
+@pytest.mark.parametrize("row", [{"id": 1}, {"id": 1, "name": "N"}, {"id": 1, "client_id": 1}])
+def test_row_that_lacks_what_it_must_have_is_not_ignored(api: Callable, row: dict) -> None:
+    response = unchanged_after(
+        api, "root", "POST", "/buildings", row, prefer="resolution=ignore-duplicates"
+    )
+
+    assert (response.status, response.code) == (400, "23502")
+
+
+@pytest.mark.parametrize(("who", "status", "code"), [("root", 400, "23502"), ("ada", 403, "42501")])
+def test_grant_to_nobody_lacks_its_grantee(api: Callable, who: str, status: int, code: str) -> None:
+    body = {"manager_id": None, "building_id": 2}
+
+    response = unchanged_after(api, who, "POST", "/client_manager_building_access", body)
+
+    assert (response.status, response.code) == (status, code)
+
+
+# column, JSON text of the value, code, what the message quotes
+NO_SUCH_VALUES = [
+    ("date_visited", "true", "22007", "true"),
+    ("date_visited", "1.5", "22007", "1.5"),
+    ("date_visited", "[]", "22007", "[]"),
+    ("date_visited", '"2025-07-01T25:00:00Z"', "22008", "2025-07-01T25:00:00Z"),
+    ("date_visited", '"2025-07-01T10:00:00+25:00"', "22009", "2025-07-01T10:00:00+25:00"),
+    ("created_at", "1751364000", "22007", "1751364000"),
+    ("created_at", '{"a": [1]}', "22007", '{"a": [1]}'),
+    ("created_at", '"2025-07-01T10:00:00+16:00"', "22009", "2025-07-01T10:00:00+16:00"),
+    ("created_at", '"2025-07-01T10:00:00+05:60"', "22009", "2025-07-01T10:00:00+05:60"),
+    ("created_at", '"2025-07-01T24:00:01Z"', "22008", "2025-07-01T24:00:01Z"),
+    ("created_at", '"2025-07-01T23:60:00Z"', "22008", "2025-07-01T23:60:00Z"),
+    ("created_at", '"2025-07-01T10:00:61Z"', "22008", "2025-07-01T10:00:61Z"),
+    ("created_at", '"9999-12-31T23:59:60Z"', "22008", "9999-12-31T23:59:60Z"),
+    ("inspector_id", "[1]", "22P02", "[1]"),
+    ("inspector_id", "{}", "22P02", "{}"),
+]
+
+
+@pytest.mark.parametrize(("column", "text", "code", "shown"), NO_SUCH_VALUES)
+def test_value_that_is_none_of_its_column_is_told_as_postgresql_tells_it(
+    api: Callable, column: str, text: str, code: str, shown: str
+) -> None:
+    body = f'{{"building_id": 1, "inspection_type": "x", "{column}": {text}}}'
+
+    response = unchanged_after(api, "root", "POST", "/inspections", body)
+
+    assert (response.status, response.code) == (400, code)
+    assert response.json["message"].endswith(f'"{shown}"')
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2025-07-01T24:00:00Z", "2025-07-02T00:00:00+00:00"),
+        ("2025-12-31T23:59:60Z", "2026-01-01T00:00:00+00:00"),
+        ("2025-07-01T10:00:60.5+02:00", "2025-07-01T08:01:00.5+00:00"),
+        ("2025-07-01t10:00:00z", "2025-07-01T10:00:00+00:00"),
+    ],
+)
+def test_moment_may_end_a_day_or_leap(api: Callable, text: str, moment: str) -> None:
+    response = api("root").post(
+        "/clients?select=created_at", {"name": "N", "created_at": text}, prefer=REPRESENTED
+    )
+
+    assert (response.status, response.json) == (201, [{"created_at": moment}])
+
+
+@pytest.mark.parametrize("body", [[], "{", "5"], ids=["none", "no-json", "no-rows"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/inspections?columns=status,nope"), ("PATCH", "/inspections?id=eq.1&columns=nope")],
+)
+def test_unknown_column_is_told_before_the_body_is_read(
+    api: Callable, method: str, path: str, body: object
+) -> None:
+    response = unchanged_after(api, "root", method, path, body)
+
+    assert (response.status, response.code) == (400, "PGRST204")
+
+
+# what cannot be shown, and what else is wrong with the write
+UNSHOWABLE = [
+    ("nope", "42703"),
+    ("nope(id)", "PGRST200"),
+    ("users(name)", "PGRST201"),
+]
+
+
+@pytest.mark.parametrize(("select", "code"), UNSHOWABLE)
+@pytest.mark.parametrize(
+    ("method", "query", "body"),
+    [
+        ("POST", "", {"building_id": 4, "inspection_type": "x"}),
+        ("POST", "", {"building_id": 1}),
+        ("PATCH", "id=eq.1&", {"building_id": 4}),
+        ("PATCH", "id=eq.999&", {"building_id": 4}),
+        ("DELETE", "id=in.(1,2)&", None),
+    ],
+)
+def test_what_cannot_be_shown_is_told_before_anything_is_written(
+    api: Callable, method: str, query: str, body: object, select: str, code: str
+) -> None:
+    path = f"/inspections?{query}select=id,{select}"
+
+    response = unchanged_after(api, "ada", method, path, body, prefer=REPRESENTED, accept=SINGULAR)
+
+    assert response.code == code
+
+
+@pytest.mark.parametrize(("target", "code"), [("nope", "42703"), ("name", "42P10")])
+def test_key_that_is_none_is_told_before_values(api: Callable, target: str, code: str) -> None:
+    body = {"id": "x", "name": "N", "client_id": 999}
+
+    response = unchanged_after(
+        api, "root", "POST", f"/buildings?on_conflict={target}", body, prefer=MERGE
+    )
+
+    assert (response.status, response.code) == (400, code)
