@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP
 from decimal import Decimal
@@ -100,7 +101,9 @@ TYPE_NAMES = {
     "float4": "real", "real": "real", "float": "double precision",
     "numeric": "numeric", "decimal": "numeric",
     "date": "date", "time": "time",
-    "timestamp": "timestamp", "timestamptz": "timestamp with time zone",
+    "timestamp": "timestamp", "timestamp without time zone": "timestamp",
+    "timestamptz": "timestamp with time zone",
+    "timestamp with time zone": "timestamp with time zone",
     "bool": "boolean", "boolean": "boolean", "uuid": "uuid", "json": "json", "jsonb": "json",
 }  # fmt: skip
 """The types a select may cast to, by every name that PostgreSQL gives them."""
@@ -147,7 +150,7 @@ def cast_value(value: Bound, source: str, target: str) -> Bound:
     if target in INTEGERS:
         return cast_integer(value, source, target)
     if target in NUMBERS:
-        return types.read_double(value) if isinstance(value, str) else float(value)
+        return cast_number(value, source, target)
     if target == "text":
         return cast_text(value, source)
     if target == "boolean":
@@ -156,7 +159,7 @@ def cast_value(value: Bound, source: str, target: str) -> Bound:
         return types.read_uuid(str(value))
     if target == "json":
         return cast_json(str(value))
-    return cast_datetime(str(value), target)
+    return cast_datetime(str(value), source, target)
 
 
 def cast_integer(value: Bound, source: str, target: str) -> int:
@@ -170,6 +173,33 @@ def cast_integer(value: Bound, source: str, target: str) -> int:
     if not low <= number <= high:
         raise types.OutOfRange(f"{target} out of range")
     return number
+
+
+def cast_number(value: str | float, source: str, target: str) -> float:
+    """A number as a double, a numeric (of a double the 15 digits that are sure) or a real.
+
+    >>> cast_number(42.519999999999996, "double precision", "numeric")
+    42.52
+    >>> cast_number(42.519999999999996, "double precision", "real"), cast_number("7", "text", "real")
+    (42.52, 7.0)
+    """
+    number = types.read_double(value) if isinstance(value, str) else float(value)
+    if target == "numeric" and source in ("double precision", "real"):
+        return float(f"{number:.15g}")
+    return nearest_real(number) if target == "real" else number
+
+
+def nearest_real(number: float) -> float:
+    """The fewest digits that mean the same real, a number of four bytes."""
+    try:
+        real = struct.pack("f", number)
+    except OverflowError:
+        raise types.OutOfRange("value out of range: overflow") from None
+    texts = (f"{number:.{digits}g}" for digits in range(6, 9))
+    return next(
+        (float(text) for text in texts if struct.pack("f", float(text)) == real),
+        float(f"{number:.9g}"),
+    )
 
 
 def cast_text(value: Bound, source: str) -> str:
@@ -212,11 +242,13 @@ def refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def cast_datetime(value: str, target: str) -> str:
+def cast_datetime(value: str, source: str, target: str) -> str:
     if target == "date":
         return types.read_date(value)
     if target == "timestamp with time zone":
         return types.read_timestamp(value)
+    if source == "timestamp with time zone":
+        value = value[: -len("+00:00")]  # what its clock shows, in whichever zone that is
     moment = types.read_timestamp(value).removesuffix("+00:00")
     return moment if target == "timestamp" else moment[11:]
 
