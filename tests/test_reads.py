@@ -17,6 +17,171 @@ def ids(response: Response) -> list[int]:
     return [row["id"] for row in response.json]
 
 
+# ── embeds ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "...buildings(found:inspections(id))",
+        "...buildings(...clients(found:users(id)))",
+        "...buildings(found:inspections(count()))",
+    ],
+)
+def test_what_is_spread_of_a_hidden_row_is_null_also_if_it_is_a_list(
+    api: Callable, select: str
+) -> None:
+    hidden, shown = api("moe").get(f"/inspections?select=id,{select}&id=in.(3,9)&order=id").json
+
+    assert hidden == {"id": 3, "found": None}
+    assert shown["found"]
+
+
+def test_lists_that_are_spread_of_hidden_rows_are_a_group_of_null(api: Callable) -> None:
+    rows = api("moe").get("/inspections?select=...buildings(inspections(id)),count()").json
+
+    assert {"inspections": None, "count": 1} in rows
+
+
+def test_a_count_that_is_spread_counts_no_hidden_row(api: Callable) -> None:
+    response = api("moe").get("/inspections?select=id,...buildings(count())&order=id")
+
+    assert [(row["id"], row["count"]) for row in response.json] == [(1, 1), (2, 1), (3, 0), (9, 1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("reports_lead!inner(id)&reports_lead.limit=0", []),
+        ("reports_lead!inner(id)&reports_lead.offset=1", [2, 6]),
+        ("reports_lead!inner(id)&reports_lead.offset=2", []),
+        ("reports_lead!inner(id)&reports_lead.limit=1&reports_lead.offset=1", [2, 6]),
+        ("reports_lead(id)&reports_lead.limit=0&reports_lead=not.is.null", []),
+        ("buildings!inner(id)&buildings.limit=0", []),
+        ("buildings!inner(id)&buildings.offset=1", []),
+        ("...buildings!inner(city)&buildings.limit=0", []),
+        ("buildings(id)&buildings.limit=0&buildings=is.null&id=lt.3", [1, 2]),
+        ("buildings!inner(id)&buildings.limit=1&buildings.offset=0&id=lt.3", [1, 2]),
+    ],
+)
+def test_an_embed_that_has_to_be_there_is_what_its_limit_leaves(
+    api: Callable, query: str, found: list[int]
+) -> None:
+    assert ids(api("root").get(f"/inspections?select=id,{query}&order=id")) == found
+
+
+def test_an_order_by_an_embed_sees_what_its_limit_leaves(api: Callable) -> None:
+    query = "select=id,buildings(name)&buildings.limit=0&order=buildings(name),id.desc&id=lt.4"
+
+    assert ids(api("root").get(f"/inspections?{query}")) == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("inspections!inner(count())", [1, 2, 3, 4, 5, 6]),
+        ("inspections!inner(count)&inspections.status=eq.failed", [1, 2, 3, 4, 5, 6]),
+        ("inspections(count())&inspections=is.null", []),
+        ("inspections(count())&inspections=not.is.null", [1, 2, 3, 4, 5, 6]),
+        ("inspections!inner(status,count())", [1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_sum_of_nothing_is_there_too(api: Callable, query: str, found: list[int]) -> None:
+    assert ids(api("root").get(f"/buildings?select=id,{query}&order=id")) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/inspectors?select=id,id(status)", 200),
+        ("/buildings?select=id,id(*)", 300),
+        ("/buildings?select=id,client_manager_building_access_building_id_fkey(*)", 200),
+        ("/users?select=id,client_admin_inspection_access_admin_id_fkey(*)", 200),
+    ],
+)
+def test_an_embed_is_named_by_ones_own_column_or_a_constraint_of_two_tables(
+    api: Callable, path: str, status: int
+) -> None:
+    assert api("root").get(path).status == status
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("select=id,b:buildings(id)&buildings=is.null", "42703"),
+        ("select=id,b:buildings(id)&order=buildings(id)", "PGRST108"),
+    ],
+)
+def test_an_alias_is_the_name_that_conditions_and_orders_know(
+    api: Callable, query: str, code: str
+) -> None:
+    response = api("root").get(f"/inspections?{query}")
+
+    assert (response.status, response.code) == (400, code)
+
+
+def test_what_an_empty_embed_embeds_must_exist(api: Callable) -> None:
+    assert api("root").get("/inspections?select=buildings(inspectors())").code == "PGRST200"
+    assert api("root").get("/inspections?select=id,buildings(clients())&id=eq.1").json == [
+        {"id": 1}
+    ]
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("order", "cities"),
+    [
+        ("buildings(city).desc", ["Troy", "Lowell", "Boston", "Albany"]),
+        ("buildings(city)", ["Albany", "Boston", "Lowell", "Troy"]),
+    ],
+)
+def test_groups_are_ordered_by_what_is_spread_into_them(
+    api: Callable, order: str, cities: list[str]
+) -> None:
+    response = api("root").get(f"/inspections?select=...buildings(city),count()&order={order}")
+
+    assert [row["city"] for row in response.json] == cities
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("buildings(city),count()&order=buildings(city)", "42803"),
+        ("...buildings(city),count()&order=buildings(nope)", "42703"),
+        ("status,count()&order=buildings(city)", "PGRST108"),
+    ],
+)
+def test_groups_are_ordered_by_nothing_else_of_an_embed(
+    api: Callable, query: str, code: str
+) -> None:
+    response = api("root").get(f"/inspections?select={query}")
+
+    assert (response.status, response.code) == (400, code)
+
+
+def test_a_cast_column_groups_by_what_it_is_and_its_alias_by_what_it_shows(api: Callable) -> None:
+    own = api("root").get("/buildings?select=latitude::int,count()&order=latitude").json
+    alias = api("root").get("/buildings?select=l:latitude::int,count()").json
+
+    assert [row["latitude"] for row in own] == [42, 42, 43, 43, 43, None]
+    assert sorted(row["count"] for row in alias) == [1, 2, 3]
+
+
+def test_a_cast_column_orders_groups_by_what_it_is(api: Callable) -> None:
+    rows = api("root").get("/buildings?select=floors::text,count()&order=floors").json
+
+    assert [row["floors"] for row in rows] == ["0", "2", "4", "7", "12", None]
+
+
+def test_a_sum_of_nothing_is_row_none_of_none(api: Callable) -> None:
+    response = api("root").get("/buildings?select=id.max()&id=gt.100", prefer="count=exact")
+
+    assert (response.status, response.headers["Content-Range"]) == (200, "*/0")
+    assert response.json == [{"max": None}]
+
+
 # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 
 
