@@ -102,6 +102,8 @@ class Columns:
         require_aggregate(item.aggregate, kind)
         if item.aggregate in ("avg", "sum"):
             average = item.aggregate == "avg"
+            if average and kind in functions.INTEGERS and is_text(item.aggregate_cast):
+                return Output(key, self.spelling.average_text(value), "text", aggregate=True)
             total: Expression = sa.func.avg(value) if average else sa.func.sum(value)
             if kind not in functions.INTEGERS:
                 total = self.spelling.finite(total)
@@ -138,6 +140,10 @@ def require_aggregate(name: str, kind: str) -> None:
             hint="No function matches the given name and argument types. "
             "You might need to add explicit type casts.",
         )
+
+
+def is_text(cast: str | None) -> bool:
+    return cast is not None and functions.type_named(cast) == "text"
 
 
 def averaged(kind: str) -> str:

@@ -100,6 +100,10 @@ class Spelling(Protocol):
         """A moment, printed in a time zone, as what a clock there shows."""
         ...
 
+    def average_text(self, whole: Expression) -> Expression:
+        """The average of whole numbers as text, with as many digits as PostgreSQL prints."""
+        ...
+
     def finite(self, aggregate: Expression) -> Expression:
         """A sum or an average of doubles, refused where it is beyond them."""
         ...

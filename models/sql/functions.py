@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP
 from decimal import Decimal
+from decimal import localcontext
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -273,6 +274,34 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+SURE_DIGITS = 16
+"""Of a quotient, PostgreSQL's numeric gives at least these."""
+
+
+def average_text(total: int | None, count: int) -> str | None:
+    """An average as PostgreSQL's numeric prints it: it counts digits by four, from the first on.
+
+    >>> average_text(21, 6), average_text(5, 5), average_text(None, 0)
+    ('3.5000000000000000', '1.00000000000000000000', None)
+    """
+    if total is None:
+        return None
+    (places, first), (places_below, first_below) = by_four(abs(total)), by_four(count)
+    weight = places - places_below - (first <= first_below)
+    scale = max(SURE_DIGITS - 4 * weight, 0)
+    with localcontext(prec=SURE_DIGITS + scale + 24, rounding=ROUND_HALF_UP):
+        return f"{(Decimal(total) / count).quantize(Decimal(1).scaleb(-scale)):f}"
+
+
+def by_four(number: int) -> tuple[int, int]:
+    """How many groups of four digits follow the first one, and that one."""
+    places = 0
+    while number >= 10_000:
+        number //= 10_000
+        places += 1
+    return places, number
+
+
 def install(connection: Any, faults: list[Fault]) -> None:
     """Give a SQLite connection these functions; what fails in them is noted in `faults`."""
     for name, arguments, function in (
@@ -283,5 +312,6 @@ def install(connection: Any, faults: list[Fault]) -> None:
         ("in_timezone", 2, in_timezone),
         ("cast_value", 3, noting(cast_value, faults)),
         ("finite", 1, noting(finite, faults)),
+        ("average_text", 2, average_text),
     ):
         connection.create_function(name, arguments, function, deterministic=True)

@@ -193,6 +193,9 @@ class PostgresqlSpelling(CommonSpelling):
         blank = sa.func.replace(here, sa.literal_column("'T'"), sa.literal_column("' '"))
         return sa.func.regexp_replace(blank, sa.literal_column("':00$'"), sa.literal_column("''"))
 
+    def average_text(self, whole: Expression) -> Expression:
+        return sa.cast(sa.func.avg(whole), sa.Text())
+
     def finite(self, aggregate: Expression) -> Expression:
         return aggregate  # refused by the server itself
 

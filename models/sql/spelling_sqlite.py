@@ -134,6 +134,9 @@ class SqliteSpelling(CommonSpelling):
     def cast_moment(self, here: Expression, target: str) -> Expression:
         return self.cast(here, "timestamp with time zone", target)
 
+    def average_text(self, whole: Expression) -> Expression:
+        return sa.func.average_text(sa.func.sum(whole), sa.func.count(whole))
+
     def finite(self, aggregate: Expression) -> Expression:
         return sa.func.finite(aggregate)
 
