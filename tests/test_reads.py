@@ -127,6 +127,22 @@ def test_what_an_empty_embed_embeds_must_exist(api: Callable) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/inspections?select=id,nope(id)&nope=eq.1&id=like.1", 400, "PGRST200"),
+        ("/inspections?select=nope,buildings(nope,inspectors(id))", 400, "PGRST200"),
+        ("/users?select=nope,buildings(id)&order=nope", 300, "PGRST201"),
+    ],
+)
+def test_an_embed_that_leads_nowhere_is_told_before_any_column(
+    api: Callable, path: str, status: int, code: str
+) -> None:
+    response = api("root").get(path)
+
+    assert (response.status, response.code) == (status, code)
+
+
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -205,6 +205,12 @@ class Planner:
 
     # Embeds as conditions
 
+    def require_ways(self, node: Node, relation: Relation) -> None:
+        """Find out whether every embed leads somewhere, which is told before anything of columns."""
+        for embed in embeds_of(node):
+            way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+            self.require_ways(embed.node, self.catalog.relations[way.target])
+
     def embed_exists(self, embed: Embed, relation: Relation, alias: Any) -> Expression:
         """Whether an embed has any row for a row of its parent, its limit and offset applied."""
         way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
