@@ -96,7 +96,8 @@ def read_double(text: str) -> float:
     if not FLOAT_TEXT.fullmatch(text) or len(text) > DIGITS_MAX:
         raise invalid("double precision", text)
     number = float(text)
-    if number in (float("inf"), float("-inf")):
+    vanished = number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0])
+    if vanished or number in (float("inf"), float("-inf")):
         raise OutOfRange(f'"{text[:200]}" is out of range for type double precision')
     return number
 

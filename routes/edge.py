@@ -27,6 +27,7 @@ from models.sql.catalog import catalog
 from models.sql.judge import RowDenied
 from routes import request_log
 from routes import timing
+from routes.postgrest import calls
 from routes.postgrest import errors
 from routes.postgrest import requests
 from routes.postgrest.encoding import decode_utf8
@@ -190,8 +191,10 @@ def answer_http(error: HTTPException) -> Response:
 
 
 def unknown_path(path: str) -> Fault:
-    """A path that is none: a relation that does not exist, or no path of ours at all."""
+    """A path that is none: a relation or a function that does not exist, or no path of ours at all."""
     name = path.removeprefix("/rest/v1").removeprefix("/")
+    if name == "rpc/":
+        return calls.UnknownFunction("", calls.Sent({}), None)
     if not name or "/" in name:
         return requests.UnknownPath()
     folded = name.lower()

@@ -36,6 +36,24 @@ def test_numerics_that_are_infinite_together_are_out_of_range(
     assert response.refusal == (400, "22003", "value out of range: overflow")
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("id.avg()", "3.5000000000000000"),
+        ("floors.avg()", "5.0000000000000000"),
+        ("floors.avg()&id=eq.6", "0.00000000000000000000"),
+        ("id.avg()&id=eq.1", "1.00000000000000000000"),
+        ("floors.avg()&id=lt.0", None),
+    ],
+)
+def test_an_average_of_whole_numbers_is_printed_with_all_its_digits(
+    api: Callable, query: str, text: str | None
+) -> None:
+    column, _, condition = query.partition("&")
+
+    assert api("root").get(f"/buildings?select={column}::text&{condition}").json == [{"avg": text}]
+
+
 def test_integers_add_up_beyond_their_own_range(huge: Callable) -> None:
     response = huge.get(f"/buildings?select=units.sum(),latitude.max()&units=eq.{2**31 - 1}")
 

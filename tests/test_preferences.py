@@ -216,7 +216,8 @@ EVERY_ROW = (0, None)
         ("0-0", "GET", (0, 1)),
         ("2-", "GET", (2, None)),
         ("1-9223372036854775807", "GET", (1, 2**63 - 1)),
-        ("1-2", "HEAD", (1, 2)),
+        ("1-2", "HEAD", EVERY_ROW),
+        ("3-2", "HEAD", EVERY_ROW),
         ("abc", "GET", EVERY_ROW),
         ("-5", "GET", EVERY_ROW),
         ("-", "GET", EVERY_ROW),
@@ -261,7 +262,6 @@ def test_a_range_beyond_every_row_is_out_of_range(header: str) -> None:
         ((1, 1), (1, 1)),
         ((0, 9), (1, 3)),
         ((0, 0), (0, 0)),
-        ((3, 0), (3, 0)),
     ],
 )
 def test_range_and_limit_hold_both(
@@ -273,6 +273,12 @@ def test_range_and_limit_hold_both(
 def test_without_a_range_the_query_decides() -> None:
     assert intersect(EVERY_ROW, (4, 2)) == (4, 2)
     assert intersect((2, None), EVERY_ROW) == (2, None)
+
+
+@pytest.mark.parametrize("header", [EVERY_ROW, (1, 3)])
+def test_a_limit_of_zero_begins_at_the_first_row(header: tuple[int, int | None]) -> None:
+    with pytest.raises(NegativeLimit):
+        intersect(header, (3, 0))
 
 
 @pytest.mark.parametrize("asked", [(5, None), (9, 2), (0, 1)])

@@ -57,6 +57,7 @@ NOT_FOUND = [
         "public.get_building_stat with parameter building_id",
         "public.get_building_stats",
     ),
+    ("GET", "/rpc/", None, "public. without parameters", "public. without parameters", None),
     ("GET", "/rpc/pg_sleep?n=1", None, "public.pg_sleep(n)", "public.pg_sleep with parameter n", None),
 ]  # fmt: skip
 

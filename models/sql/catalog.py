@@ -127,9 +127,10 @@ class Relationship:
     def answers(self, target: str, hint: str | None) -> bool:
         """Whether `target!hint` names this relationship, as PostgREST resolves both."""
         column_here, column_there = self.pairs[0]
+        if hint is None and self.junction is not None:
+            return target == self.target
         if hint is None:
-            by_column = self.to_one and target == column_here
-            return target in (self.target, self.constraint) or by_column
+            return target in (self.target, self.constraint, column_here)
         if target != self.target:
             return False
         if self.junction is not None:

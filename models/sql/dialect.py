@@ -96,6 +96,14 @@ class Spelling(Protocol):
         """A value of one type as another, by PostgreSQL's rules."""
         ...
 
+    def cast_moment(self, here: Expression, target: str) -> Expression:
+        """A moment, printed in a time zone, as what a clock there shows."""
+        ...
+
+    def average_text(self, whole: Expression) -> Expression:
+        """The average of whole numbers as text, with as many digits as PostgreSQL prints."""
+        ...
+
     def finite(self, aggregate: Expression) -> Expression:
         """A sum or an average of doubles, refused where it is beyond them."""
         ...

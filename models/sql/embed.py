@@ -8,6 +8,7 @@ or filtered row reads as null; to-many embeds are sub-selects of their own. What
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -45,10 +46,14 @@ class TooManyColumns(Fault):
 
 @dataclass(slots=True)
 class Source:
-    """What a row is printed from: an alias, and what has been joined to it."""
+    """What a row is printed from: an alias, what has been joined to it, and what `count()` counts.
+
+    Rows are counted, or where they may be absent, a column that no row is without.
+    """
 
     alias: Any
     joined: Any
+    counted: Expression | None = None
 
 
 class Printer:
@@ -143,7 +148,7 @@ class Printer:
         found: list[Output] = []
         for item in node.items:
             if isinstance(item, Column):
-                found += self.columns.outputs(item, relation, source.alias)
+                found += self.columns.outputs(item, relation, source.alias, source.counted)
             else:
                 found += self.embed(item, relation, source)
         if len(found) > OUTPUTS_MAX:
@@ -166,10 +171,12 @@ class Printer:
         return [Output(embed.name, self.one(embed, way, source), "embed")]
 
     def check(self, embed: Embed, way: Relationship, source: Source) -> None:
-        """An empty embed prints nothing, yet its filters must make sense."""
+        """An empty embed prints nothing, yet its filters and what it embeds must make sense."""
         target, _, scope = self.planner.tied(way, source.alias)
         there = self.planner.catalog.relations[way.target]
         self.planner.conditions(embed.node, there, target, scope)
+        for inner in embeds_of(embed.node):
+            self.embed(inner, there, Source(target, target))
 
     def one(self, embed: Embed, way: Relationship, source: Source) -> Expression:
         target, outputs = self.joined(embed, way, source)
@@ -182,13 +189,14 @@ class Printer:
                 f"'{way.source}' and '{embed.relation}' do not form a many-to-one or "
                 "one-to-one relationship",
             )
-        _, outputs = self.joined(embed, way, source)
-        return outputs
+        target, outputs = self.joined(embed, way, source)
+        there = target.c[way.pairs[0][1]].is_not(None)
+        return [spread_output(output, embed, there) for output in outputs]
 
     def joined(self, embed: Embed, way: Relationship, source: Source) -> tuple[Any, list[Output]]:
         """A to-one embed joined to `source`, with what it prints and what that needs in turn."""
         target = self.join(embed, way, source)
-        inner = Source(target, source.joined)
+        inner = Source(target, source.joined, target.c[way.pairs[0][1]])
         outputs = self.outputs(embed.node, self.planner.catalog.relations[way.target], inner)
         source.joined = inner.joined
         return target, outputs
@@ -198,10 +206,7 @@ class Printer:
         target, ties, scope = self.planner.tied(way, source.alias)
         there = self.planner.catalog.relations[way.target]
         conditions = self.planner.conditions(embed.node, there, target, scope)
-        if embed.node.limit is not None:
-            conditions.append(self.number(embed.node.limit) > 0)
-        if embed.node.offset is not None:
-            conditions.append(self.number(embed.node.offset) == 0)
+        conditions += self.planner.within(embed.node)
         self.planner.order(embed.node, there, target)
         source.joined = source.joined.outerjoin(target, sa.and_(*ties, scope, *conditions))
         return target
@@ -241,13 +246,10 @@ class Printer:
 
     def limits(self, node: Node) -> tuple[Expression, Expression | None]:
         bound = parameter("rows_max", sa.BigInteger)
-        offset = self.number(node.offset) if node.offset is not None else None
+        offset = self.planner.number(node.offset) if node.offset is not None else None
         if node.limit is None:
             return bound, offset
-        return self.spelling.at_most(self.number(node.limit), bound), offset
-
-    def number(self, place: int) -> Expression:
-        return sa.type_coerce(self.planner.value(place, int), sa.BigInteger())
+        return self.spelling.at_most(self.planner.number(node.limit), bound), offset
 
     # What a page must hand on
 
@@ -263,6 +265,12 @@ class Printer:
             else:
                 names.add(relation.attribute(item.name).name)
         return [name for name in relation.attributes if name in names] or [relation.key[0]]
+
+
+def spread_output(output: Output, embed: Embed, there: Expression) -> Output:
+    """An output of an embed among its parent's: null where there is no row, also if it is an array."""
+    value = sa.case((there, output.value)) if output.kind == "embed" else output.value
+    return replace(output, value=value, raw=None, embed=output.embed or embed.name)
 
 
 def is_empty(node: Node) -> bool:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP
 from decimal import Decimal
+from decimal import localcontext
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -100,7 +102,9 @@ TYPE_NAMES = {
     "float4": "real", "real": "real", "float": "double precision",
     "numeric": "numeric", "decimal": "numeric",
     "date": "date", "time": "time",
-    "timestamp": "timestamp", "timestamptz": "timestamp with time zone",
+    "timestamp": "timestamp", "timestamp without time zone": "timestamp",
+    "timestamptz": "timestamp with time zone",
+    "timestamp with time zone": "timestamp with time zone",
     "bool": "boolean", "boolean": "boolean", "uuid": "uuid", "json": "json", "jsonb": "json",
 }  # fmt: skip
 """The types a select may cast to, by every name that PostgreSQL gives them."""
@@ -147,7 +151,7 @@ def cast_value(value: Bound, source: str, target: str) -> Bound:
     if target in INTEGERS:
         return cast_integer(value, source, target)
     if target in NUMBERS:
-        return types.read_double(value) if isinstance(value, str) else float(value)
+        return cast_number(value, source, target)
     if target == "text":
         return cast_text(value, source)
     if target == "boolean":
@@ -156,7 +160,7 @@ def cast_value(value: Bound, source: str, target: str) -> Bound:
         return types.read_uuid(str(value))
     if target == "json":
         return cast_json(str(value))
-    return cast_datetime(str(value), target)
+    return cast_datetime(str(value), source, target)
 
 
 def cast_integer(value: Bound, source: str, target: str) -> int:
@@ -170,6 +174,33 @@ def cast_integer(value: Bound, source: str, target: str) -> int:
     if not low <= number <= high:
         raise types.OutOfRange(f"{target} out of range")
     return number
+
+
+def cast_number(value: str | float, source: str, target: str) -> float:
+    """A number as a double, a numeric (of a double the 15 digits that are sure) or a real.
+
+    >>> cast_number(42.519999999999996, "double precision", "numeric")
+    42.52
+    >>> cast_number(42.519999999999996, "double precision", "real"), cast_number("7", "text", "real")
+    (42.52, 7.0)
+    """
+    number = types.read_double(value) if isinstance(value, str) else float(value)
+    if target == "numeric" and source in ("double precision", "real"):
+        return float(f"{number:.15g}")
+    return nearest_real(number) if target == "real" else number
+
+
+def nearest_real(number: float) -> float:
+    """The fewest digits that mean the same real, a number of four bytes."""
+    try:
+        real = struct.pack("f", number)
+    except OverflowError:
+        raise types.OutOfRange("value out of range: overflow") from None
+    texts = (f"{number:.{digits}g}" for digits in range(6, 9))
+    return next(
+        (float(text) for text in texts if struct.pack("f", float(text)) == real),
+        float(f"{number:.9g}"),
+    )
 
 
 def cast_text(value: Bound, source: str) -> str:
@@ -212,11 +243,13 @@ def refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def cast_datetime(value: str, target: str) -> str:
+def cast_datetime(value: str, source: str, target: str) -> str:
     if target == "date":
         return types.read_date(value)
     if target == "timestamp with time zone":
         return types.read_timestamp(value)
+    if source == "timestamp with time zone":
+        value = value[: -len("+00:00")]  # what its clock shows, in whichever zone that is
     moment = types.read_timestamp(value).removesuffix("+00:00")
     return moment if target == "timestamp" else moment[11:]
 
@@ -241,6 +274,34 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+SURE_DIGITS = 16
+"""Of a quotient, PostgreSQL's numeric gives at least these."""
+
+
+def average_text(total: int | None, count: int) -> str | None:
+    """An average as PostgreSQL's numeric prints it: it counts digits by four, from the first on.
+
+    >>> average_text(21, 6), average_text(5, 5), average_text(None, 0)
+    ('3.5000000000000000', '1.00000000000000000000', None)
+    """
+    if total is None:
+        return None
+    (places, first), (places_below, first_below) = by_four(abs(total)), by_four(count)
+    weight = places - places_below - (first <= first_below)
+    scale = max(SURE_DIGITS - 4 * weight, 0)
+    with localcontext(prec=SURE_DIGITS + scale + 24, rounding=ROUND_HALF_UP):
+        return f"{(Decimal(total) / count).quantize(Decimal(1).scaleb(-scale)):f}"
+
+
+def by_four(number: int) -> tuple[int, int]:
+    """How many groups of four digits follow the first one, and that one."""
+    places = 0
+    while number >= 10_000:
+        number //= 10_000
+        places += 1
+    return places, number
+
+
 def install(connection: Any, faults: list[Fault]) -> None:
     """Give a SQLite connection these functions; what fails in them is noted in `faults`."""
     for name, arguments, function in (
@@ -251,5 +312,6 @@ def install(connection: Any, faults: list[Fault]) -> None:
         ("in_timezone", 2, in_timezone),
         ("cast_value", 3, noting(cast_value, faults)),
         ("finite", 1, noting(finite, faults)),
+        ("average_text", 2, average_text),
     ):
         connection.create_function(name, arguments, function, deterministic=True)

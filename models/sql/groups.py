@@ -79,7 +79,7 @@ class Groups:
 
     def keys_and_order(self) -> tuple[list[Expression], list[Expression]]:
         pairs = zip(self.outputs, self.values, strict=True)
-        keys = [value for output, value in pairs if not output.aggregate]
+        keys = [grouped_by(output, value) for output, value in pairs if not output.aggregate]
         chosen = {output.column for output in self.outputs if not output.aggregate}
         if not set(self.relation.key) <= chosen:
             return keys, [self.order_term(term) for term in self.node.order]
@@ -91,12 +91,15 @@ class Groups:
     def order_term(self, term: OrderTerm) -> Expression:
         """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""
         for output, value in zip(self.outputs, self.values, strict=True):
-            if term.embed is None and term.column in (output.column, output.key):
-                return directed(value, term, nullable=True)
-        self.relation.attribute(term.column)
+            if term.embed in (None, output.embed) and term.column in (output.column, output.key):
+                return directed(grouped_by(output, value), term, nullable=True)
+        if term.embed is None:
+            self.relation.attribute(term.column)
+        else:
+            self.planner.embed_column(term, self.node, self.relation, self.source)
         raise NotGrouped(
-            f'column "{self.relation.name}.{term.column}" must appear in the GROUP BY clause '
-            "or be used in an aggregate function"
+            f'column "{term.embed or self.relation.name}.{term.column}" must appear in the '
+            "GROUP BY clause or be used in an aggregate function"
         )
 
     def grouped(self, output: Output) -> Expression:
@@ -104,3 +107,8 @@ class Groups:
 
     def ungrouped(self, output: Output, value: Expression) -> Expression:
         return self.spelling.json_again(value) if output.kind == "embed" else value
+
+
+def grouped_by(output: Output, value: Expression) -> Expression:
+    """What an output makes groups of: itself, or the column that it shows through a cast."""
+    return value if output.raw is None else output.raw

@@ -67,6 +67,7 @@ def plan_representation(database: str, relation_name: str, shape: Shape, rule: R
 
 def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
+    planner.require_ways(shape.root, relation)
     source, scope = planner.scoped(relation)
     where = [scope, *planner.conditions(shape.root, relation, source, scope)]
     printer = Printer(planner, in_timezone=shape.timezone)

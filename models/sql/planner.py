@@ -23,6 +23,7 @@ from models.sql.catalog import Relationship
 from models.sql.catalog import catalog
 from models.sql.dialect import Spelling
 from models.sql.dialect import json_array
+from models.sql.query import Column
 from models.sql.query import Condition
 from models.sql.query import Embed
 from models.sql.query import Filter
@@ -200,16 +201,50 @@ class Planner:
         """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
         if flt.operator != "is" or flt.keyword not in ("null", "not_null") or flt.path:
             return None
-        return next((embed for embed in embeds_of(node) if flt.column in names_of(embed)), None)
+        return next((embed for embed in embeds_of(node) if flt.column == embed.name), None)
 
     # Embeds as conditions
 
+    def require_ways(self, node: Node, relation: Relation) -> None:
+        """Find out whether every embed leads somewhere, which is told before anything of columns."""
+        for embed in embeds_of(node):
+            way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+            self.require_ways(embed.node, self.catalog.relations[way.target])
+
     def embed_exists(self, embed: Embed, relation: Relation, alias: Any) -> Expression:
-        """Whether an embed has any row for a row of its parent."""
+        """Whether an embed has any row for a row of its parent, its limit and offset applied."""
         way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
         target, ties, scope = self.tied(way, alias)
-        conditions = self.conditions(embed.node, self.catalog.relations[way.target], target, scope)
-        return sa.exists().where(*ties, scope, *conditions).correlate(alias)
+        node = embed.node
+        where = [*ties, scope]
+        where += self.conditions(node, self.catalog.relations[way.target], target, scope)
+        if is_total(node) and not embed.spread:
+            return sa.and_(sa.true(), *self.within(node))
+        if way.to_one:
+            where += self.within(node)
+        elif node.limit is not None or node.offset is not None:
+            return self.rows_left(node, where).correlate(alias).exists()
+        return sa.exists().where(*where).correlate(alias)
+
+    def rows_left(self, node: Node, where: list[Expression]) -> sa.Select[Any]:
+        """What a limit and an offset leave of the rows of a to-many embed."""
+        rows: sa.Select[Any] = sa.select(sa.literal_column("1")).where(*where)
+        if node.limit is not None:
+            rows = rows.limit(self.number(node.limit))
+        return rows if node.offset is None else rows.offset(self.number(node.offset))
+
+    def number(self, place: int) -> Expression:
+        """The parameter for a limit or an offset."""
+        return sa.type_coerce(self.value(place, int), sa.BigInteger())
+
+    def within(self, node: Node) -> list[Expression]:
+        """What a limit and an offset ask of the one row that there is."""
+        found: list[Expression] = []
+        if node.limit is not None:
+            found.append(self.number(node.limit) > 0)
+        if node.offset is not None:
+            found.append(self.number(node.offset) == 0)
+        return found
 
     def tied(self, way: Relationship, parent: Any) -> tuple[Any, list[Expression], Expression]:
         """The far side of a relationship, what ties it to a parent's row, and its rule."""
@@ -246,7 +281,7 @@ class Planner:
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
     ) -> Expression:
         """A column of a to-one embed, for its parent to be ordered by."""
-        embed = next((each for each in embeds_of(node) if term.embed in names_of(each)), None)
+        embed = next((each for each in embeds_of(node) if term.embed == each.name), None)
         if embed is None:
             raise NotEmbedded(
                 f"'{term.embed}' is not an embedded resource in this request",
@@ -262,7 +297,7 @@ class Planner:
         there = self.catalog.relations[way.target]
         attribute = there.attribute(term.column)
         target, ties, scope = self.tied(way, alias)
-        conditions = self.conditions(embed.node, there, target, scope)
+        conditions = self.conditions(embed.node, there, target, scope) + self.within(embed.node)
         column = sa.null() if term.path else target.c[attribute.name]
         chosen = sa.select(column).where(*ties, scope, *conditions)
         return chosen.correlate(alias).scalar_subquery()
@@ -304,8 +339,11 @@ def embeds_of(node: Node) -> Iterator[Embed]:
     return (item for item in node.items if isinstance(item, Embed))
 
 
-def names_of(embed: Embed) -> tuple[str, ...]:
-    return (embed.alias, embed.relation) if embed.alias else (embed.relation,)
+def is_total(node: Node) -> bool:
+    """Whether a node's rows are one in any case: it aggregates, and groups by nothing."""
+    return bool(node.items) and all(
+        isinstance(item, Column) and item.aggregate is not None for item in node.items
+    )
 
 
 def directed(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:

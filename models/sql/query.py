@@ -25,6 +25,16 @@ class Column:
     aggregate: str | None = None
     aggregate_cast: str | None = None
 
+    @property
+    def key(self) -> str:
+        """The key it has in printed rows; a place in an array (`->0`) names nothing.
+
+        >>> Column("notes", path=("a", "0")).key, Column("notes", path=("-1",)).key
+        ('a', 'notes')
+        """
+        named = (step for step in reversed(self.path) if not step.removeprefix("-").isdecimal())
+        return self.alias or self.aggregate or next(named, self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:

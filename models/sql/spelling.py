@@ -72,7 +72,9 @@ class CommonSpelling(ABC):
             found = sa.exists().where(holds).select_from(elements)
         else:
             found = ~sa.exists().where(sa.not_(holds)).select_from(elements)
-        return sa.case((column.is_(None), sa.null()), else_=found)
+        # Null compares with nothing, but with none of no values it need not.
+        compared = sa.exists().select_from(self.elements(values))
+        return sa.case((sa.and_(column.is_(None), compared), sa.null()), else_=found)
 
     def match_pattern(self, pattern: str) -> str:
         refused = functions.regular_expression_fault(pattern)

@@ -16,7 +16,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from models import types
+from models.sql.patterns import InvalidEscape
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
@@ -171,16 +171,11 @@ class PostgresqlSpelling(CommonSpelling):
         r"""The pattern in LIKE's own words.
 
         >>> PostgresqlSpelling().like_pattern(r"50\%*[x]_\*")
-        '50\\%%[x]_\\*'
+        '50\\%%[x]_\\%'
         """
-        out: list[str] = []
-        escaped = False
-        for character in pattern:
-            out.append("%" if character == "*" and not escaped else character)
-            escaped = character == "\\" and not escaped
-        if escaped:
-            raise types.InvalidInput("LIKE pattern must not end with escape character")
-        return "".join(out)
+        if (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1:
+            raise InvalidEscape("LIKE pattern must not end with escape character")
+        return pattern.replace("*", "%")
 
     def ilike_pattern(self, pattern: str) -> str:
         return self.like_pattern(pattern)
@@ -190,6 +185,16 @@ class PostgresqlSpelling(CommonSpelling):
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:
         return sa.cast(value, CASTS[target])
+
+    def cast_moment(self, here: Expression, target: str) -> Expression:
+        if target != "text":
+            clock = sa.cast(here, postgresql.TIMESTAMP())  # which leaves the offset unread
+            return self.cast(clock, "timestamp", target)
+        blank = sa.func.replace(here, sa.literal_column("'T'"), sa.literal_column("' '"))
+        return sa.func.regexp_replace(blank, sa.literal_column("':00$'"), sa.literal_column("''"))
+
+    def average_text(self, whole: Expression) -> Expression:
+        return sa.cast(sa.func.avg(whole), sa.Text())
 
     def finite(self, aggregate: Expression) -> Expression:
         return aggregate  # refused by the server itself

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
-from models import types
+from models.sql.patterns import InvalidEscape
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
 from models.sql.statement import telling
@@ -95,27 +95,27 @@ class SqliteSpelling(CommonSpelling):
         return sa.func.imatches(column, pattern) == 1
 
     def like_pattern(self, pattern: str) -> str:
-        """The GLOB that means the same.
+        """The GLOB that means the same. A star is a `%` before anything else, behind a backslash too.
 
-        >>> SqliteSpelling().like_pattern("50\\\\%*[x]_?")
-        '50%*[[]x]?[?]'
+        >>> SqliteSpelling().like_pattern("50\\\\%*[x]_?\\\\*")
+        '50%*[[]x]?[?]%'
         """
         out: list[str] = []
         escaped = False
-        for character in pattern:
+        for character in pattern.replace("*", "%"):
             if escaped:
                 out.append(GLOB_LITERAL.get(character, character))
                 escaped = False
             elif character == "\\":
                 escaped = True
-            elif character in "%*":
+            elif character == "%":
                 out.append("*")
             elif character == "_":
                 out.append("?")
             else:
                 out.append(GLOB_LITERAL.get(character, character))
         if escaped:
-            raise types.InvalidInput("LIKE pattern must not end with escape character")
+            raise InvalidEscape("LIKE pattern must not end with escape character")
         return re.sub(r"\*{2,}", "*", "".join(out))
 
     def ilike_pattern(self, pattern: str) -> str:
@@ -130,6 +130,12 @@ class SqliteSpelling(CommonSpelling):
             sa.bindparam(None, source, sa.Text(), literal_execute=True),
             sa.bindparam(None, target, sa.Text(), literal_execute=True),
         )
+
+    def cast_moment(self, here: Expression, target: str) -> Expression:
+        return self.cast(here, "timestamp with time zone", target)
+
+    def average_text(self, whole: Expression) -> Expression:
+        return sa.func.average_text(sa.func.sum(whole), sa.func.count(whole))
 
     def finite(self, aggregate: Expression) -> Expression:
         return sa.func.finite(aggregate)

@@ -15,6 +15,7 @@ from models.sql.query import LogicTree
 from routes.postgrest.lexer import FIELD_NAME
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Scanner
+from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.operands import parse_array
@@ -38,6 +39,10 @@ _LETTERS: Final = re.compile(r"[a-z]*")
 _KEYWORD: Final = re.compile(r"[A-Za-z_]*")
 _LANGUAGE: Final = re.compile(r"\([A-Za-z0-9_ $]+\)")
 _TREE: Final = re.compile(r"(not\.)?(and|or)[ \t]*(?=\()")
+
+
+class BareTree(Unparsable):
+    """An `and=` or `or=` whose conditions stand in no parentheses."""
 
 
 def parse_filter(column: str, path: tuple[str, ...], text: str, reading: Reading) -> Filter:
@@ -74,9 +79,20 @@ def parse_logic_tree(operator: str, negated: str, text: str, reading: Reading) -
     """
     scanner = Scanner("logic tree", text, shift=len(negated + operator))
     scanner.skip_blanks()
+    if not scanner.at("(") and not negated:
+        _refuse_bare(operator, text, reading)
     tree = LogicTree(operator, _parse_operands(scanner, reading, 1), negated != "")
     scanner.finish('"," or ")"')
     return tree
+
+
+def _refuse_bare(operator: str, text: str, reading: Reading) -> None:
+    """Refuse `or=id.eq.1`, which PostgREST takes for a filter by a column `orid`; else do nothing."""
+    try:
+        _parse_operand(Scanner("logic tree", operator + text), reading, 1)
+    except Unparsable:
+        return
+    raise BareTree("logic tree", text, len(operator) + 1, f'"{text[:1]}"', '"("')
 
 
 def _parse_operands(scanner: Scanner, reading: Reading, depth: int) -> tuple[Condition, ...]:

@@ -32,6 +32,7 @@ from models.sql import sqlite
 from models.sql import turns
 from models.sql import upsert
 from routes.postgrest import calls
+from routes.postgrest import conditions
 from routes.postgrest import csv
 from routes.postgrest import encoding
 from routes.postgrest import lexer
@@ -46,6 +47,7 @@ from routes.postgrest import requests
 STATUSES: dict[type[Fault], tuple[int, str]] = {
     # The wire
     lexer.Unparsable: (400, "PGRST100"),
+    conditions.BareTree: (400, "42703"),
     limits.TooMuch: (400, "PGRST100"),
     encoding.Undecodable: (400, "PGRST100"),
     operands.MalformedArray: (400, "22P02"),
@@ -108,6 +110,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     functions.UnknownType: (400, "42704"),
     functions.CannotCast: (400, "42846"),
     patterns.InvalidRegularExpression: (400, "2201B"),
+    patterns.InvalidEscape: (400, "22025"),
     # Values
     types.InvalidInput: (400, "22P02"),
     types.InvalidDatetime: (400, "22007"),

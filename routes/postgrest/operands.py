@@ -58,10 +58,12 @@ def parse_tree_operand(scanner: Scanner) -> str:
 def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
     """Read the list of `in`; `()` is empty, as supabase-js sends it for no values.
 
+    One empty text alone is as good as none, quoted or not, as PostgREST has it.
+
     >>> parse_list(Scanner("list", '(1,"a,b", c ,)'), Limits())
     ('1', 'a,b', ' c ', '')
     >>> parse_list(Scanner("list", "()"), Limits()), parse_list(Scanner("list", '("")'), Limits())
-    ((), ('',))
+    ((), ())
     """
     scanner.skip_blanks()
     scanner.expect("(", '"("')
@@ -77,7 +79,7 @@ def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
         if not scanner.take(","):
             break
     scanner.expect(")", '"," or ")"')
-    return tuple(values)
+    return tuple(values) if values != [""] else ()
 
 
 def parse_array(literal: str, limits: Limits) -> tuple[str, ...]:

@@ -28,13 +28,15 @@ class LowerAboveUpper(UnsatisfiableRange):
 def parse_range(header: str | None, method: str) -> tuple[int, int | None]:
     """Read a Range header as offset and limit; what is no range asks for everything.
 
+    Only GET has one (RFC 9110, 14.2): a HEAD tells of all rows.
+
     >>> parse_range("5-9", "GET"), parse_range("5-", "GET"), parse_range("-5", "GET")
     ((5, 5), (5, None), (0, None))
-    >>> parse_range("5-9", "PATCH"), parse_range(None, "GET")
+    >>> parse_range("5-9", "HEAD"), parse_range(None, "GET")
     ((0, None), (0, None))
     """
     match = _RANGE.fullmatch(header.strip(" \t")) if header else None
-    if match is None or method not in ("GET", "HEAD"):
+    if match is None or method != "GET":
         return 0, None
     lower = parse_bigint(match[1])
     if not match[2]:
@@ -50,7 +52,8 @@ def intersect(
 ) -> tuple[int, int | None]:
     """Find what a Range header and `offset` and `limit` of the query have in common.
 
-    A limit of zero asks for no row wherever it begins (PostgREST's issue 1121).
+    A limit of zero asks for no row whatever the header says (PostgREST's issue 1121), but begins at
+    the first: further on it is a range that ends before it begins.
 
     >>> intersect((1, 3), (0, 2)), intersect((1, 3), (2, None)), intersect((1, 3), (0, 0))
     ((1, 1), (2, 2), (0, 0))
@@ -58,6 +61,8 @@ def intersect(
     Traceback (most recent call last):
     routes.postgrest.limits.NegativeLimit: Requested range not satisfiable
     """
+    if asked[1] == 0 and asked[0] > 0:
+        raise NegativeLimit
     if header == (0, None) or asked[1] == 0:
         return asked
     lower = max(header[0], asked[0])

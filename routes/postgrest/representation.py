@@ -49,8 +49,8 @@ def represent_read(
     header: Sequence[str],
 ) -> Representation:
     """Rows that were asked for; `header` are the keys of a row, for CSV."""
-    status, headers = read_outcome(selected, offset, media, preferences)
-    return Representation(status, headers, body(selected.rows, media, header))
+    text = body(selected.rows, media, header)  # which says first if there is not one row
+    return Representation(*read_outcome(selected, offset, media, preferences), text)
 
 
 def represent_head(
@@ -130,12 +130,12 @@ def applied(preferences: Preferences, operation: Operation) -> dict[str, str]:
 
 
 def content_range(offset: int, count: int, total: int | None) -> str:
-    """`0-19/*`, `*/0`: which rows, of how many.
+    """`0-19/*`, `*/0`: which rows, of how many; the one that sums up nothing is of none.
 
-    >>> content_range(20, 10, None), content_range(0, 0, 3)
-    ('20-29/*', '*/3')
+    >>> content_range(20, 10, None), content_range(0, 0, 3), content_range(0, 1, 0)
+    ('20-29/*', '*/3', '*/0')
     """
-    shown = f"{offset}-{offset + count - 1}" if count else "*"
+    shown = f"{offset}-{offset + count - 1}" if count and total != 0 else "*"
     return f"{shown}/{'*' if total is None else total}"
 
 
@@ -222,8 +222,7 @@ def row_keys(node: Node, relation: Relation, relations: dict[str, Relation]) -> 
 def column_keys(item: Column, relation: Relation) -> list[str]:
     if item.name == "*" and item.aggregate is None:
         return list(relation.attributes)
-    fallback = item.path[-1] if item.path else item.name
-    return [item.alias or item.aggregate or fallback]
+    return [item.key]
 
 
 def target(embed: Embed, relation: Relation, relations: dict[str, Relation]) -> Relation:

@@ -1,0 +1,315 @@
+"""What a real PostgREST 12 answers to reads that no recorded case asks: embeds, groups, casts, filters.
+
+Each of these was asked over the same data; what `docs/DIALECT.md` has otherwise is left out.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import Response
+
+NEW_YORK = "timezone=America/New_York"
+
+
+def ids(response: Response) -> list[int]:
+    assert response.status == 200, response.text
+    return [row["id"] for row in response.json]
+
+
+# ── embeds ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "...buildings(found:inspections(id))",
+        "...buildings(...clients(found:users(id)))",
+        "...buildings(found:inspections(count()))",
+    ],
+)
+def test_what_is_spread_of_a_hidden_row_is_null_also_if_it_is_a_list(
+    api: Callable, select: str
+) -> None:
+    hidden, shown = api("moe").get(f"/inspections?select=id,{select}&id=in.(3,9)&order=id").json
+
+    assert hidden == {"id": 3, "found": None}
+    assert shown["found"]
+
+
+def test_lists_that_are_spread_of_hidden_rows_are_a_group_of_null(api: Callable) -> None:
+    rows = api("moe").get("/inspections?select=...buildings(inspections(id)),count()").json
+
+    assert {"inspections": None, "count": 1} in rows
+
+
+def test_a_count_that_is_spread_counts_no_hidden_row(api: Callable) -> None:
+    response = api("moe").get("/inspections?select=id,...buildings(count())&order=id")
+
+    assert [(row["id"], row["count"]) for row in response.json] == [(1, 1), (2, 1), (3, 0), (9, 1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("reports_lead!inner(id)&reports_lead.limit=0", []),
+        ("reports_lead!inner(id)&reports_lead.offset=1", [2, 6]),
+        ("reports_lead!inner(id)&reports_lead.offset=2", []),
+        ("reports_lead!inner(id)&reports_lead.limit=1&reports_lead.offset=1", [2, 6]),
+        ("reports_lead(id)&reports_lead.limit=0&reports_lead=not.is.null", []),
+        ("buildings!inner(id)&buildings.limit=0", []),
+        ("buildings!inner(id)&buildings.offset=1", []),
+        ("...buildings!inner(city)&buildings.limit=0", []),
+        ("buildings(id)&buildings.limit=0&buildings=is.null&id=lt.3", [1, 2]),
+        ("buildings!inner(id)&buildings.limit=1&buildings.offset=0&id=lt.3", [1, 2]),
+    ],
+)
+def test_an_embed_that_has_to_be_there_is_what_its_limit_leaves(
+    api: Callable, query: str, found: list[int]
+) -> None:
+    assert ids(api("root").get(f"/inspections?select=id,{query}&order=id")) == found
+
+
+def test_an_order_by_an_embed_sees_what_its_limit_leaves(api: Callable) -> None:
+    query = "select=id,buildings(name)&buildings.limit=0&order=buildings(name),id.desc&id=lt.4"
+
+    assert ids(api("root").get(f"/inspections?{query}")) == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("inspections!inner(count())", [1, 2, 3, 4, 5, 6]),
+        ("inspections!inner(count)&inspections.status=eq.failed", [1, 2, 3, 4, 5, 6]),
+        ("inspections(count())&inspections=is.null", []),
+        ("inspections(count())&inspections=not.is.null", [1, 2, 3, 4, 5, 6]),
+        ("inspections!inner(status,count())", [1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_sum_of_nothing_is_there_too(api: Callable, query: str, found: list[int]) -> None:
+    assert ids(api("root").get(f"/buildings?select=id,{query}&order=id")) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/inspectors?select=id,id(status)", 200),
+        ("/buildings?select=id,id(*)", 300),
+        ("/buildings?select=id,client_manager_building_access_building_id_fkey(*)", 200),
+        ("/users?select=id,client_admin_inspection_access_admin_id_fkey(*)", 200),
+    ],
+)
+def test_an_embed_is_named_by_ones_own_column_or_a_constraint_of_two_tables(
+    api: Callable, path: str, status: int
+) -> None:
+    assert api("root").get(path).status == status
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("select=id,b:buildings(id)&buildings=is.null", "42703"),
+        ("select=id,b:buildings(id)&order=buildings(id)", "PGRST108"),
+    ],
+)
+def test_an_alias_is_the_name_that_conditions_and_orders_know(
+    api: Callable, query: str, code: str
+) -> None:
+    response = api("root").get(f"/inspections?{query}")
+
+    assert (response.status, response.code) == (400, code)
+
+
+def test_what_an_empty_embed_embeds_must_exist(api: Callable) -> None:
+    assert api("root").get("/inspections?select=buildings(inspectors())").code == "PGRST200"
+    assert api("root").get("/inspections?select=id,buildings(clients())&id=eq.1").json == [
+        {"id": 1}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/inspections?select=id,nope(id)&nope=eq.1&id=like.1", 400, "PGRST200"),
+        ("/inspections?select=nope,buildings(nope,inspectors(id))", 400, "PGRST200"),
+        ("/users?select=nope,buildings(id)&order=nope", 300, "PGRST201"),
+    ],
+)
+def test_an_embed_that_leads_nowhere_is_told_before_any_column(
+    api: Callable, path: str, status: int, code: str
+) -> None:
+    response = api("root").get(path)
+
+    assert (response.status, response.code) == (status, code)
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("order", "cities"),
+    [
+        ("buildings(city).desc", ["Troy", "Lowell", "Boston", "Albany"]),
+        ("buildings(city)", ["Albany", "Boston", "Lowell", "Troy"]),
+    ],
+)
+def test_groups_are_ordered_by_what_is_spread_into_them(
+    api: Callable, order: str, cities: list[str]
+) -> None:
+    response = api("root").get(f"/inspections?select=...buildings(city),count()&order={order}")
+
+    assert [row["city"] for row in response.json] == cities
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("buildings(city),count()&order=buildings(city)", "42803"),
+        ("...buildings(city),count()&order=buildings(nope)", "42703"),
+        ("status,count()&order=buildings(city)", "PGRST108"),
+    ],
+)
+def test_groups_are_ordered_by_nothing_else_of_an_embed(
+    api: Callable, query: str, code: str
+) -> None:
+    response = api("root").get(f"/inspections?select={query}")
+
+    assert (response.status, response.code) == (400, code)
+
+
+def test_a_cast_column_groups_by_what_it_is_and_its_alias_by_what_it_shows(api: Callable) -> None:
+    own = api("root").get("/buildings?select=latitude::int,count()&order=latitude").json
+    alias = api("root").get("/buildings?select=l:latitude::int,count()").json
+
+    assert [row["latitude"] for row in own] == [42, 42, 43, 43, 43, None]
+    assert sorted(row["count"] for row in alias) == [1, 2, 3]
+
+
+def test_a_cast_column_orders_groups_by_what_it_is(api: Callable) -> None:
+    rows = api("root").get("/buildings?select=floors::text,count()&order=floors").json
+
+    assert [row["floors"] for row in rows] == ["0", "2", "4", "7", "12", None]
+
+
+def test_a_sum_of_nothing_is_row_none_of_none(api: Callable) -> None:
+    response = api("root").get("/buildings?select=id.max()&id=gt.100", prefer="count=exact")
+
+    assert (response.status, response.headers["Content-Range"]) == (200, "*/0")
+    assert response.json == [{"max": None}]
+
+
+# ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("select", "printed"),
+    [
+        ("updated_at::text", "2025-05-05 05:30:15.123456-04"),
+        ("updated_at::date", "2025-05-05"),
+        ("updated_at::time", "05:30:15.123456"),
+        ("updated_at::timestamp", "2025-05-05T05:30:15.123456"),
+        ("updated_at::timestamptz", "2025-05-05T05:30:15.123456-04:00"),
+        ("updated_at::timestamp without time zone", "2025-05-05T05:30:15.123456"),
+        ("updated_at.max()::text", "2025-05-05 05:30:15.123456-04"),
+        ("updated_at.max()", "2025-05-05T05:30:15.123456-04:00"),
+    ],
+)
+def test_a_cast_of_a_moment_shows_the_clock_of_the_preferred_zone(
+    api: Callable, select: str, printed: str
+) -> None:
+    (row,) = api("root").get(f"/inspections?select=x:{select}&id=eq.5", prefer=NEW_YORK).json
+
+    assert row == {"x": printed}
+
+
+@pytest.mark.parametrize("kind", ["real", "numeric"])
+def test_a_double_is_as_exact_as_what_it_is_cast_to(api: Callable, kind: str) -> None:
+    assert api("root").get(f"/buildings?select=latitude.avg()::{kind}").json == [{"avg": 42.52}]
+
+
+def test_a_place_in_an_array_names_no_key(api: Callable) -> None:
+    response = api("root").get("/inspections?select=id,notes->a->0,status->>2&id=eq.3")
+
+    assert response.json == [{"id": 3, "a": None, "status": None}]
+
+
+# ── filters ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [(r"*\**", [3]), (r"*100\*", [3]), (r"Depot*", [3]), (r"\*", []), (r"*\_*", [])],
+)
+def test_a_star_in_a_pattern_is_a_percent_sign_before_anything_else(
+    api: Callable, pattern: str, found: list[int]
+) -> None:
+    for operator in ("like", "ilike"):
+        assert ids(api("root").get(f"/buildings?select=id&name={operator}.{pattern}")) == found
+
+
+@pytest.mark.parametrize("operator", ["like", "ilike"])
+def test_a_pattern_ends_in_no_backslash(api: Callable, operator: str) -> None:
+    response = api("root").get(f"/buildings?name={operator}.M%5C")
+
+    assert response.refusal == (400, "22025", "LIKE pattern must not end with escape character")
+
+
+def test_a_list_of_one_empty_text_is_empty(api: Callable) -> None:
+    assert api("root").get('/buildings?id=in.("")').json == []
+    assert len(api("root").get('/inspections?notes=not.in.("")').json) == 9
+    assert ids(api("root").get('/inspections?select=id&notes=in.("",x)')) == [7]
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("eq(all).{}", [1, 2, 3, 4, 5, 6]),
+        ("like(all).{}", [1, 2, 3, 4, 5, 6]),
+        ("not.gt(any).{}", [1, 2, 3, 4, 5, 6]),
+        ("not.gt(all).{}", []),
+        ("gt(any).{}", []),
+        ("gt(all).{a}", [1, 2, 4, 5, 6]),
+        ("not.gt(all).{a}", []),
+    ],
+)
+def test_null_is_compared_with_none_of_no_values(
+    api: Callable, condition: str, found: list[int]
+) -> None:
+    assert ids(api("root").get(f"/buildings?select=id&building_type={condition}&order=id")) == found
+
+
+def test_a_double_that_is_too_small_is_out_of_range(api: Callable) -> None:
+    assert api("root").get("/buildings?latitude=eq.1e-400").code == "22003"
+    assert api("root").get("/buildings?latitude=eq.0e-400").status == 200
+
+
+@pytest.mark.parametrize("tree", ["or=id.eq.1,id.eq.2", "and=id.eq.1", "clients.or=id.eq.1"])
+def test_conditions_without_parentheses_are_a_column_that_nobody_has(
+    api: Callable, tree: str
+) -> None:
+    response = api("root").get(f"/buildings?select=id,clients(id)&{tree}")
+
+    assert (response.status, response.code) == (400, "42703")
+    assert response.message.startswith('"failed to parse logic tree (id.eq.1')
+
+
+# ── pages ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_head_has_no_range(api: Callable) -> None:
+    response = api("root").head("/buildings", headers={"Range": "1-2"}, prefer="count=exact")
+
+    assert (response.status, response.headers["Content-Range"]) == (200, "0-5/6")
+
+
+def test_no_rows_from_the_second_on_are_no_range(api: Callable) -> None:
+    assert api("root").get("/buildings?limit=0").json == []
+    assert api("root").get("/buildings?limit=0&offset=1").code == "PGRST103"
+
+
+def test_one_row_beyond_the_last_is_first_of_all_not_one(api: Callable) -> None:
+    response = api("root").get(
+        "/buildings?offset=9", prefer="count=exact", accept="application/vnd.pgrst.object+json"
+    )
+
+    assert (response.status, response.code) == (406, "PGRST116")
