@@ -76,13 +76,16 @@ class Rows:
             each for name, each in relation.attributes.items()
             if name not in named and each.filled not in (None, Filled.BY_SEQUENCE)
         ]  # fmt: skip
-        self.required = [
+        required = [
             name for name, each in relation.attributes.items()
             if each.required
             and (each.filled is not Filled.BY_SEQUENCE
                  or (name in named and not insertion.default_missing))
         ]  # fmt: skip
         self.columns = tuple(each.name for each in (*given, *silent))
+        self.required = [
+            (name, self.columns.index(name) if name in self.columns else None) for name in required
+        ]
         readers = [self.reader(each, insertion) for each in given]
         readers += [self.filler(each) for each in silent]
         self.values = [tuple(read(row) for read in readers) for row in insertion.rows]
@@ -130,9 +133,8 @@ class Rows:
 
     def require_complete(self, values: tuple[Bound, ...]) -> None:
         """Insist on what a row must have; the database would ask its triggers and conflicts first."""
-        given = dict(zip(self.columns, values, strict=True))
-        for name in self.required:
-            if given.get(name) is None:
+        for name, place in self.required:
+            if place is None or values[place] is None:
                 raise NotNullViolation(self.relation.name, name)
 
     def write_many(self, statement: Statement) -> list[Key]:
