@@ -176,6 +176,14 @@ class Database:
     def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
         """Have every read told of by server and reason, where there is more than one server."""
 
+    def serve_in_runs(self, goes_on: Callable[[], bool]) -> Callable[[bool], None]:
+        """Keep the turn to write in this process while it goes on serving; returns what is to be called
+        after some requests (False), and once nobody has asked (True)."""
+        turns = self.turns
+        assert turns is not None
+        turns.goes_on = goes_on
+        return lambda at_rest: turns.let_go(at_rest=at_rest)
+
     def is_writable(self) -> bool:
         """Whether a write can be kept: one is tried, and taken to the disk if the last one failed or is
         a while ago. That others have the turn is no reason to doubt it."""

@@ -101,6 +101,10 @@ class ServerDatabase(Database):
         if self.standbys is not None:
             self.standbys.tell_read = tell
 
+    def serve_in_runs(self, goes_on: Callable[[], bool]) -> Callable[[bool], None]:
+        """The server hands the turn on by itself."""
+        return lambda at_rest: None
+
     @contextmanager
     def writing(
         self, seconds_max: float = WRITE_SECONDS_MAX, wait_seconds_max: float = TURN_SECONDS_MAX

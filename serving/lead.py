@@ -65,6 +65,9 @@ class Crew(Generic[Connection]):
     `start` runs a function in a thread.
     """
 
+    pause: Callable[[bool], None] = staticmethod(lambda at_rest: None)
+    """Called after some requests (False), and once nobody has asked, or who leads is late (True)."""
+
     def __init__(
         self,
         has_asked: Callable[[Connection], bool],
@@ -124,13 +127,17 @@ class Crew(Generic[Connection]):
                 if self.lead is mine:  # what it served failed in a way that ends the thread
                     leaving = self.step_down()
             mine.ended.release()
+            self.pause(True)
             for seat in leaving or ():
                 self.dismiss(seat.connection, True)
 
     def serve_ready(self, mine: Lead[Connection]) -> list[Seat[Connection]] | None:
         """Serve each that has asked; None to go on, or who is left without a leader, this one having ended."""
         self.has_joined = False
-        ready = self.clients.select(NEXT_SECONDS_MAX)
+        ready = self.clients.select(0)
+        self.pause(not ready)
+        if not ready:
+            ready = self.clients.select(NEXT_SECONDS_MAX)
         for key, _ in ready:
             if not self.serve_one(mine, key.data):
                 return []
@@ -141,6 +148,10 @@ class Crew(Generic[Connection]):
         if time.monotonic() - self.silence_looked_for > SILENT_SECONDS_MAX:
             self.dismiss_silent()
         return None
+
+    def is_led(self) -> bool:
+        """Whether a thread goes from one request to the next."""
+        return self.lead is not None
 
     def step_down(self) -> list[Seat[Connection]]:
         self.lead = None
@@ -213,5 +224,6 @@ class Crew(Generic[Connection]):
                 return None
             assert watched.serves is not None
             self.leave_seat(watched.serves)
-            self.lead = Lead()
-            return self.lead
+            mine = self.lead = Lead()
+        self.pause(True)
+        return mine

@@ -31,6 +31,7 @@ from serving.answer import OnePiece
 from serving.answer import http_date
 from serving.heads import Heads
 from serving.lead import Crew
+from serving.stop import database_of
 
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s
@@ -101,6 +102,12 @@ class DeadlineWorker(ThreadWorker):
         RequestParser.mesg_class = Incoming
         self.cfg = Settled(self.cfg)
         super().init_process()
+
+    def run(self) -> None:
+        database = database_of(self.wsgi)
+        if database is not None:
+            self._crew.pause = database.serve_in_runs(self._crew.is_led)
+        super().run()
 
     def _start(self, task: Callable[[], None]) -> None:
         self.tpool.submit(task)

@@ -251,6 +251,36 @@ def test_one_that_comes_as_the_leader_leaves_is_not_given_back_unserved(
     assert came.is_set()
 
 
+def test_it_says_when_it_rests(line: Line) -> None:
+    """After the last request it says so with nobody leading, so that nothing is kept for who comes next."""
+    said: list[tuple[bool, bool]] = []
+    line.crew.pause = lambda at_rest: said.append((at_rest, line.crew.is_led()))
+    client = line.connect()
+    line.first(client)
+    client.recv(5)
+    until(lambda: line.given_back)
+    until(line.is_at_rest)
+
+    assert (False, True) in said
+    assert (True, True) in said
+    assert said[-1] == (True, False)
+
+
+def test_it_rests_when_who_leads_is_overtaken(line: Line) -> None:
+    said: list[bool] = []
+    slow, other = line.connect(), line.connect()
+    line.crew.pause = said.append
+    line.first(slow, SLOW)
+    until(lambda: line.inside == 1)
+    said.clear()
+    line.first(other)
+    assert other.recv(5) == b"hello"
+
+    assert said[0]
+    line.go_on.set()
+    assert slow.recv(5) == SLOW
+
+
 def test_a_thread_that_ends_badly_leaves_nobody_waiting(line: Line) -> None:
     broken, other = line.connect(), line.connect()
     line.first(broken, BREAK)

@@ -112,3 +112,81 @@ def test_a_turn_that_fails_is_passed_on(ours: Turns, theirs: Turns) -> None:
     with theirs.turn(0.0), pytest.raises(NoTurn), ours.turn(0.01):
         pass
     assert not ours.taken
+
+
+# A process that goes from one request to the next
+
+
+def is_free(turns: Turns) -> bool:
+    """Whether another process could write at once."""
+    try:
+        with turns.turn(0.0):
+            return True
+    except NoTurn:
+        return False
+
+
+@pytest.fixture
+def going_on(monkeypatch: pytest.MonkeyPatch, ours: Turns) -> Turns:
+    """Ours, of which more may come; the lull between two of them lasts."""
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", FOREVER)
+    monkeypatch.setattr(module, "LULL_SECONDS_MAX", FOREVER)
+    ours.goes_on = lambda: True
+    return ours
+
+
+def test_the_turn_stays_where_more_writes_may_come(going_on: Turns, theirs: Turns) -> None:
+    for _ in range(3):
+        with going_on.turn(FOREVER):
+            pass
+        assert not is_free(theirs)
+
+    going_on.let_go(at_rest=False)
+    assert not is_free(theirs)
+    going_on.let_go(at_rest=True)
+    until(lambda: is_free(theirs))
+
+
+def test_a_writer_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, going_on: Turns, theirs: Turns
+) -> None:
+    monkeypatch.setattr(module, "LULL_SECONDS_MAX", -1.0)
+    with going_on.turn(FOREVER):
+        pass
+    assert not is_free(theirs)
+
+    going_on.let_go(at_rest=False)
+    until(lambda: is_free(theirs))
+
+
+def test_a_run_ends_however_many_may_come(
+    monkeypatch: pytest.MonkeyPatch, going_on: Turns, theirs: Turns
+) -> None:
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
+
+    with going_on.turn(FOREVER):
+        pass
+
+    until(lambda: is_free(theirs))
+
+
+def test_whoever_has_the_turn_keeps_it(going_on: Turns, theirs: Turns) -> None:
+    with going_on.turn(FOREVER):
+        going_on.let_go(at_rest=True)
+        assert not is_free(theirs)
+
+
+def test_who_goes_on_no_more_keeps_nothing(going_on: Turns, theirs: Turns) -> None:
+    going_on.goes_on = lambda: False
+    with going_on.turn(FOREVER):
+        pass
+
+    until(lambda: is_free(theirs))
+
+
+def test_a_turn_that_is_kept_is_let_go_of_by_a_stop(going_on: Turns, theirs: Turns) -> None:
+    with going_on.turn(FOREVER):
+        pass
+    going_on.close()
+
+    until(lambda: is_free(theirs))

@@ -5,8 +5,8 @@ that overlap a commit can corrupt the file. So every writer takes a turn here fi
 its COMMIT has returned. Within a process waiters queue in order; the head of the queue takes an
 exclusive `flock` on a file beside the database. When another process has that, a spare thread blocks
 in it on the head's behalf, so that every wait ends on time, and what the spare wins too late it lets go.
-A process whose own writers wait hands the turn from one to the next for a moment before it lets another
-process in: that way round costs a thread and two switches between processes.
+A process whose own writers wait, or are about to be served, hands the turn from one to the next for a
+moment before it lets another process in: that way round costs a thread and two switches between processes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from models.faults import Fault
 from models.sql.sqlite import DiskFailed
 
 RUN_SECONDS_MAX = 0.02  # of turns that stay in one process; some ten writes on a quick disk
+LULL_SECONDS_MAX = 0.001  # in a run; a client that writes on has read its answer and asked by then
 COURTESY_SECONDS = 0.0005  # what whoever waits in another process needs to wake up and get in
 
 
@@ -31,8 +33,16 @@ class NoTurn(Fault):
     """The wait for a turn to write took too long (55P03). Trying again is right."""
 
 
+def never() -> bool:
+    return False
+
+
 class Turns:
     """Turns to write one database file."""
+
+    goes_on: Callable[[], bool] = staticmethod(never)
+    """Whether requests are served one after another, of which the next may write. Then `let_go` is called now
+    and then, and once nobody has asked."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,6 +52,7 @@ class Turns:
         self.locked = False  # the file's lock is ours, and goes from turn to turn
         self.run_ends = 0.0
         self.run_is_over = False
+        self.kept_until = 0.0  # by a process of which nobody has the turn
         self.descriptor: int | None = None
         self.owner = 0
         self.spare: Spare | None = None
@@ -77,16 +88,25 @@ class Turns:
                 raise no_turn()
 
     def pass_on(self) -> None:
-        """Let the next one in; with the file's lock, if there is a next one here and the run may go on."""
+        """Let the next one in; with the file's lock, if there may be a next one here and the run may go on."""
         with self.mutex:
             follower = self.waiting.popleft() if self.waiting else None
-            if self.locked and (follower is None or time.monotonic() > self.run_ends):
-                self.run_is_over = follower is not None
+            goes_on = follower is not None or self.goes_on()
+            now = time.monotonic()
+            if self.locked and (not goes_on or now > self.run_ends):
+                self.run_is_over = goes_on
                 self.unlock()
             if follower is not None:
                 follower.set()
             else:
                 self.taken = False
+                self.kept_until = min(now + LULL_SECONDS_MAX, self.run_ends)
+
+    def let_go(self, *, at_rest: bool) -> None:
+        """Let other processes in, if nobody here has the turn, and the next writer is late or will not come."""
+        with self.mutex:
+            if self.locked and not self.taken and (at_rest or time.monotonic() > self.kept_until):
+                self.unlock()
 
     def lock(self, deadline: float) -> None:
         with self.mutex:
