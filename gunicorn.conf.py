@@ -19,9 +19,9 @@ from gunicorn.workers.base import Worker  # noqa: E402
 import config as configuration  # noqa: E402  (`config` is a setting's name)
 from serving import logs  # noqa: E402
 from serving import meters  # noqa: E402
+from serving import refusal  # noqa: E402
 from serving import start  # noqa: E402
 from serving import stop  # noqa: E402
-from serving import worker  # noqa: E402
 from serving.lock import ServingLock  # noqa: E402
 
 wsgi_app = "wsgi:app"
@@ -53,10 +53,10 @@ graceful_timeout = 15
 
 # 64 KiB are taken: 1,000 UUIDs in an `in` list need 41 KB. gunicorn lowers any larger value
 # to its own constant without a word, and reads 0 as "no limit"; so both are set.
-gunicorn.http.message.MAX_REQUEST_LINE = worker.REQUEST_LINE_BYTES_MAX + 1
-limit_request_line = worker.REQUEST_LINE_BYTES_MAX
-limit_request_fields = worker.HEADER_FIELDS_MAX
-limit_request_field_size = worker.HEADER_BYTES_MAX
+gunicorn.http.message.MAX_REQUEST_LINE = refusal.REQUEST_LINE_BYTES_MAX + 1
+limit_request_line = refusal.REQUEST_LINE_BYTES_MAX
+limit_request_fields = refusal.HEADER_FIELDS_MAX
+limit_request_field_size = refusal.HEADER_BYTES_MAX
 # The C parser (`gunicorn[fast]`) is left out: 27.0.1 asks for gunicorn_h1c 0.6.14, and the newest that
 # could be had was 0.6.9. "python" keeps a stray copy of it from being picked up.
 http_parser = "python"

@@ -1,14 +1,12 @@
-"""How long may a client take, and what does it hear when what it sent is no HTTP?
+"""How long may a client take? gunicorn's threaded worker, with deadlines, and with a crew to serve.
 
-gunicorn's threaded worker watches its main loop only: a client that sends half a request keeps a
-thread for as long as it likes, and 64 of them keep them all. This one gives every connection a
-deadline, lets idle ones wait without a thread, and answers in JSON where gunicorn would in HTML.
+It watches its main loop only: a client that sends half a request keeps a thread for as long as it
+likes, and 64 of them keep them all. This one gives every connection a deadline, and none a thread.
+The main loop accepts, and holds whoever says nothing; who asks is the crew's (`serving/lead.py`).
 """
 
 from __future__ import annotations
 
-import json
-import select
 import selectors
 import socket
 import time
@@ -16,13 +14,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 from typing import Final
 
 import gunicorn.http.wsgi
 import gunicorn.util
-from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
@@ -30,60 +26,19 @@ from gunicorn.workers.gthread import ThreadWorker
 from serving.answer import OnePiece
 from serving.answer import http_date
 from serving.heads import Heads
+from serving.incoming import Incoming
+from serving.incoming import Settled
+from serving.incoming import has_asked
 from serving.lead import Crew
+from serving.refusal import write_refusal
 from serving.stop import database_of
 
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s
-ENDED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # the first is Linux's alone
-PEEKED_BYTES_MAX: Final = 16_384  # of an unfinished head; well below what the system keeps unread
 LINGER_SECONDS_MAX: Final = 1.0  # for a client that is still sending to read its refusal
-
-REQUEST_LINE_BYTES_MAX: Final = 65_535
-HEADER_FIELDS_MAX: Final = 100
-HEADER_BYTES_MAX: Final = 8_190
-
-REFUSALS: Final = {
-    400: ("08P01", "the request is not well-formed HTTP"),
-    403: ("42501", "the request is forbidden"),
-    414: ("54000", f"the request line is longer than {REQUEST_LINE_BYTES_MAX} bytes"),
-    417: ("0A000", "the expectation is not supported"),
-    431: (
-        "54000",
-        f"there are more than {HEADER_FIELDS_MAX} header fields, or one over {HEADER_BYTES_MAX} bytes",
-    ),
-    500: ("XX000", "internal error"),
-    501: ("0A000", "the transfer coding is not supported"),
-}
-"""What gunicorn itself refuses: status -> code, message. The codes are PostgreSQL's, as everywhere."""
 
 _CLOSED: Final = object()
 """Returned by `handle` for a connection that is closed already."""
-
-
-class Incoming(Request):
-    """A request. One whose body broke off is the last of its connection, and its answer says so: where the
-    next one would start is unknown."""
-
-    def _peer_is_trusted_proxy(self) -> bool:
-        """Nobody's headers move the application (gunicorn.conf.py): no address need be looked at."""
-        return False
-
-    def should_close(self) -> bool:
-        return bool(self.body.failed or super().should_close())
-
-
-class Settled:
-    """gunicorn's settings, each looked up once: gunicorn looks up thirty a request, which takes as long as its
-    parsing of three headers."""
-
-    def __init__(self, settings: Any) -> None:
-        self._settings = settings
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._settings, name)
-        self.__dict__[name] = value
-        return value
 
 
 class DeadlineWorker(ThreadWorker):
@@ -126,24 +81,13 @@ class DeadlineWorker(ThreadWorker):
     def _join(self, conn: TConn) -> None:
         self._crew.join(conn, conn.sock.fileno())
 
+    def _has_asked(self, conn: TConn) -> bool:
+        return bool(self.cfg.is_ssl) or has_asked(conn.sock)
+
     def _hesitates(self, conn: TConn) -> None:
         """Give a client that has sent half a head the rest of its time for it."""
         self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
         self._heads.wait_for(conn)
-
-    def _has_asked(self, conn: TConn) -> bool:
-        """Whether there is a whole head to be parsed, or what the parser refuses at sight, or an end."""
-        if self.cfg.is_ssl:
-            return True
-        try:
-            said: bytes = conn.sock.recv(PEEKED_BYTES_MAX, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        if b"\r\n\r\n" in said or len(said) in (0, PEEKED_BYTES_MAX):
-            return True
-        return said.count(b"\n") != said.count(b"\r\n") or has_ended(conn.sock)
 
     def _serve(self, conn: TConn) -> bool:
         """Answer a connection's request, and those that were sent along with it."""
@@ -158,7 +102,7 @@ class DeadlineWorker(ThreadWorker):
             self._deadlines.pop(conn, None)
         return outcome is True
 
-    def handle_request(self, req: Request, conn: TConn) -> bool:
+    def handle_request(self, req: Incoming, conn: TConn) -> bool:
         self._deadlines[conn] = time.monotonic() + REQUEST_SECONDS_MAX
         return bool(super().handle_request(req, conn))
 
@@ -191,32 +135,3 @@ class DeadlineWorker(ThreadWorker):
                 conn.sock.shutdown(socket.SHUT_RDWR)
         if late:
             self.log.info("closed %d connections that were too slow", len(late))
-
-
-def has_ended(sock: socket.socket) -> bool:
-    """Whether nothing more will come, after what may still be unread."""
-    poller = select.poll()
-    poller.register(sock, ENDED)
-    return bool(poller.poll(0))
-
-
-def write_refusal(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:
-    """Take the place of `gunicorn.util.write_error`, which quotes the request in a page of HTML."""
-    gunicorn.util.write_nonblock(sock, refusal(status_int))
-
-
-def refusal(status_code: int) -> bytes:
-    """Compose the whole answer to a request that never reached the application."""
-    status = HTTPStatus(status_code)
-    code, message = REFUSALS.get(status, REFUSALS[400])
-    body = json.dumps({"code": code, "message": message, "details": None, "hint": None}).encode()
-    head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-        "Connection: close\r\n"
-        "Content-Type: application/json; charset=utf-8\r\n"
-        f"Content-Length: {len(body)}\r\n"
-        "Cache-Control: private, no-store\r\n"
-        "X-Content-Type-Options: nosniff\r\n"
-        "Content-Security-Policy: default-src 'none'\r\n\r\n"
-    )
-    return head.encode() + body

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from serving import refusal
 from serving import start
 from serving import worker
 from serving.lock import AlreadyServed
@@ -216,7 +217,7 @@ def test_a_request_that_is_no_http_is_answered_in_json_and_closed(server, reques
     assert headers["content-type"] == "application/json; charset=utf-8"
     assert headers["content-length"] == str(len(body))
     assert headers["x-content-type-options"] == "nosniff"
-    code, message = worker.REFUSALS[status]
+    code, message = refusal.REFUSALS[status]
     assert json.loads(body) == {"code": code, "message": message, "details": None, "hint": None}
 
 

@@ -1,0 +1,57 @@
+"""What is read of a request before the application has it: whether there is one, and its head."""
+
+from __future__ import annotations
+
+import select
+import socket
+from typing import Any
+from typing import Final
+
+from gunicorn.http.message import Request
+
+ENDED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # the first is Linux's alone
+PEEKED_BYTES_MAX: Final = 16_384  # of an unfinished head; well below what the system keeps unread
+
+
+class Incoming(Request):  # type: ignore[misc]
+    """A request. One whose body broke off is the last of its connection, and its answer says so: where the
+    next one would start is unknown."""
+
+    def _peer_is_trusted_proxy(self) -> bool:
+        """Nobody's headers move the application (gunicorn.conf.py): no address need be looked at."""
+        return False
+
+    def should_close(self) -> bool:
+        return bool(self.body.failed or super().should_close())
+
+
+class Settled:
+    """gunicorn's settings, each looked up once. gunicorn looks up twenty a request, each by a call or two."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._settings, name)
+        self.__dict__[name] = value
+        return value
+
+
+def has_asked(sock: socket.socket) -> bool:
+    """Whether there is a whole head to be parsed, or what the parser refuses at sight, or an end."""
+    try:
+        said = sock.recv(PEEKED_BYTES_MAX, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    if b"\r\n\r\n" in said or len(said) in (0, PEEKED_BYTES_MAX):
+        return True
+    return said.count(b"\n") != said.count(b"\r\n") or has_ended(sock)
+
+
+def has_ended(sock: socket.socket) -> bool:
+    """Whether nothing more will come, after what may still be unread."""
+    poller = select.poll()
+    poller.register(sock, ENDED)
+    return bool(poller.poll(0))
