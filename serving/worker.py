@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 from typing import Final
 
+import gunicorn.http.message
 import gunicorn.http.wsgi
 import gunicorn.util
 from gunicorn.http.parser import RequestParser
@@ -29,6 +30,7 @@ from serving.heads import Heads
 from serving.incoming import Incoming
 from serving.incoming import Settled
 from serving.incoming import has_asked
+from serving.incoming import split_target
 from serving.lead import Crew
 from serving.refusal import write_refusal
 from serving.stop import database_of
@@ -54,6 +56,7 @@ class DeadlineWorker(ThreadWorker):
         gunicorn.util.write_error = write_refusal
         gunicorn.util.http_date = http_date
         gunicorn.http.wsgi.Response = OnePiece
+        gunicorn.http.message.split_request_uri = split_target
         RequestParser.mesg_class = Incoming
         self.cfg = Settled(self.cfg)
         super().init_process()

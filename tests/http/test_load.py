@@ -60,6 +60,15 @@ def test_H04_24_half_sent_requests_delay_nobody(service: Served) -> None:
         assert honest_seconds(service, 100)[98] <= 0.5
 
 
+def test_H04_three_hundred_half_sent_requests_delay_nobody(service: Served) -> None:
+    """Five times as many as there are threads."""
+    with crowd(service, 300) as half_sent:
+        for connection in half_sent:
+            connection.sendall(b"GET /buildings HTTP/1.1\r\nHost: a\r\nX-Half: ")
+
+        assert honest_seconds(service, 100)[98] <= 0.5
+
+
 def drip_until_served(service: Served, count: int) -> float:
     """How long somebody waits while so many drip their requests."""
     with crowd(service, count) as dripping:

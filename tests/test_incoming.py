@@ -1,0 +1,112 @@
+"""What is read of a request before the application has it: as gunicorn reads it, or sooner."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from collections.abc import Iterator
+
+import pytest
+from gunicorn.util import split_request_uri
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serving import incoming
+from serving.incoming import Settled
+from serving.incoming import has_asked
+from serving.incoming import split_target
+
+VISIBLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=40)
+"""What a target may hold; gunicorn has refused the rest before it splits one."""
+
+
+def outcome(split: Callable[[str], object], target: str) -> object:
+    try:
+        return split(target)
+    except ValueError:
+        return ValueError
+
+
+@given(VISIBLE | VISIBLE.map("/".__add__) | st.text("/?#:@[]a.%", min_size=1, max_size=12))
+def test_a_target_is_split_as_gunicorn_splits_it(target: str) -> None:
+    assert outcome(split_target, target) == outcome(split_request_uri, target)
+
+
+@pytest.fixture
+def wire() -> Iterator[tuple[socket.socket, socket.socket]]:
+    client, server = socket.socketpair()
+    yield client, server
+    client.close()
+    server.close()
+
+
+HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        (HEAD, True),
+        (HEAD + b"the body", True),
+        (HEAD[:-1], False),
+        (HEAD[:4], False),
+        (b"GET / HTTP/1.1\n\n", True),  # to be refused
+        (b"x" * incoming.PEEKED_BYTES_MAX, True),  # to be refused, or read on
+    ],
+)
+def test_a_head_is_asked_for_when_it_is_there(
+    wire: tuple[socket.socket, socket.socket], said: bytes, asked: bool
+) -> None:
+    client, server = wire
+    client.sendall(said)
+
+    assert has_asked(server) is asked
+    assert server.recv(len(said)) == said  # and is still to be read
+
+
+def test_nothing_said_is_nothing_asked(wire: tuple[socket.socket, socket.socket]) -> None:
+    assert not has_asked(wire[1])
+
+
+@pytest.mark.parametrize("said", [b"", HEAD[:4]])
+def test_the_end_is_told_like_a_head(
+    wire: tuple[socket.socket, socket.socket], said: bytes
+) -> None:
+    client, server = wire
+    client.sendall(said)
+    client.close()
+
+    assert has_asked(server)
+
+
+def test_a_connection_that_was_shut_here_is_at_its_end(
+    wire: tuple[socket.socket, socket.socket],
+) -> None:
+    """As the sweep does with who is late."""
+    client, server = wire
+    client.sendall(HEAD[:4])
+    server.shutdown(socket.SHUT_RDWR)
+
+    assert has_asked(server)
+
+
+def test_settings_are_looked_up_once() -> None:
+    class Settings:
+        asked = 0
+
+        def __getattr__(self, name: str) -> str:
+            if name == "nothing":
+                raise AttributeError(name)
+            Settings.asked += 1
+            return name
+
+    settled = Settled(Settings())
+
+    assert [settled.keepalive, settled.keepalive, settled.timeout] == [
+        "keepalive",
+        "keepalive",
+        "timeout",
+    ]
+    assert Settings.asked == 2
+    with pytest.raises(AttributeError):
+        assert settled.nothing
