@@ -1,4 +1,5 @@
-"""From claims to a caller, by one keyed look-up a request: the user as they are now, not as a token says.
+"""From claims to a caller, by one keyed look-up a request: the user as they are now, not as a token says. It is
+spared where nothing at all has changed since the last one.
 
 Whoever is gone, disabled, signed out, or of another role or client than their token is refused with
 one text; which of them it was is a class of its own, for those who ask at the sign-in's door. The
@@ -8,6 +9,8 @@ look-up also fetches the caller's standing: which kinds of grant hold anything f
 from __future__ import annotations
 
 from functools import cache
+from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -94,8 +97,9 @@ def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]
 
 def look_up(transaction: Transaction, claims: Claims) -> Caller:
     """The caller that verified claims name, or RefusedClaims."""
-    statement = lookup_statement(transaction.spelling.name, claims.role, transaction.tells_marks)
-    found = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
+    found = transaction.recall(
+        (claims.role, claims.user_id, claims.session_id), partial(find, transaction, claims)
+    )
     if found is None:
         raise UserGone(REFUSED)
     role, client_id, disabled_until, tokens_since, in_session, buildings, inspections, *marks = (
@@ -111,6 +115,12 @@ def look_up(transaction: Transaction, claims: Claims) -> Caller:
         raise RefusedClaims(REFUSED)
     standing = STANDINGS[claims.role, bool(buildings), bool(inspections)]
     return Caller(claims.user_id, client_id, standing, claims.session_id)
+
+
+def find(transaction: Transaction, claims: Claims) -> Any:
+    """The user's row as it is in this snapshot, or None."""
+    statement = lookup_statement(transaction.spelling.name, claims.role, transaction.tells_marks)
+    return transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
 
 
 def issued_since(claims: Claims, tokens_since: int | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
@@ -50,6 +52,10 @@ class ServerTransaction(Transaction):
             return self.cursor.execute(sql, parameters, prepare=True)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
+
+    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
+        """Asked each time: a server does not tell whether anything has changed."""
+        return ask()
 
     def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
         assert not self.dead, "a statement after an error"

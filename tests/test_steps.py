@@ -207,10 +207,12 @@ def test_a_list_is_one_look_up_and_one_select(
 ) -> None:
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
 
-    apps["small"].test_client().get(path, headers=headers)
+    apps["small"].extensions["walkthrough"].close()  # a fresh connection remembers nothing
+    for _ in range(2):
+        apps["small"].test_client().get(path, headers=headers)
 
     kinds = [sql.split()[0] for sql in statements]
-    assert kinds == ["BEGIN", "SELECT", "SELECT"]
+    assert kinds == ["BEGIN", "PRAGMA", "SELECT", "SELECT", "BEGIN", "PRAGMA", "SELECT"]
 
 
 def test_a_look_up_costs_the_same_however_many_buildings_are_granted(

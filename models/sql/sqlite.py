@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from collections.abc import Hashable
 from typing import Any
 
 try:
@@ -102,7 +103,10 @@ class DriverConnection(driver.Connection):  # type: ignore[misc]
 
 
 class Connection:
-    """A driver's connection, its deadline, the faults its functions noted, and whether it is broken."""
+    """A driver's connection, its deadline, the faults its functions noted, and whether it is broken.
+
+    `found` are answers of its last snapshot, and `version` is SQLite's mark of that one.
+    """
 
     __slots__ = (
         "broken",
@@ -110,7 +114,9 @@ class Connection:
         "deadline",
         "driver_connection",
         "faults",
+        "found",
         "opened_at",
+        "version",
     )
 
     def __init__(self, driver_connection: Any) -> None:
@@ -120,6 +126,8 @@ class Connection:
         self.broken = False
         self.busy_milliseconds = BUSY_MILLISECONDS
         self.opened_at = time.monotonic()
+        self.version: int | None = None
+        self.found: dict[Hashable, Any] = {}
 
     def age(self) -> float:
         """For how many seconds it has been open."""

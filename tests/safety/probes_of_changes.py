@@ -83,6 +83,16 @@ def looked_up(site: Site) -> None:
         expect(answer.status == 401, answer)
 
 
+def found_anew(site: Site) -> None:
+    """Moe is somebody else from one request to the next."""
+    try:
+        expect(send(site, "moe", "GET", "/buildings").status == 200, "moe's token is good")
+        site.side.execute("UPDATE users SET role = 'client_admin' WHERE id = ?", (MOE,))
+        expect(send(site, "moe", "GET", "/buildings").status == 401, "moe is what moe was")
+    finally:
+        site.load(cast_world())
+
+
 def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[Site], None]:
     """Ada is made a manager while her write waits for its turn."""
 
@@ -258,6 +268,7 @@ OTHERS = [
     Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
     Probe("the user is looked up", frozenset(("session",)), looked_up),
+    Probe("the user is looked up anew", frozenset(("session",)), found_anew),
     Probe(
         "a write asks again who writes",
         frozenset(("session", "again")),

@@ -42,6 +42,7 @@ from models import Inspection
 from models import User
 from models.base import Row
 from models.sql import operators
+from models.transaction import Transaction
 from routes import resource
 from routes import rpc
 from tests.safety.killers import ELSEWHERE
@@ -253,6 +254,17 @@ def look_up_off(patch: Patch, site: Site) -> None:
     )
 
 
+def found_for_ever(patch: Patch, site: Site) -> None:
+    found: dict[object, object] = {}
+
+    def recall(self: Transaction, question: object, ask: Callable[[], object]) -> object:
+        if question not in found:
+            found[question] = ask()
+        return found[question]
+
+    patch.setattr(Transaction, "recall", recall)
+
+
 def barrier_off(patch: Patch, site: Site) -> None:
     bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
     patch.setattr(operators, "OPERATORS", bare)
@@ -268,6 +280,7 @@ OTHERS = [
     *map(may_choose_one, ("id", "updated_at")),
     Mutant("no apikey asked for", ("door",), apikey_off),
     Mutant("the user is not looked up", ("session",), look_up_off),
+    Mutant("the user is as they were once", ("session",), found_for_ever),
     Mutant("no barrier before filters", ("barrier",), barrier_off),
     Mutant("a write does not ask again", ("again",), no_second_look(resource)),
     Mutant("a call does not ask again", ("again",), no_second_look(rpc)),

@@ -1,0 +1,108 @@
+"""What a connection remembers of a snapshot: until anybody has committed anything, and not a moment longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import models.transaction as module
+from models.db import Database
+from models.sql.sqlite import driver
+from tests.conftest import open_app
+
+pytestmark = pytest.mark.sqlite("a server is asked each time")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "walkthrough.db"
+
+
+@pytest.fixture
+def database(file: Path, base_file: Path) -> Database:
+    file.write_bytes(base_file.read_bytes())
+    return open_app(file).extensions["walkthrough"]
+
+
+class Question:
+    """How many buildings there are, and how often that was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def answer(self, database: Database, *, writing: bool = False) -> int:
+        with database.writing() if writing else database.reading() as transaction:
+
+            def ask() -> int:
+                self.asked += 1
+                return transaction.value("SELECT count(*) FROM buildings")
+
+            return transaction.recall("how many", ask)
+
+
+@pytest.fixture
+def question() -> Question:
+    return Question()
+
+
+def test_the_same_snapshot_is_asked_once(database: Database, question: Question) -> None:
+    assert [question.answer(database) for _ in range(3)] == [6, 6, 6]
+    assert question.asked == 1
+
+
+def test_what_another_program_commits_is_seen_at_once(
+    database: Database, question: Question, file: Path
+) -> None:
+    question.answer(database)
+    other = driver.connect(str(file), isolation_level=None)
+    other.execute("INSERT INTO facts (name, value) VALUES ('here', '1')")
+    other.close()
+    question.answer(database)
+    assert question.asked == 2  # of what was changed nothing is known
+
+    with database.writing() as transaction:
+        transaction.run("DELETE FROM buildings WHERE id = 6")
+    assert question.answer(database) == 5
+    assert question.asked == 3
+
+
+def test_what_is_rolled_back_changes_nothing(database: Database, question: Question) -> None:
+    with database.writing():
+        pass  # the connection that writes is there, and has looked to its statistics
+    question.answer(database)
+    with database.writing() as transaction:
+        transaction.run("DELETE FROM buildings WHERE id = 6")
+        transaction.roll_back_at_end()
+
+    assert question.answer(database) == 6
+    assert question.asked == 1
+
+
+def test_a_snapshot_that_is_older_than_a_commit_keeps_its_answer(
+    database: Database, question: Question
+) -> None:
+    count = "SELECT count(*) FROM buildings"
+    with database.reading() as old:
+        before = old.recall("how many", lambda: old.value(count))
+        with database.checked_out(database.writer) as writer:
+            writer.driver_connection.execute("DELETE FROM buildings WHERE id = 6")
+        assert old.recall("how many", lambda: old.value(count)) == before == 6
+
+    assert question.answer(database) == 5
+
+
+def test_a_write_asks_each_time(database: Database, question: Question) -> None:
+    for _ in range(2):
+        question.answer(database, writing=True)
+
+    assert question.asked == 2
+
+
+def test_what_is_remembered_is_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWERS_KEPT", 8)
+    with database.reading() as transaction:
+        for number in range(50):
+            assert transaction.recall(number, lambda number=number: number) == number
+
+        assert len(transaction.connection.found) <= 8
