@@ -14,7 +14,9 @@ from collections import deque
 from collections.abc import Callable
 from collections.abc import Generator
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from contextlib import contextmanager
+from contextlib import nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -245,15 +247,16 @@ def database() -> Database:
     return found
 
 
-def reading() -> Any:
-    """One snapshot of the application's database."""
-    return database().reading()
+def reading() -> AbstractContextManager[Transaction]:
+    """One snapshot of the application's database: the one that is open, if one is."""
+    already = OPEN.get()
+    return database().reading() if already is None else nullcontext(already)
 
 
 def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
     """What a read answers, on a standby of the application's database where that is as good. The read
     is called inside `reading()`, and may be called twice."""
-    return database().anywhere(transaction, read)
+    return database().anywhere(transaction, read) if transaction.tells_marks else read()
 
 
 def writing(wait_seconds_max: float = TURN_SECONDS_MAX) -> Any:
