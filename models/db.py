@@ -69,6 +69,9 @@ class NoDatabaseUrl(Fault):
 class Database:
     """One SQLite file: its engines, its turns to write, and what is known of its disk."""
 
+    served_at_once = 1
+    """How many requests a process does well to work on at a time. SQLite works in the process itself."""
+
     tell_wait: Callable[[float], None] | None = None
     """Told how long a turn was waited for, where it is not the file's own turns that tell."""
 
@@ -149,7 +152,7 @@ class Database:
         assert self.process == os.getpid(), "SQLite connections do not survive a fork"
         idle = self.idle[engine]
         try:
-            checked_out = idle.pop() if idle else engine.raw_connection()
+            checked_out = taken_from(idle) or engine.raw_connection()
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
         except sqlite.ERRORS as error:
@@ -220,6 +223,14 @@ class Database:
                 self.close()
         except (Fault, *sqlite.ERRORS):
             self.close()  # what is committed is in the log, and the next start folds it
+
+
+def taken_from(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
+    """The connection used last; None where there is none, or another thread was faster."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return None
 
 
 def engine_options(*, writable: bool) -> dict[str, Any]:

@@ -54,6 +54,8 @@ PROBE = (
 class ServerDatabase(Database):
     """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
 
+    served_at_once = 4  # a request waits for the server for most of its time
+
     def __init__(self, url: sa.URL, standbys: Sequence[sa.URL] = ()) -> None:
         self.url = url
         self.path = None

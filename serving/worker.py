@@ -50,7 +50,7 @@ class DeadlineWorker(ThreadWorker):
         super().__init__(*args, **kwargs)
         self._deadlines: dict[TConn, float] = {}
         self._heads = Heads(self._has_asked, self._join, self._start)
-        self._crew = Crew(self._has_asked, self._hesitates, self._serve, self._dismiss, self._start)
+        self._crews: list[Crew[TConn]] = []
 
     def init_process(self) -> None:
         gunicorn.util.write_error = write_refusal
@@ -63,8 +63,14 @@ class DeadlineWorker(ThreadWorker):
 
     def run(self) -> None:
         database = database_of(self.wsgi)
+        count = 1 if database is None else database.served_at_once
+        self._crews = [
+            Crew(self._has_asked, self._hesitates, self._serve, self._dismiss, self._start)
+            for _ in range(count)
+        ]
         if database is not None:
-            self._crew.pause = database.serve_in_runs(self._crew.is_led)
+            for crew in self._crews:
+                crew.pause = database.serve_in_runs(crew.is_led)
         super().run()
 
     def _start(self, task: Callable[[], None]) -> None:
@@ -82,7 +88,8 @@ class DeadlineWorker(ThreadWorker):
         self.poller.register(conn.sock, selectors.EVENT_READ, readable)
 
     def _join(self, conn: TConn) -> None:
-        self._crew.join(conn, conn.sock.fileno())
+        descriptor = conn.sock.fileno()
+        self._crews[descriptor % len(self._crews)].join(conn, descriptor)
 
     def _has_asked(self, conn: TConn) -> bool:
         return bool(self.cfg.is_ssl) or has_asked(conn.sock)

@@ -34,6 +34,7 @@ from dataclasses import field
 from urllib.parse import quote
 
 import pytest
+from hypothesis import settings
 
 from tests import databases
 from tests import tokens
@@ -64,6 +65,11 @@ CALLS_THAT_READ = (
     "explain_building_access",
     "explain_inspection_access",
 )
+
+
+# How long an example takes is the machine's business, and says nothing of what it shows.
+settings.register_profile("walkthrough", deadline=None)
+settings.load_profile("walkthrough")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,7 +1,9 @@
-"""What a connection remembers of a snapshot: until anybody has committed anything, and not a moment longer."""
+"""What a connection remembers of a snapshot: until anybody has committed anything, and not a moment longer; and how
+it goes from one request to the next."""
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,59 @@ def test_what_is_remembered_is_bounded(database: Database, monkeypatch: pytest.M
             assert transaction.recall(number, lambda number=number: number) == number
 
         assert len(transaction.connection.found) <= 8
+
+
+# The connections that are kept for the next request
+
+
+def test_a_connection_serves_the_next_request(database: Database) -> None:
+    used = []
+    for _ in range(3):
+        with database.checked_out(database.reader) as connection:
+            used.append(connection)
+
+    assert len(set(map(id, used))) == 1
+    assert len(database.idle[database.reader]) == 1
+
+
+def test_two_at_once_have_two(database: Database) -> None:
+    reader = database.reader
+    with database.checked_out(reader) as one, database.checked_out(reader) as other:
+        assert one is not other
+
+    assert len(database.idle[reader]) == 2
+
+
+def test_one_that_another_thread_took_first_is_no_error(database: Database) -> None:
+    """Whether there is one can be another answer a moment later."""
+
+    class TakenMeanwhile(deque):
+        def __bool__(self) -> bool:
+            return True
+
+    database.idle[database.reader] = TakenMeanwhile()
+    with database.checked_out(database.reader) as connection:
+        assert connection.driver_connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_old_or_a_broken_one_is_not_kept(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database.checked_out(database.reader) as connection:
+        connection.broken = True
+    assert not database.idle[database.reader]
+
+    monkeypatch.setattr("models.db.CONNECTION_SECONDS_MAX", -1)
+    with database.checked_out(database.reader):
+        pass
+    assert not database.idle[database.reader]
+
+
+def test_none_is_left_open_by_a_close(database: Database) -> None:
+    with database.checked_out(database.reader) as connection:
+        pass
+    database.close()
+
+    assert not database.idle[database.reader]
+    with pytest.raises(driver.ProgrammingError):
+        connection.driver_connection.execute("SELECT 1")
