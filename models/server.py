@@ -54,7 +54,7 @@ PROBE = (
 class ServerDatabase(Database):
     """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
 
-    served_at_once = 4  # a request waits for the server for most of its time
+    served_at_once = 2  # while one request waits for the server, another is worked on
 
     def __init__(self, url: sa.URL, standbys: Sequence[sa.URL] = ()) -> None:
         self.url = url
