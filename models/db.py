@@ -164,7 +164,7 @@ class Database:
         finally:
             if connection.broken or driver_connection.in_transaction:
                 checked_out.invalidate()
-            # A way through the engine's pool costs a tenth of a point read; it is kept for what is new or old.
+            # The way through the engine's pool is a long one: it is for what is new or old.
             if checked_out.is_valid and connection.age() < CONNECTION_SECONDS_MAX:
                 idle.append(checked_out)
             else:

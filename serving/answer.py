@@ -73,7 +73,7 @@ def http_date() -> str:
 
 @lru_cache(maxsize=1)
 def date_of(second: int) -> str:
-    """A Unix time as a Date; kept for its second, since making one costs what a header costs ten times.
+    """A Unix time as a Date; kept for its second.
 
     >>> date_of(0)
     'Thu, 01 Jan 1970 00:00:00 GMT'

@@ -90,6 +90,7 @@ class Crew(Generic[Connection]):
 
     def join(self, connection: Connection, descriptor: int) -> None:
         """Serve a connection, whose client has asked."""
+        task: Callable[[], None]
         with self.changing:
             self.take_seat(Seat(connection, descriptor))
             self.has_joined = True
@@ -98,7 +99,7 @@ class Crew(Generic[Connection]):
                 task = partial(self.lead_on, self.lead)
             elif not self.has_deputy:
                 self.has_deputy = True
-                task = partial(self.stand_by)
+                task = self.stand_by
             else:
                 return
         self.start(task)

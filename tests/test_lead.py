@@ -29,12 +29,11 @@ class Line:
     def __init__(self) -> None:
         self.crew = Crew(self.has_asked, self.hesitates, self.serve, self.dismiss, self.start)
         self.heads = Heads(self.has_asked, self.join, self.start)
-        self.inside = self.most = self.served = self.threads = 0
+        self.inside = self.most = self.served = 0
         self.counting = threading.Lock()
         self.go_on = threading.Event()
         self.given_back: list[socket.socket] = []
         self.closed: list[socket.socket] = []
-        self.servers: set[int] = set()
         self.ends: dict[socket.socket, socket.socket] = {}
 
     def connect(self) -> socket.socket:
@@ -48,7 +47,6 @@ class Line:
         return self.ends[client]
 
     def start(self, task: Callable[[], None]) -> None:
-        self.threads += 1
 
         def run() -> None:
             with contextlib.suppress(SystemExit):
@@ -70,7 +68,6 @@ class Line:
         with self.counting:
             self.inside += 1
             self.most = max(self.most, self.inside)
-            self.servers.add(threading.get_ident())
         try:
             asked = server.recv(5)
             if asked == BREAK:
