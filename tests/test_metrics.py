@@ -22,6 +22,7 @@ from tests.conftest import Api
 PROJECT = Path(__file__).resolve().parent.parent
 NO_KEY = {"apikey": None, "Authorization": None}
 CANARY = "canary-7f3a"
+CALLS_TO_COUNT_MAX = 40
 
 
 def figures(api: Callable) -> dict[str, float]:
@@ -163,20 +164,25 @@ def test_the_wait_for_a_turn_is_measured_also_when_it_was_in_vain(tmp_path: Path
     assert waits[0] < 0.05 <= waits[1] < 1
 
 
-def test_counting_costs_less_than_ten_microseconds(pristine: object) -> None:
+def calls_of(function: Callable, *arguments: object) -> int:
+    """How many functions, Python's and C's, a call calls: the same on every machine, however busy."""
+    events = []
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return sum(event in ("call", "c_call") for event in events) - 1  # setprofile's own
+
+
+def test_counting_a_request_costs_few_calls(pristine: object) -> None:
     counted = pristine.extensions["walkthrough.meters"]
-    best = 1.0
     with pristine.test_request_context("/inspections"):
         g.began = time.monotonic()
         answer = FlaskResponse()
-        counted.count(answer)
-        for _ in range(100):  # short rounds: one of them meets an idle core
-            began = time.perf_counter()
-            for _ in range(100):
-                counted.count(answer)
-            best = min(best, (time.perf_counter() - began) / 100)
+        counted.count(answer)  # the first of its kind makes its counters
 
-    assert best < 10e-6
+        assert 1 < calls_of(counted.count, answer) < CALLS_TO_COUNT_MAX
 
 
 WORKER = """
