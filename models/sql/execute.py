@@ -18,10 +18,10 @@ from models.db import Transaction
 from models.sql import blame
 from models.sql import mutate
 from models.sql import plan
-from models.sql.bounds import VALUE_BYTES_MAX
 from models.sql.catalog import Relation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
+from models.sql.library import VALUE_BYTES_MAX
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
