@@ -112,12 +112,18 @@ def circumstances(found: Tools, effort: Effort) -> str:
     postgrest = tools.version([str(found.postgrest), "--version"])
     postgres = tools.version([str(found.postgresql / "postgres"), "--version"])
     return (
-        f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; "
+        f"{processor()}, {cores()} cores, {platform.system()} {platform.release()}; "
         f"Python {platform.python_version()}, {driver.__name__.split('.')[0]} with SQLite {driver.sqlite_version}, "
         f"Flask {version('flask')}, gunicorn {version('gunicorn')}; {postgres}; {postgrest}; "
         f"{tools.version(['wrk', '-v'])}. {effort.rounds} rounds of {effort.seconds:g} s, "
         f"{datetime.now(UTC).date().isoformat()}."
     )
+
+
+def cores() -> int:
+    """How many this process, and so everything that it starts, may run on: `taskset` may have said fewer than there are."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def processor() -> str:
