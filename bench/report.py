@@ -121,7 +121,7 @@ def circumstances(found: Tools, effort: Effort) -> str:
 
 
 def cores() -> int:
-    """How many this process, and so everything that it starts, may run on: `taskset` may have said fewer than there are."""
+    """How many this process and what it starts may run on: `taskset` may have said fewer than there are."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 

@@ -53,15 +53,20 @@ def split_target(target: str) -> SplitResult:
     return SplitResult("", "", path, query, fragment)
 
 
-def has_asked(sock: socket.socket) -> bool:
-    """Whether there is a whole head to be parsed, or what the parser refuses at sight, or an end."""
+def has_asked(sock: socket.socket, held: bytes = b"") -> bool:
+    """Whether there is a whole head to be parsed, or what the parser refuses at sight, or an end.
+
+    `held` is what was read of it already, along with the request before.
+    """
     try:
         said = sock.recv(PEEKED_BYTES_MAX, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        is_over = not said
     except BlockingIOError:
-        return False
+        said, is_over = b"", False
     except OSError:
         return True
-    if b"\r\n\r\n" in said or len(said) in (0, PEEKED_BYTES_MAX):
+    said = held + said
+    if is_over or b"\r\n\r\n" in said or len(said) >= PEEKED_BYTES_MAX:
         return True
     return said.count(b"\n") != said.count(b"\r\n") or has_ended(sock)
 

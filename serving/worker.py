@@ -92,7 +92,7 @@ class DeadlineWorker(ThreadWorker):
         self._crews[descriptor % len(self._crews)].join(conn, descriptor)
 
     def _has_asked(self, conn: TConn) -> bool:
-        return bool(self.cfg.is_ssl) or has_asked(conn.sock)
+        return bool(self.cfg.is_ssl) or has_asked(conn.sock, held(conn))
 
     def _hesitates(self, conn: TConn) -> None:
         """Give a client that has sent half a head the rest of its time for it."""
@@ -100,13 +100,13 @@ class DeadlineWorker(ThreadWorker):
         self._heads.wait_for(conn)
 
     def _serve(self, conn: TConn) -> bool:
-        """Answer a connection's request, and those that were sent along with it."""
+        """Answer a connection's request, and those that were sent whole along with it."""
         outcome: object = False
         try:
             while True:
                 self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
                 outcome = self.handle(conn)
-                if outcome is not True or not conn.parser.unreader.buf.getvalue():
+                if outcome is not True or not held(conn) or not self._has_asked(conn):
                     break
         finally:
             self._deadlines.pop(conn, None)
@@ -131,6 +131,8 @@ class DeadlineWorker(ThreadWorker):
             self.nr_conns -= 1
         elif not conn.initialized:  # it was not served once
             self.enqueue_req(conn)
+        elif held(conn) and not self._has_asked(conn):
+            self._hesitates(conn)
         else:
             super().finish_request(conn, fs)
 
@@ -145,3 +147,11 @@ class DeadlineWorker(ThreadWorker):
                 conn.sock.shutdown(socket.SHUT_RDWR)
         if late:
             self.log.info("closed %d connections that were too slow", len(late))
+
+
+def held(conn: TConn) -> bytes:
+    """What was read from a client beyond the requests that it was answered."""
+    if not conn.initialized:
+        return b""
+    read: bytes = conn.parser.unreader.buf.getvalue()
+    return read

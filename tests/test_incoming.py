@@ -64,6 +64,27 @@ def test_a_head_is_asked_for_when_it_is_there(
     assert server.recv(len(said)) == said  # and is still to be read
 
 
+@pytest.mark.parametrize("cut", [1, 4, len(HEAD) - 3, len(HEAD) - 1])
+def test_what_was_read_before_counts(wire: tuple[socket.socket, socket.socket], cut: int) -> None:
+    client, server = wire
+
+    assert not has_asked(server, HEAD[:cut])
+    client.sendall(HEAD[cut:-1])
+    assert not has_asked(server, HEAD[:cut])
+    client.sendall(HEAD[-1:])
+    assert has_asked(server, HEAD[:cut])
+    assert has_asked(server, HEAD)
+
+
+def test_half_a_head_that_was_read_before_an_end_is_over(
+    wire: tuple[socket.socket, socket.socket],
+) -> None:
+    client, server = wire
+    client.close()
+
+    assert has_asked(server, HEAD[:4])
+
+
 def test_nothing_said_is_nothing_asked(wire: tuple[socket.socket, socket.socket]) -> None:
     assert not has_asked(wire[1])
 

@@ -55,6 +55,8 @@ def app(environ, start_response):
     return [body]
 """
 
+PATIENT = "\n".join(line for line in APPLICATION.splitlines() if "_SECONDS_MAX" not in line)
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -98,8 +100,8 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(directory: Path) -> Iterator[Server]:
-    (directory / "few_lines.py").write_text(APPLICATION)
+def serving(directory: Path, application: str = APPLICATION) -> Iterator[Server]:
+    (directory / "few_lines.py").write_text(application)
     database, port = directory / "walkthrough.db", free_port()
     environ = environ_for(directory, database, port)
     with (directory / "log").open("w") as log:
@@ -289,6 +291,29 @@ def test_clients_that_say_nothing_take_no_thread(server):
         assert served(server)
 
         assert time.monotonic() - began < 3
+
+
+def test_half_a_head_behind_a_whole_request_takes_no_thread(tmp_path):
+    """In one packet: the half is read along with the whole. The deadline is the shipped one; were there a thread for
+    each of them, the last ones would be answered once the first ones are sent away."""
+    whole, half, rest = HONEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
+    with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
+        clients = [crowd.enter_context(server.connect()) for _ in range(100)]
+        for client in clients:
+            client.sendall(whole + half)
+        answers = [client.recv(65_536) for client in clients]
+        assert served(server)
+        clients[0].sendall(rest)
+        clients[0].sendall(b"Host: a\r\n\r\n")
+
+        assert all(answer.endswith(b"served") for answer in answers)
+        assert b"SCRIPT_NAME" in clients[0].recv(65_536)
+
+
+def test_half_a_head_behind_a_whole_request_is_sent_away(server):
+    answer = server.exchange(HONEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
+
+    assert answer.endswith(b"served")
 
 
 def test_clients_that_do_not_hang_up_after_a_refusal_delay_nobody_for_long(server):
