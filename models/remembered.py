@@ -1,7 +1,9 @@
 """Results that cost much and change seldom, kept for as long as they are exact: until any row changes.
 
 Every change of a resource's row writes a line into the audit trail, so that the trail's last line names
-the state of the rows. A result is kept under that number, as its own snapshot read it.
+the state of the rows. A result is kept under that number, as its own snapshot read it. Who asks for one
+that somebody is about to have waits for it: a board on every wall would else count a million rows each,
+all at once, whenever a row has changed.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from typing import cast
 Result = TypeVar("Result")
 
 RESULTS_MAX = 512  # some kilobytes each; people × questions of a small deployment
+WAIT_SECONDS_MAX = 2.0  # as long as a read may take; nobody's result comes later
+
+NOTHING = object()
 
 
 class Remembered:
@@ -23,19 +28,42 @@ class Remembered:
 
     def __init__(self) -> None:
         self.results: OrderedDict[Hashable, tuple[int, object]] = OrderedDict()
-        self.mutex = threading.Lock()
+        self.underway: dict[tuple[int, Hashable], threading.Event] = {}
+        self.mutex = threading.Lock()  # around what precedes
 
     def get(self, change: int, question: Hashable, answer: Callable[[], Result]) -> Result:
         """The answer to a question as of a change: the one that is kept, or a new one."""
-        with self.mutex:
-            kept = self.results.get(question)
-            if kept is not None and kept[0] == change:
-                self.results.move_to_end(question)
-                return cast(Result, kept[1])
-        found = answer()
-        with self.mutex:
-            self.results[question] = (change, found)
-            self.results.move_to_end(question)
-            if len(self.results) > RESULTS_MAX:
-                self.results.popitem(last=False)
+        while True:
+            with self.mutex:
+                known = self.kept(change, question)
+                if known is not NOTHING:
+                    return cast(Result, known)
+                others = self.underway.get((change, question))
+                if others is None:
+                    mine = self.underway[change, question] = threading.Event()
+                    break
+            if not others.wait(WAIT_SECONDS_MAX):
+                return answer()
+        try:
+            found = answer()
+            with self.mutex:
+                self.keep(change, question, found)
+        finally:
+            # Whoever waits finds the answer, or is the next to look for it.
+            with self.mutex:
+                del self.underway[change, question]
+            mine.set()
         return found
+
+    def kept(self, change: int, question: Hashable) -> object:
+        found = self.results.get(question)
+        if found is None or found[0] != change:
+            return NOTHING
+        self.results.move_to_end(question)
+        return found[1]
+
+    def keep(self, change: int, question: Hashable, found: object) -> None:
+        self.results[question] = (change, found)
+        self.results.move_to_end(question)
+        if len(self.results) > RESULTS_MAX:
+            self.results.popitem(last=False)

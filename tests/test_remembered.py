@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from models import remembered
 from models.remembered import Remembered
 from tests.conftest import MIA
+from tests.waiting import until
 
 DASHBOARD = "get_inspections_dashboard_summary_fast"
 
@@ -37,6 +41,91 @@ def test_the_least_lately_asked_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
         kept.get(1, question, lambda question=question: asked.append(question))
 
     assert asked == ["a", "b", "c", "b"]
+
+
+class Failed(Exception):
+    """What a question may end in."""
+
+
+class Slow:
+    """A question whose answers take until they are let go, each by its number."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.let_go = [threading.Event() for _ in range(3)]
+        self.mutex = threading.Lock()
+
+    def __call__(self) -> str:
+        with self.mutex:
+            number = len(self.asked)
+            self.asked.append(number)
+        assert self.let_go[number].wait(10)
+        if number == 0 and self.fails:
+            raise Failed
+        return f"answer {number}"
+
+    fails = False
+
+
+def asking(kept: Remembered, change: int, answer: Slow, pool: ThreadPoolExecutor) -> Future[str]:
+    return pool.submit(kept.get, change, "question", answer)
+
+
+def test_what_many_ask_at_once_is_answered_once() -> None:
+    kept, slow = Remembered(), Slow()
+    with ThreadPoolExecutor(8) as pool:
+        asked = [asking(kept, 1, slow, pool) for _ in range(8)]
+        until(lambda: slow.asked == [0])
+        assert kept.get(1, "another question", lambda: "at once") == "at once"
+        slow.let_go[0].set()
+
+        assert [each.result(10) for each in asked] == ["answer 0"] * 8
+    assert slow.asked == [0]
+    assert kept.underway == {}
+
+
+def test_a_change_is_not_waited_for_by_who_has_seen_the_next() -> None:
+    kept, slow = Remembered(), Slow()
+    with ThreadPoolExecutor(2) as pool:
+        before = asking(kept, 1, slow, pool)
+        until(lambda: slow.asked == [0])
+        after = asking(kept, 2, slow, pool)
+        slow.let_go[1].set()
+
+        assert after.result(10) == "answer 1"
+        slow.let_go[0].set()
+        assert before.result(10) == "answer 0"
+
+
+def test_who_waits_for_an_answer_that_failed_looks_for_it() -> None:
+    kept, slow = Remembered(), Slow()
+    slow.fails = True
+    with ThreadPoolExecutor(4) as pool:
+        first = asking(kept, 1, slow, pool)
+        until(lambda: slow.asked == [0])
+        others = [asking(kept, 1, slow, pool) for _ in range(3)]
+        for event in slow.let_go:
+            event.set()
+
+        with pytest.raises(Failed):
+            first.result(10)
+        assert [each.result(10) for each in others] == ["answer 1"] * 3
+    assert slow.asked == [0, 1]
+
+
+def test_who_has_waited_as_long_as_a_read_may_take_looks_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remembered, "WAIT_SECONDS_MAX", 0.05)
+    kept, slow = Remembered(), Slow()
+    with ThreadPoolExecutor(2) as pool:
+        first = asking(kept, 1, slow, pool)
+        until(lambda: slow.asked == [0])
+        slow.let_go[1].set()
+
+        assert asking(kept, 1, slow, pool).result(10) == "answer 1"
+        slow.let_go[0].set()
+        assert first.result(10) == "answer 0"
 
 
 def test_dashboard_shows_a_new_inspection_at_once(api: Callable) -> None:
