@@ -50,7 +50,8 @@ class Failed(Exception):
 class Slow:
     """A question whose answers take until they are let go, each by its number."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails  # the first time
         self.asked: list[int] = []
         self.let_go = [threading.Event() for _ in range(3)]
         self.mutex = threading.Lock()
@@ -63,8 +64,6 @@ class Slow:
         if number == 0 and self.fails:
             raise Failed
         return f"answer {number}"
-
-    fails = False
 
 
 def asking(kept: Remembered, change: int, answer: Slow, pool: ThreadPoolExecutor) -> Future[str]:
@@ -98,8 +97,7 @@ def test_a_change_is_not_waited_for_by_who_has_seen_the_next() -> None:
 
 
 def test_who_waits_for_an_answer_that_failed_looks_for_it() -> None:
-    kept, slow = Remembered(), Slow()
-    slow.fails = True
+    kept, slow = Remembered(), Slow(fails=True)
     with ThreadPoolExecutor(4) as pool:
         first = asking(kept, 1, slow, pool)
         until(lambda: slow.asked == [0])

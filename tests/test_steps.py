@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,10 @@ STEPS_BETWEEN_LOOKS = 10
 NOW = "2025-01-01T00:00:00+00:00"
 CLAIMS = Claims(ADA, Role.CLIENT_ADMIN, 1, 2**31, None, 2**32, None)
 STATUSES = ("completed", "completed", "completed", "scheduled", "failed")
+
+with closing(sqlite.driver.connect(":memory:")) as _connection:
+    CAN_SAMPLE = ("ENABLE_STAT4",) in _connection.execute("PRAGMA compile_options").fetchall()
+CAN_SWITCH = not sqlite.driver.__name__.startswith("sqlite3") or sys.version_info >= (3, 12)
 
 WHO = {
     "root": token_for(ROOT, "super_admin", None),
@@ -241,17 +246,15 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
     return counted
 
 
-@pytest.mark.skipif(
-    sqlite.driver.__name__.startswith("sqlite3") and sys.version_info < (3, 12),
-    reason="this driver does not let it be set",
-)
+@pytest.mark.skipif(not CAN_SAMPLE, reason="this SQLite keeps no samples of its tables")
+@pytest.mark.skipif(not CAN_SWITCH, reason="this driver does not let it be switched")
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
 def test_a_statement_is_prepared_once_whatever_its_values(
     apps: dict[str, Flask], who: str, path: str
 ) -> None:
     """With samples of the tables at hand SQLite would plan for each value, which costs more than a point read."""
-    other = re.sub(r"eq\.(\d|Troy|\w+)", "eq.3", path)
+    other = re.sub(r"eq\.\w+", "eq.3", path)
     samples = samples_of(apps["large"], "inspections")
 
     first, *later = preparations(apps["large"], who, [path, path, other, path])

@@ -21,7 +21,6 @@ from models.sql import plan
 from models.sql.catalog import Relation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
-from models.sql.library import VALUE_BYTES_MAX
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
@@ -35,6 +34,7 @@ from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import Binding
+from models.sql.switches import VALUE_BYTES_MAX
 from models.sql.upsert import conflict_target
 from models.sql.upsert import insert_new
 from models.sql.upsert import upsert

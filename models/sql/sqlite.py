@@ -24,7 +24,7 @@ from models import types
 from models.faults import Fault
 from models.sql import constraints
 from models.sql import functions
-from models.sql import library
+from models.sql import switches
 
 APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
@@ -53,7 +53,7 @@ class ResponseTooLarge(Fault):
 
     def __init__(self) -> None:
         super().__init__(
-            f"the response is larger than {library.VALUE_BYTES_MAX} bytes",
+            f"the response is larger than {switches.VALUE_BYTES_MAX} bytes",
             hint="Narrow the select or lower the limit.",
         )
 
@@ -159,7 +159,7 @@ def timed_out() -> TimedOut:
     return TimedOut("canceling statement due to statement timeout")
 
 
-library.set_up_every_connection(driver)
+switches.set_up_every_connection(driver)
 
 
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
@@ -167,7 +167,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     if driver.sqlite_version_info < VERSION_MIN:
         raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.38 or later is needed")
     driver_connection.isolation_level = None
-    library.set_up(driver_connection)
+    switches.set_up(driver_connection)
     run = driver_connection.execute
     run(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     for name, value, expected in PRAGMAS:
