@@ -15,6 +15,7 @@ from collections.abc import Callable
 from collections.abc import Generator
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from contextlib import contextmanager
 from contextlib import nullcontext
 from contextvars import ContextVar
@@ -29,6 +30,8 @@ from flask import current_app
 from models.base import db
 from models.clock import Clock
 from models.faults import Fault
+from models.group_commit import Group
+from models.group_commit import Pace
 from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.constraints import Locked
@@ -36,10 +39,10 @@ from models.sql.dialect import SPELLINGS
 from models.sql.log import Log
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
+from models.sql.turns import nothing
 from models.transaction import NotKept
 from models.transaction import Transaction
 
-BEGIN_WRITE = "BEGIN IMMEDIATE"
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
 TURN_SECONDS_MAX = 5.0
@@ -88,6 +91,9 @@ class Database:
         self.remembered = Remembered()
         self.clock = Clock()
         self.idle = {each: deque[sa.PoolProxiedConnection]() for each in (writer, reader)}
+        self.group: Group | None = None  # on its way from one that had the turn to the next
+        self.pace = Pace()
+        self.make_way: Callable[[], None] = nothing
         self.is_audited = False  # there is a trail to write to, once the tables are made
 
     @contextmanager
@@ -98,42 +104,96 @@ class Database:
             yield already
             return
         with self.checked_out(self.reader) as connection:
-            yield from self.transact(connection, "BEGIN", seconds_max)
+            transaction = Transaction(connection, self.spelling, self.remembered)
+            yield from self.transact(transaction, seconds_max)
 
     @contextmanager
     def writing(
-        self, seconds_max: float = WRITE_SECONDS_MAX, wait_seconds_max: float = TURN_SECONDS_MAX
+        self,
+        seconds_max: float = WRITE_SECONDS_MAX,
+        wait_seconds_max: float = TURN_SECONDS_MAX,
+        *,
+        is_brief: bool = False,
     ) -> Iterator[Transaction]:
-        """The one transaction that writes."""
+        """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
         assert self.turns is not None
         deadline = time.monotonic() + wait_seconds_max
-        with self.turns.turn(wait_seconds_max), self.checked_out(self.writer) as connection:
-            connection.wait_until(deadline)
-            try:
-                kept = yield from self.transact(connection, BEGIN_WRITE, seconds_max)
-            except sqlite.DISK_FAULTS:
+        self.turns.take(wait_seconds_max, joins=is_brief)
+        group = self.joined() or self.new_group()
+        try:
+            group.connection.wait_until(deadline)
+            unit = Transaction(
+                group.connection, self.spelling, self.remembered, writes=True, bounds=group.bounds
+            )
+            group.units += yield from self.transact(unit, seconds_max)
+        except BaseException as error:
+            if isinstance(error, sqlite.DISK_FAULTS):
                 self.refused_a_write = True
-                raise
-            if kept:
-                self.written_at, self.refused_a_write = time.monotonic(), False
-                self.log.bound(connection)
+            self.leave(group, has_failed=True)
+            raise
+        self.leave(group)
+
+    def joined(self) -> Group | None:
+        """The group that was handed on with the turn."""
+        found, self.group = self.group, None
+        return found
+
+    def new_group(self) -> Group:
+        """A group of one; it has the connection and the turn until it is closed."""
+        assert self.turns is not None
+        with ExitStack() as closing:
+            closing.callback(self.turns.pass_on)
+            connection = closing.enter_context(self.checked_out(self.writer))
+            return Group(connection, closing.pop_all())
+
+    def leave(self, group: Group, *, has_failed: bool = False) -> None:
+        """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
+        that is the failure of the one who leaves."""
+        assert self.turns is not None
+        if group.may_grow:
+            self.group = group
+            if self.turns.hand_on(self.pace.closing_time(group)):
+                self.wait_for_disk()
+                group.over.wait()
+                group.require_kept()
+                return
+            self.group = None
+        with group.closing:
+            if group.units:
+                self.wait_for_disk()
+            self.end(group)
+        if not (has_failed and group.is_lost):
+            group.require_kept()
+
+    def wait_for_disk(self) -> None:
+        """Called before a wait: have others served meanwhile, if COMMITs take long."""
+        if self.pace.is_slow:
+            self.make_way()
+
+    def end(self, group: Group) -> None:
+        """Commit what there is, and note how the disk does."""
+        began = time.monotonic()
+        group.end()
+        if isinstance(group.fault, sqlite.DISK_FAULTS):
+            self.refused_a_write = True
+        elif group.units and group.fault is None:
+            self.written_at, self.refused_a_write = time.monotonic(), False
+            self.pace.note(self.written_at - began, group.units)
+            self.log.bound(group.connection)
 
     def transact(
-        self, connection: sqlite.Connection, begin: str, seconds_max: float
+        self, transaction: Transaction, seconds_max: float
     ) -> Generator[Transaction, None, bool]:
         """Begin, hand over, and end; whether it was kept."""
+        connection = transaction.connection
         connection.faults.clear()
-        transaction = Transaction(
-            connection, self.spelling, self.remembered, writes=begin == BEGIN_WRITE
-        )
-        transaction.run(begin)
-        transaction.began = self.clock()
+        transaction.begin(self.clock)
         # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
         connection.deadline = time.monotonic() + seconds_max
         token = OPEN.set(transaction)
         try:
-            if self.is_audited and begin == BEGIN_WRITE:
+            if self.is_audited and transaction.writes:
                 # On nobody's behalf until somebody is admitted: not on that of the last one.
                 transaction.act_as(None)
             yield transaction
@@ -181,12 +241,16 @@ class Database:
     def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
         """Have every read told of by server and reason, where there is more than one server."""
 
-    def serve_in_runs(self, goes_on: Callable[[], bool]) -> Callable[[bool], None]:
+    def serve_in_runs(
+        self, goes_on: Callable[[], bool], make_way: Callable[[], None]
+    ) -> Callable[[bool], None]:
         """Keep the turn to write in this process while it goes on serving; returns what is to be called
-        after some requests (False), and once nobody has asked (True)."""
+        after some requests (False), and once nobody has asked (True). Who serves makes way before it waits."""
         turns = self.turns
         assert turns is not None
         turns.goes_on = goes_on
+        turns.waits = self.wait_for_disk
+        self.make_way = make_way
         return lambda at_rest: turns.let_go(at_rest=at_rest)
 
     def is_writable(self) -> bool:
@@ -270,9 +334,9 @@ def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
     return database().anywhere(transaction, read) if transaction.tells_marks else read()
 
 
-def writing(wait_seconds_max: float = TURN_SECONDS_MAX) -> Any:
+def writing(wait_seconds_max: float = TURN_SECONDS_MAX, *, is_brief: bool = False) -> Any:
     """The one transaction that writes the application's database."""
-    return database().writing(wait_seconds_max=wait_seconds_max)
+    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
 
 
 def attach(app: Flask) -> Database:

@@ -103,13 +103,19 @@ class ServerDatabase(Database):
         if self.standbys is not None:
             self.standbys.tell_read = tell
 
-    def serve_in_runs(self, goes_on: Callable[[], bool]) -> Callable[[bool], None]:
+    def serve_in_runs(
+        self, goes_on: Callable[[], bool], make_way: Callable[[], None]
+    ) -> Callable[[bool], None]:
         """The server hands the turn on by itself."""
         return lambda at_rest: None
 
     @contextmanager
     def writing(
-        self, seconds_max: float = WRITE_SECONDS_MAX, wait_seconds_max: float = TURN_SECONDS_MAX
+        self,
+        seconds_max: float = WRITE_SECONDS_MAX,
+        wait_seconds_max: float = TURN_SECONDS_MAX,
+        *,
+        is_brief: bool = False,
     ) -> Iterator[Transaction]:
         """The one transaction that writes. READ COMMITTED: whoever waited for the turn sees what it left."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
+from typing import Final
 
 from models.marks import Marks
 from models.remembered import Remembered
@@ -46,6 +48,18 @@ class NotKept(RuntimeError):
     """A transaction that was to be kept and cannot be: an error in it was swallowed. Our bug."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The statements that begin a transaction, keep it and undo it."""
+
+    begin: str
+    keep: tuple[str, ...]
+    undo: tuple[str, ...]
+
+
+ALONE: Final = Bounds("BEGIN", ("COMMIT",), ("ROLLBACK",))
+
+
 class Transaction:
     """One transaction on one connection. `now` is the moment it began, in UTC.
 
@@ -65,9 +79,11 @@ class Transaction:
         remembered: Remembered,
         *,
         writes: bool = False,
+        bounds: Bounds = ALONE,
     ) -> None:
         self.remembered = remembered
         self.writes = writes
+        self.bounds = bounds
         self.actor_id: str | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
@@ -90,6 +106,11 @@ class Transaction:
     def now(self) -> str:
         """The transaction's moment as a stored timestamp."""
         return write_timestamp(self.moment)
+
+    def begin(self, clock: Callable[[], float]) -> None:
+        """Begin; its moment is the one in which the database had let it."""
+        self.run(self.bounds.begin)
+        self.began = clock()
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run one statement; the transaction's cursor, good until the next one."""
@@ -129,10 +150,7 @@ class Transaction:
         # then the next statement would commit by itself.
         whole = isinstance(error, sqlite.driver.IntegrityError) and self.is_open
         self.dead = self.dead or not whole
-        fault = sqlite.translate(error)
-        if isinstance(error, sqlite.ERRORS) and not isinstance(fault, sqlite.HARMLESS):
-            self.connection.broken = True
-        return fault
+        return self.connection.failed(error)
 
     @property
     def is_open(self) -> bool:
@@ -218,8 +236,8 @@ class Transaction:
             raise NotKept("the transaction ended before its COMMIT")
         self.dead = True
         try:
-            # One that fails is not tried again: what a failed fsync lost, a second does not bring back.
-            self.cursor.execute("COMMIT")
+            for statement in self.bounds.keep:
+                self.cursor.execute(statement)
         except sqlite.ERRORS as error:
             fault = self.failed(error)
             self.roll_back()
@@ -232,7 +250,8 @@ class Transaction:
         self.dead = True
         try:
             if self.is_open:
-                self.cursor.execute("ROLLBACK")
+                for statement in self.bounds.undo:
+                    self.cursor.execute(statement)
             self.cursor.close()
         except sqlite.ERRORS:
             self.connection.broken = True

@@ -161,7 +161,9 @@ def note_refusal(fault: Fault) -> None:
         return
     relation = request.path.removeprefix("/rest/v1").strip("/")[:64]
     try:
-        with database().writing(wait_seconds_max=REFUSAL_WAIT_SECONDS) as transaction:
+        with database().writing(
+            wait_seconds_max=REFUSAL_WAIT_SECONDS, is_brief=True
+        ) as transaction:
             audit.note_refusal(
                 transaction,
                 relation,

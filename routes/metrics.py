@@ -12,7 +12,6 @@ import time
 import tomllib
 from collections.abc import Callable
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from functools import wraps
 from importlib.metadata import version
@@ -48,7 +47,6 @@ from models.sql import counts
 from models.sql import mutate
 from models.sql import plan
 from models.sql.sqlite import driver
-from models.sql.turns import NoTurn
 from models.sql.turns import Turns
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
@@ -246,16 +244,12 @@ class MeasuredTurns(Turns):
         super().__init__(path)
         self.observe = observe
 
-    @contextmanager
-    def turn(self, wait_seconds_max: float) -> Iterator[None]:
+    def take(self, wait_seconds_max: float, *, joins: bool = False) -> None:
         began = time.monotonic()
         try:
-            with super().turn(wait_seconds_max):
-                self.tell(time.monotonic() - began)
-                yield
-        except NoTurn:
+            super().take(wait_seconds_max, joins=joins)
+        finally:
             self.tell(time.monotonic() - began)
-            raise
 
     def tell(self, seconds: float) -> None:
         tell_wait(self.observe, seconds)

@@ -33,6 +33,7 @@ from models.sql import execute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.constraints import UniqueViolation
+from models.sql.query import Column
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
@@ -63,6 +64,10 @@ from routes.postgrest.querystring import parse
 EMAIL_KEY = "users_email_key"
 """The one constraint that tells of a row which may be hidden: one e-mail is one person."""
 
+BRIEF_ROWS_MAX = 10
+BRIEF_BYTES_MAX = 65_536
+"""A write of so little may keep others waiting, whose COMMIT it shares."""
+
 METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -83,6 +88,8 @@ class Asked:
             query = replace(query, shape=replace(query.shape, timezone=True))
         self.query: Query = query
         self.names_email = False
+        self.is_brief = False
+        self.body_bytes = 0
 
     @property
     def shape(self) -> Shape:
@@ -140,13 +147,23 @@ class Asked:
         if preferences.handling is Handling.STRICT and bound is not None and count > bound:
             raise requests.TooManyAffected(count)
 
+    def is_small(self, rows: int) -> bool:
+        """Whether a write of so many rows at most is little work: few bytes, and nothing shown around them."""
+        return (
+            rows <= BRIEF_ROWS_MAX
+            and self.body_bytes <= BRIEF_BYTES_MAX
+            and all(isinstance(each, Column) for each in self.shape.root.items)
+        )
+
     def nothing_written(self) -> Written:
         """A write of no rows, which is judged like any other."""
         self.veto(0)
         return Written([], 0, [] if self.represented_shape() is not None else None)
 
     def payload(self) -> Payload:
-        return parse_payload(read_body(), request.headers.get("Content-Type"))
+        body = read_body()
+        self.body_bytes = len(body)
+        return parse_payload(body, request.headers.get("Content-Type"))
 
     def listed_payload(self) -> Payload:
         """The body of a write that `columns` may narrow, whose names are looked at first."""
@@ -182,6 +199,9 @@ def blueprint(model: type[Model]) -> Blueprint:
         insertion = read_insertion(asked, asked.listed_payload())
         if insertion is None:
             return asked.answer(asked.nothing_written(), Operation.INSERT)
+        asked.is_brief = insertion.conflict is not Conflict.MERGE and asked.is_small(
+            len(insertion.rows)
+        )
         insert = partial(execute.insert, insertion=insertion)
         return asked.answer(write(asked, Action.INSERT, insert), Operation.INSERT)
 
@@ -205,6 +225,11 @@ def blueprint(model: type[Model]) -> Blueprint:
         changes = read_changes(asked, asked.listed_payload())
         if not changes:
             return asked.answer(asked.nothing_written(), Operation.UPDATE)
+        asked.is_brief = (
+            requests.names_one_row(asked.query, relation)
+            and not any(relation.is_tied(name) for name in changes)
+            and asked.is_small(1)
+        )
         update = partial(execute.update, query=asked.query, changes=changes)
         return asked.answer(write(asked, Action.UPDATE, update), Operation.UPDATE)
 
@@ -274,7 +299,7 @@ def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
 
 def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
     """Run a write under the rule as it is when its turn has come: rights may go during the wait."""
-    with writing() as transaction:
+    with writing(is_brief=asked.is_brief) as transaction:
         caller = admit(transaction)
         if asked.names_email and not policy.sees_all(caller.role, User):
             # Beyond the answers one may have of taken e-mails, free ones are not told apart either.

@@ -43,13 +43,14 @@ class Seat(Generic[Connection]):
 class Lead(Generic[Connection]):
     """One thread's time of leading; the lock `ended` is free once it is over."""
 
-    __slots__ = ("ended", "serves", "since")
+    __slots__ = ("ended", "serves", "since", "thread")
 
     def __init__(self) -> None:
         self.ended = threading.Lock()
         self.ended.acquire()
         self.since = 0.0
         self.serves: Seat[Connection] | None = None
+        self.thread = 0
 
     def is_late(self) -> bool:
         """Whether the request that it serves takes longer than most."""
@@ -120,6 +121,7 @@ class Crew(Generic[Connection]):
     def lead_on(self, mine: Lead[Connection]) -> None:
         """Serve until nobody asks, or until somebody else leads."""
         leaving: list[Seat[Connection]] | None = None
+        mine.thread = threading.get_ident()
         try:
             while leaving is None:
                 leaving = self.serve_ready(mine)
@@ -127,8 +129,10 @@ class Crew(Generic[Connection]):
             with self.changing:
                 if self.lead is mine:  # what it served failed in a way that ends the thread
                     leaving = self.step_down()
+                at_rest = self.lead is None
             mine.ended.release()
-            self.pause(True)
+            if at_rest:
+                self.pause(True)
             for seat in leaving or ():
                 self.dismiss(seat.connection, True)
 
@@ -185,6 +189,22 @@ class Crew(Generic[Connection]):
         if may_ask and not leads:
             self.join(seat.connection, seat.descriptor)
         return leads
+
+    def make_way(self) -> None:
+        """Have another thread lead, if the one that calls does and is about to wait; what it serves stays its own."""
+        with self.changing:
+            mine = self.lead
+            if mine is None or mine.thread != threading.get_ident() or mine.serves is None:
+                return
+            if len(self.clients.get_map()) < 2:  # nobody else may ask
+                return
+            new: Lead[Connection] = Lead()
+            try:
+                self.start(partial(self.lead_on, new))
+            except RuntimeError:  # a stop: there are no more threads
+                return
+            self.leave_seat(mine.serves)
+            self.lead = new
 
     def seats(self) -> list[Seat[Connection]]:
         return [key.data for key in self.clients.get_map().values()]

@@ -70,7 +70,7 @@ class DeadlineWorker(ThreadWorker):
         ]
         if database is not None:
             for crew in self._crews:
-                crew.pause = database.serve_in_runs(crew.is_led)
+                crew.pause = database.serve_in_runs(crew.is_led, crew.make_way)
         super().run()
 
     def _start(self, task: Callable[[], None]) -> None:

@@ -21,6 +21,7 @@ FOREVER = 30.0  # until a test that hangs is a test that fails
 BREAK = b"break"
 CLOSE = b"close"
 SLOW = b"slow!"
+WAIT = b"wait!"  # slow, and says so beforehand
 
 
 class Line:
@@ -32,6 +33,8 @@ class Line:
         self.inside = self.most = self.served = 0
         self.counting = threading.Lock()
         self.go_on = threading.Event()
+        self.threads = 0
+        self.is_stopping = False
         self.given_back: list[socket.socket] = []
         self.closed: list[socket.socket] = []
         self.ends: dict[socket.socket, socket.socket] = {}
@@ -47,6 +50,9 @@ class Line:
         return self.ends[client]
 
     def start(self, task: Callable[[], None]) -> None:
+        if self.is_stopping:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        self.threads += 1
 
         def run() -> None:
             with contextlib.suppress(SystemExit):
@@ -72,7 +78,9 @@ class Line:
             asked = server.recv(5)
             if asked == BREAK:
                 raise SystemExit
-            if asked == SLOW:
+            if asked == WAIT:
+                self.crew.make_way()
+            if asked in (SLOW, WAIT):
                 self.go_on.wait(FOREVER)
             if asked in (b"", CLOSE):
                 return False
@@ -163,6 +171,80 @@ def test_nobody_waits_behind_who_is_slow(line: Line) -> None:
     assert [client.recv(5) for client in slow] == [SLOW] * 5
     until(lambda: len(line.given_back) == 6)
     until(line.is_at_rest)
+
+
+def seated(line: Line, count: int) -> list[socket.socket]:
+    """Clients whom one thread serves, each having asked once."""
+    clients = [line.connect() for _ in range(count)]
+    for client in clients:
+        line.first(client)
+        assert client.recv(5) == b"hello"
+    until(lambda: line.served == count)
+    return clients
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is overtaken, and nobody gives up waiting for requests."""
+    monkeypatch.setattr(lead, "PATIENCE_SECONDS", FOREVER)
+    monkeypatch.setattr(lead, "NEXT_SECONDS_MAX", 0.2)
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_says_that_it_will_wait_has_another_lead_at_once(line: Line) -> None:
+    waiting, quick = seated(line, 2)
+    waiting.sendall(WAIT)
+    until(lambda: line.inside == 1)
+    quick.sendall(b"again")
+    assert quick.recv(5) == b"again"
+
+    line.go_on.set()
+    assert waiting.recv(5) == WAIT
+    waiting.sendall(b"again")
+    assert waiting.recv(5) == b"again"
+
+
+@pytest.mark.usefixtures("patient")
+def test_many_that_wait_are_each_served(line: Line) -> None:
+    clients = seated(line, 6)
+    for client in clients:
+        client.sendall(WAIT)
+    until(lambda: line.inside == 6)
+    line.go_on.set()
+
+    assert [client.recv(5) for client in clients] == [WAIT] * 6
+    until(lambda: len(line.given_back) == 6)
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_is_alone_makes_way_for_nobody(line: Line) -> None:
+    line.go_on.set()
+    (client,) = seated(line, 1)
+    before = line.threads
+    client.sendall(WAIT)
+
+    assert client.recv(5) == WAIT
+    assert line.threads == before
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_makes_way_while_the_server_stops_is_served(line: Line) -> None:
+    line.go_on.set()
+    client, _ = seated(line, 2)
+    line.is_stopping = True
+    client.sendall(WAIT)
+
+    assert client.recv(5) == WAIT
+    client.sendall(b"again")
+    assert client.recv(5) == b"again"
+    line.is_stopping = False
+
+
+def test_only_who_leads_makes_way(line: Line) -> None:
+    line.crew.make_way()
+
+    assert line.is_at_rest()
+    assert line.threads == 0
 
 
 def test_who_says_nothing_more_is_given_back_and_everybody_rests(line: Line) -> None:

@@ -94,6 +94,10 @@ class Relation:
             raise UnknownPayloadColumn(message, hint=None)
         return found
 
+    def is_tied(self, name: str) -> bool:
+        """Whether a column's value ties a row to others, which change along with it."""
+        return name in self.key or any(each.column == name for each in self.foreign_keys)
+
     def hint(self, name: str) -> str | None:
         close = get_close_matches(name[:64], self.attributes, n=1, cutoff=0.75)
         return (

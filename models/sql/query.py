@@ -48,6 +48,11 @@ class Filter:
     keyword: str | None = None
     value: int | None = None
 
+    @property
+    def is_equality(self) -> bool:
+        """Whether it is `column=eq.value`: not negated, not quantified, no path."""
+        return self.operator == "eq" and not (self.negated or self.quantifier or self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class LogicTree:

@@ -142,6 +142,13 @@ class Connection:
             self.driver_connection.execute(f"PRAGMA busy_timeout = {wait}")
             self.busy_milliseconds = wait
 
+    def failed(self, error: Exception) -> Exception:
+        """Note what an error of the driver leaves of the connection; the error as a fact."""
+        fault = translate(error)
+        if isinstance(error, ERRORS) and not isinstance(fault, HARMLESS):
+            self.broken = True
+        return fault
+
     def overdue(self) -> int:
         """What SQLite asks every so many opcodes; 1 stops the statement."""
         return 1 if time.monotonic() > self.deadline else 0

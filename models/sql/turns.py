@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 
 from models.faults import Fault
@@ -37,6 +39,18 @@ def never() -> bool:
     return False
 
 
+def nothing() -> None:
+    pass
+
+
+@dataclass(slots=True)
+class Waiter:
+    """Somebody in the queue; whether they can do with a turn that is handed on as it is."""
+
+    joins: bool
+    is_next: threading.Event = field(default_factory=threading.Event)
+
+
 class Turns:
     """Turns to write one database file."""
 
@@ -44,10 +58,14 @@ class Turns:
     """Whether requests are served one after another, of which the next may write. Then `let_go` is called now
     and then, and once nobody has asked."""
 
+    waits: Callable[[], None] = staticmethod(nothing)
+    """Called by whoever is about to wait."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.mutex = threading.Lock()
-        self.waiting: deque[threading.Event] = deque()
+        self.came = threading.Condition(self.mutex)
+        self.waiting: deque[Waiter] = deque()
         self.taken = False
         self.locked = False  # the file's lock is ours, and goes from turn to turn
         self.run_ends = 0.0
@@ -60,32 +78,54 @@ class Turns:
     @contextmanager
     def turn(self, wait_seconds_max: float) -> Iterator[None]:
         """Hold the turn; raises NoTurn if it does not come within the wait."""
-        deadline = time.monotonic() + wait_seconds_max
-        self.queue(deadline)
+        self.take(wait_seconds_max)
         try:
-            if not self.locked:
-                if self.run_is_over:
-                    time.sleep(COURTESY_SECONDS)
-                self.lock(deadline)
-                self.locked = True
-                self.run_ends = time.monotonic() + RUN_SECONDS_MAX
             yield
         finally:
             self.pass_on()
 
-    def queue(self, deadline: float) -> None:
+    def take(self, wait_seconds_max: float, *, joins: bool = False) -> None:
+        """Take the turn, to be passed on; who `joins` may get one that the one before has handed on."""
+        deadline = time.monotonic() + wait_seconds_max
+        self.queue(deadline, Waiter(joins))
+        if self.locked:
+            return
+        try:
+            if self.run_is_over:
+                time.sleep(COURTESY_SECONDS)
+            self.lock(deadline)
+            self.locked = True
+            self.run_ends = time.monotonic() + RUN_SECONDS_MAX
+        except BaseException:
+            self.pass_on()
+            raise
+
+    def queue(self, deadline: float, mine: Waiter) -> None:
         with self.mutex:
             if not self.taken:
                 self.taken = True
                 return
-            mine = threading.Event()
             self.waiting.append(mine)
-        if mine.wait(max(0.0, deadline - time.monotonic())):
+            self.came.notify()
+        self.waits()
+        if mine.is_next.wait(max(0.0, deadline - time.monotonic())):
             return
         with self.mutex:
-            if not mine.is_set():
+            if not mine.is_next.is_set():
                 self.waiting.remove(mine)
                 raise no_turn()
+
+    def hand_on(self, until: float = 0.0) -> bool:
+        """Let the next one in as things are, if that one joins and the run is not over; whether it was done.
+
+        Where nobody waits, somebody may come until that moment."""
+        with self.mutex:
+            while not self.waiting and (left := until - time.monotonic()) > 0:
+                self.came.wait(left)
+            if not self.waiting or not self.waiting[0].joins or time.monotonic() > self.run_ends:
+                return False
+            self.waiting.popleft().is_next.set()
+            return True
 
     def pass_on(self) -> None:
         """Let the next one in; with the file's lock, if there may be a next one here and the run may go on."""
@@ -97,7 +137,7 @@ class Turns:
                 self.run_is_over = goes_on
                 self.unlock()
             if follower is not None:
-                follower.set()
+                follower.is_next.set()
             else:
                 self.taken = False
                 self.kept_until = min(now + LULL_SECONDS_MAX, self.run_ends)
@@ -119,6 +159,7 @@ class Turns:
                     self.spare = Spare(self, descriptor)
             spare = self.spare
             spare.wanted = True
+        self.waits()
         if spare.won.wait(max(0.0, deadline - time.monotonic())):
             return
         with self.mutex:

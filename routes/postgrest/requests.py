@@ -149,15 +149,25 @@ def require_uncut(query: Query) -> None:
 
 def require_key_filters(query: Query, relation: Relation) -> dict[str, str]:
     """What the filters of a PUT say of the key, which is all that they may speak of."""
-    root = query.shape.root
-    named = {
-        each.column: str(query.values[each.value])
-        for each in root.conditions
-        if isinstance(each, Filter) and is_plain_eq(each) and each.value is not None
-    }
-    if set(named) != set(relation.key) or len(root.conditions) != len(relation.key):
+    named = plain_filters(query)
+    if set(named) != set(relation.key) or len(query.shape.root.conditions) != len(relation.key):
         raise KeyNotFiltered
     return named
+
+
+def names_one_row(query: Query, relation: Relation) -> bool:
+    """Whether filters say the whole key of a row, and nothing that takes time."""
+    named = plain_filters(query)
+    return set(relation.key) <= set(named) and len(query.shape.root.conditions) == len(named)
+
+
+def plain_filters(query: Query) -> dict[str, str]:
+    """What filters say of columns by eq alone."""
+    return {
+        each.column: str(query.values[each.value])
+        for each in query.shape.root.conditions
+        if isinstance(each, Filter) and each.is_equality and each.value is not None
+    }
 
 
 def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> None:
@@ -170,11 +180,6 @@ def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> N
     keys = [[kinds[name].read_json(row[name]) for name in relation.key] for row in rows]
     if keys != [addressed]:
         raise KeyMismatch
-
-
-def is_plain_eq(flt: Filter) -> bool:
-    """Whether a filter is `column=eq.value`: not negated, not quantified, no path."""
-    return flt.operator == "eq" and not (flt.negated or flt.quantifier or flt.path)
 
 
 def require_profile(name: str | None) -> None:

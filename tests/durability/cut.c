@@ -1,5 +1,6 @@
 /* Loaded with LD_PRELOAD into everything that touches CUT_DIR: tells, in order and over all processes, what was written
-   to the files in it and what of that was synced (CUT_LOG), and lets writes and syncs of the database fail (CUT_CONTROL).
+   to the files in it and what of that was synced (CUT_LOG), lets writes and syncs of the database fail (CUT_CONTROL),
+   and makes each sync take so many microseconds longer (CUT_SLOW).
    Records and the control's words are described in shim.py, which reads and writes them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,6 +27,7 @@ static unsigned char kinds[65536];
 static uint64_t inodes[65536], counter;
 static uint64_t *control;
 static int out = -1;
+static useconds_t slow;
 
 #define REAL(name) static __typeof__(name) *real; if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 #define KNOWN(fd) ((fd) >= 0 && (fd) < 65536 && kinds[fd])
@@ -34,6 +36,7 @@ static int out = -1;
 __attribute__((constructor)) static void begin(void) {
     const char *where = getenv("CUT_DIR"), *name = getenv("CUT_DB"), *log = getenv("CUT_LOG"), *words = getenv("CUT_CONTROL");
     if (!where || !name) return;
+    if (getenv("CUT_SLOW")) slow = atoi(getenv("CUT_SLOW"));
     snprintf(directory, sizeof directory, "%s", where);
     snprintf(database, sizeof database, "%s", name);
     directory_length = strlen(directory);
@@ -113,6 +116,7 @@ static int synced(int fd, int (*real)(int)) {
     tell('B', inodes[fd], token, 0, "", 0);
     if (kinds[fd] & DATABASE) COUNT(SYNCS);
     if (kinds[fd] & WAL) COUNT(WAL_SYNCS);
+    if (slow) usleep(slow);
     int status = fails(fd, 2) ? -1 : real(fd);
     if (!status) tell('E', inodes[fd], token, 0, "", 0);
     return status;

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from app import create_app
-from models import db
+from models.group_commit import Group
 from models.sql import sqlite
 
 CHECKPOINT_PAGES = 20
@@ -42,15 +42,29 @@ def off() -> Any:
 
 def swallowing() -> Any:
     """Whatever COMMIT says is taken for success."""
-    end = db.Transaction.end
+    committed = Group.committed
 
-    def end_anyhow(transaction: db.Transaction) -> bool:
-        try:
-            return end(transaction)
-        except Exception:  # noqa: BLE001 - the fault
+    def committed_anyhow(group: Group) -> None:
+        committed(group)
+
+    Group.committed = committed_anyhow  # type: ignore[method-assign]
+    return create_app()
+
+
+def impatient() -> Any:
+    """Who shares the COMMIT of another does not wait for it."""
+
+    class Past(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
             return True
 
-    db.Transaction.end = end_anyhow  # type: ignore[method-assign]
+    made = Group.__init__
+
+    def make(group: Group, *arguments: Any) -> None:
+        made(group, *arguments)
+        group.over, group.fault = Past(), None
+
+    Group.__init__ = make  # type: ignore[method-assign]
     return create_app()
 
 

@@ -47,9 +47,15 @@ def library() -> str:
     return str(made)
 
 
-def environment(directory: Path, log: Path | None = None, control: Path | None = None) -> dict:
-    """What a process needs in its environment to be watched."""
+def environment(
+    directory: Path,
+    log: Path | None = None,
+    control: Path | None = None,
+    sync_microseconds: int = 0,
+) -> dict:
+    """What a process needs in its environment to be watched, its disk being slower than it is."""
     found = {"LD_PRELOAD": library(), "CUT_DIR": str(directory), "CUT_DB": DATABASE}
+    found["CUT_SLOW"] = str(sync_microseconds)
     if log is not None:
         found["CUT_LOG"] = str(log)
     if control is not None:

@@ -30,6 +30,7 @@ from tests.tokens import ANON_KEY
 SEED = int(os.environ.get("DURABILITY_SEED", "20260101"))
 PLANTED = "tests.durability.planted"
 THREADS = 8
+CARD_MICROSECONDS = 5_000  # what a memory card takes for a sync, at best
 START_EVERY = 25  # of so many cuts one is also started on by the service itself
 
 
@@ -55,11 +56,13 @@ class Outcome:
         self.half += any("half" in problem for problem in problems)
 
 
-def recorded(served: Served, writes: int, *, early: bool = False) -> tuple[shim.Disk, list]:
+def recorded(
+    served: Served, writes: int, *, early: bool = False, sync_microseconds: int = 0
+) -> tuple[shim.Disk, list]:
     """Run the service under load, and return the disk before it and the log."""
     log = served.directory.parent / "cut.log"
     disk = shim.Disk(served.directory)
-    served.watched = shim.environment(served.directory, log)
+    served.watched = shim.environment(served.directory, log, sync_microseconds=sync_microseconds)
     with serving(served):
         command = [sys.executable, "-m", "tests.durability.load", str(served.port)]
         words = [str(served.directory / shim.ACK), "1", str(writes), str(THREADS)]
@@ -153,6 +156,36 @@ def test_a_client_that_acknowledges_too_early_is_found_out(served):
     outcome = cut(served, f"{PLANTED}:often_folded()", 100, 50, early=True)
 
     assert outcome.lost >= 10, f"seed {SEED}: {outcome}"
+
+
+def cut_groups(served: Served, application: str, writes: int, cuts: int) -> Outcome:
+    """The same on a disk so slow that writes share their COMMITs, which is asserted."""
+    served.application = application
+    disk, told = recorded(served, writes, sync_microseconds=CARD_MICROSECONDS)
+    syncs = sum(record.op == b"E" for record in told)
+    outcome = cut_often(disk, told, cuts, SEED, served.directory.parent / "left")
+    print(f"{application}, slow: seed {SEED}, {writes} writes, {syncs} syncs, {outcome}")
+    assert syncs < 0.8 * writes, f"{syncs} syncs for {writes} writes"
+    return outcome
+
+
+def test_nothing_acknowledged_is_lost_where_writes_share_a_commit(served):
+    outcome = cut_groups(served, SHIPPED, 200, 150)
+
+    assert outcome.faulty == 0, f"seed {SEED}: {outcome}"
+
+
+def test_a_unit_that_does_not_wait_for_its_group_is_found_out(served):
+    outcome = cut_groups(served, f"{PLANTED}:impatient()", 100, 100)
+
+    assert outcome.lost >= 10, f"seed {SEED}: {outcome}"
+
+
+@pytest.mark.long
+def test_nothing_acknowledged_is_lost_in_many_cuts_where_writes_share_a_commit(served):
+    outcome = cut_groups(served, f"{PLANTED}:often_folded()", scaled(4_000), scaled(5_000))
+
+    assert outcome.faulty == 0, f"seed {SEED}: {outcome}"
 
 
 @pytest.mark.long

@@ -1,0 +1,121 @@
+"""How do writes share a COMMIT? Those of one process that wait for their turn are let into the open transaction.
+
+A COMMIT costs what the disk takes to keep it, on a memory card far longer than all the rest of a write. So who has the
+turn hands it on with the transaction still open, if the next one asked to join; that one works in a savepoint, and the
+last one commits for all. Nobody is answered before that, not even with a refusal: it may rest on what another of the
+group wrote, which the disk may not keep. Databases call this group commit.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from contextlib import ExitStack
+from typing import Final
+
+from models.sql import sqlite
+from models.sql.constraints import Locked
+from models.transaction import Bounds
+from models.transaction import NotKept
+
+UNITS_MAX: Final = 64
+SLOW_SECONDS: Final = 0.001  # several times what it costs to have another thread serve meanwhile
+PATIENCE: Final = 0.5  # of a COMMIT, for one who saves it
+MEMORY: Final = 0.125  # of the last COMMIT in what is known of all
+
+FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))
+NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"))
+
+
+class Group:
+    """One transaction of a connection, and the units of work in it. Whoever has the turn has the group.
+
+    `units` counts those that are to be kept. `closing` gives the connection back, and then the turn.
+    `fault` is what kept it from being kept, for good once it is `over`.
+    """
+
+    def __init__(self, connection: sqlite.Connection, closing: ExitStack) -> None:
+        self.connection = connection
+        self.closing = closing
+        self.units = 0
+        self.over = threading.Event()
+        self.fault: Exception | None = NotKept("nobody has ended the group")
+        self.is_lost = False
+        self.closes_at: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a transaction: the database ends one by itself when the disk fails."""
+        found: bool = self.connection.driver_connection.in_transaction
+        return found
+
+    @property
+    def bounds(self) -> Bounds:
+        """What begins, keeps and undoes the next unit."""
+        return NESTED if self.is_open else FIRST
+
+    @property
+    def may_grow(self) -> bool:
+        return self.is_open and not self.connection.broken and self.units < UNITS_MAX
+
+    def end(self) -> None:
+        """Keep all units or none."""
+        try:
+            self.fault = self.committed() if self.units else None
+        finally:
+            self.over.set()
+
+    def committed(self) -> Exception | None:
+        """Commit, or roll back; what was wrong."""
+        if not self.is_open or self.connection.broken:
+            # One of the others has lost it, and is told why.
+            self.is_lost = True
+            self.roll_back()
+            return Locked("canceling statement due to conflict with another write")
+        try:
+            # One that fails is not tried again: what a failed fsync lost, a second does not bring back.
+            self.connection.driver_connection.execute("COMMIT")
+        except sqlite.ERRORS as error:
+            fault = self.connection.failed(error)
+            self.roll_back()
+            return fault
+        return None
+
+    def roll_back(self) -> None:
+        try:
+            if self.is_open:
+                self.connection.driver_connection.execute("ROLLBACK")
+        except sqlite.ERRORS:
+            self.connection.broken = True
+
+    def require_kept(self) -> None:
+        """Raise what kept it from being kept: to each unit an exception of its own."""
+        if self.fault is not None:
+            raise copy.copy(self.fault)
+
+
+class Pace:
+    """How long COMMITs take lately, and how many units share one."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.units = 1.0
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a COMMIT takes so long that it pays to do something else meanwhile."""
+        return self.seconds > SLOW_SECONDS
+
+    def note(self, seconds: float, units: int) -> None:
+        """Take note of a COMMIT."""
+        self.seconds += (seconds - self.seconds) * MEMORY
+        self.units = max(float(units), self.units * (1 - 2 * MEMORY))
+
+    def closing_time(self, group: Group) -> float:
+        """Until when a group waits for others that came lately: those who were answered together ask on together."""
+        if not self.is_slow or group.units >= self.units:
+            return 0.0
+        if group.closes_at is None:
+            group.closes_at = time.monotonic() + self.seconds * PATIENCE
+        return group.closes_at
