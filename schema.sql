@@ -70,6 +70,7 @@ CREATE TABLE buildings (
         AND length(CAST(state AS BLOB)) <= 65536 AND length(CAST(zip AS BLOB)) <= 65536 AND length(CAST(building_type AS BLOB)) <= 65536)
 ) STRICT;
 CREATE INDEX buildings_client_id ON buildings (client_id, name);
+CREATE INDEX buildings_client_city ON buildings (client_id, city, name);
 CREATE INDEX buildings_city ON buildings (city, name);
 
 -- client_id is hidden: it equals the building's, kept so by the compound foreign key, which the database enforces
@@ -95,6 +96,7 @@ CREATE TABLE inspections (
         length(CAST(inspection_type AS BLOB)) <= 65536 AND length(CAST(status AS BLOB)) <= 65536 AND length(CAST(notes AS BLOB)) <= 65536)
 ) STRICT;
 CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, status);
+CREATE INDEX inspections_building_status ON inspections (building_id, status, date_visited);
 CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
 CREATE INDEX inspections_client_id ON inspections (client_id, date_visited, status);
 CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited);

@@ -35,9 +35,11 @@ Row = Any
 
 
 class Model(DeclarativeBase):
-    """A table. `derived` says how the columns that no caller knows are computed from a row, and
+    """A table. `derived` says how the columns that no caller knows are computed from a row,
+    `indexed_within` by which columns the rows of one value of another are found at once, and
     `is_published` whether documents for developers tell of it."""
 
+    indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
     is_published: ClassVar[bool] = True
 

@@ -45,6 +45,7 @@ class Inspection(Model):
         ),
     )
     derived: ClassVar = {"client_id": client_of_building}
+    indexed_within: ClassVar = {"building_id": ("status", "date_visited")}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     building_id = column(BIGINT, required=True)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
+from models.sql.spelling import AmongFew
 from models.sql.spelling_postgresql import PostgresqlSpelling
 from models.sql.spelling_sqlite import SqliteSpelling
 from models.types import Bound
@@ -116,6 +117,10 @@ class Spelling(Protocol):
 
     def at_most(self, wanted: Expression, bound: Expression) -> Expression:
         """The lesser of two numbers."""
+        ...
+
+    def sought_by(self, few: AmongFew, more: dict[Expression, Expression]) -> Expression:
+        """A key that is among few, where `more` columns have these values in any row that is wanted."""
         ...
 
     def not_leading(self, column: Expression) -> Expression:

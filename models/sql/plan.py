@@ -69,7 +69,7 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     planner.require_ways(shape.root, relation)
     source, scope = planner.scoped(relation)
-    where = [scope, *planner.conditions(shape.root, relation, source, scope)]
+    where = planner.where(shape.root, relation, source, scope)
     printer = Printer(planner, in_timezone=shape.timezone)
     rows = printer.rows(shape.root, relation, source, where, (ROOT_LIMIT, ROOT_OFFSET))
     return planner.finish(rows)
@@ -78,7 +78,7 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
 def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     source, scope = planner.scoped(relation)
-    where = [scope, *planner.conditions(shape.root, relation, source, scope)]
+    where = planner.where(shape.root, relation, source, scope)
     page = sa.select(sa.literal_column("1", sa.Integer())).select_from(source).where(*where)
     page = page.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
     return planner.finish(sa.select(sa.func.count()).select_from(page.subquery("shown")))
@@ -87,5 +87,5 @@ def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement
 def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     source, scope = planner.scoped(relation)
-    where = [scope, *planner.conditions(shape.root, relation, source, scope)]
+    where = planner.where(shape.root, relation, source, scope)
     return planner.finish(sa.select(sa.func.count()).select_from(source).where(*where))

@@ -31,6 +31,7 @@ from models.sql.query import Node
 from models.sql.query import OrderTerm
 from models.sql.rule import Action
 from models.sql.rule import Rule
+from models.sql.spelling import AmongFew
 from models.sql.statement import Binding
 from models.sql.statement import Slot
 from models.sql.statement import Statement
@@ -126,6 +127,39 @@ class Planner:
         found = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
         inner = [embed for embed in embeds_of(node) if embed.join == "inner"]
         return found + [self.embed_exists(embed, relation, alias) for embed in inner]
+
+    def where(
+        self, node: Node, relation: Relation, alias: Any, scope: Expression
+    ) -> list[Expression]:
+        """The rule and a node's filters."""
+        conditions = self.conditions(node, relation, alias, scope)
+        return [self.sought(node, relation, alias, scope), *conditions]
+
+    def sought(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
+        """The rule on rows of which a node's filters hold: where it knows few, no others are looked at."""
+        if alias not in self.narrow:
+            return scope
+        said = {
+            flt.column: flt
+            for flt in node.conditions
+            if isinstance(flt, Filter) and flt.is_equality
+        }
+
+        def narrowed(element: Any, **_: Any) -> Expression | None:
+            if not isinstance(element, AmongFew):
+                return None
+            within = relation.model.indexed_within.get(element.column.name, ())
+            more = {
+                alias.c[name]: self.operand(
+                    said[name], operators.OPERATORS["eq"], relation.attribute(name).type
+                )
+                for name in within
+                if name in said
+            }
+            return self.spelling.sought_by(element, more) if more else element
+
+        found: Expression = visitors.replacement_traverse(scope, {}, narrowed)
+        return found
 
     def condition(
         self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression

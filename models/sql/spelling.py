@@ -31,6 +31,18 @@ class AmongFew(FunctionElement[bool]):
     def __init__(self, key: Expression, chosen: sa.Select[Any]) -> None:
         super().__init__(key, chosen.scalar_subquery())
 
+    @property
+    def column(self) -> Expression:
+        """The key that is among them."""
+        found: Expression = next(iter(self.clauses))
+        return found
+
+    def with_values(self, more: dict[Expression, Expression]) -> AmongFew:
+        """The same of a key and more columns, of which each has its one value."""
+        _, chosen = self.clauses
+        few = chosen.element.add_columns(*more.values())
+        return AmongFew(sa.tuple_(self.column, *more), few)
+
     def self_group(self, against: Any = None) -> Self:
         """As it is: it compares, where SQLAlchemy would compare it with 1 and hide it from the planner."""
         return self
@@ -44,6 +56,10 @@ def compile_among_few(element: AmongFew, compiler: SQLCompiler, **options: Any) 
 
 class CommonSpelling(ABC):
     """The words of both; what those are made of is each database's own."""
+
+    def sought_by(self, few: AmongFew, more: dict[Expression, Expression]) -> Expression:
+        """Rows by a key that is among few, of which no others are wanted than those of these values."""
+        return few
 
     @abstractmethod
     def insert_into(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:

@@ -12,6 +12,7 @@ from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from models.sql.patterns import InvalidEscape
+from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
 from models.sql.statement import telling
@@ -161,6 +162,10 @@ class SqliteSpelling(CommonSpelling):
         # everybody's rows, although the caller was granted few.
         plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
         return plus
+
+    def sought_by(self, few: AmongFew, more: dict[Expression, Expression]) -> Expression:
+        # As one comparison of rows: beside an OR, an index is searched for what one arm says alone.
+        return few.with_values(more)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement
