@@ -7,6 +7,7 @@ import pytest
 
 from tests.safety.sites import Site
 from tests.safety.sites import open_site
+from tests.safety.sites import patient
 from tests.safety.sites import standing_still
 
 
@@ -26,6 +27,20 @@ def still(patch_module: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Site:
     return open_site(tmp_path_factory.mktemp("site") / "walkthrough.db")
+
+
+@pytest.fixture(scope="module")
+def patient_site(site: Site) -> Site:
+    """The same without time limits, for who compares answers over few rows."""
+    patient(site.app)
+    return site
+
+
+@pytest.fixture(scope="module")
+def patient_twin(twin: Site) -> Site:
+    """A second one beside it."""
+    patient(twin.app)
+    return twin
 
 
 @pytest.fixture(scope="module")

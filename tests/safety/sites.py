@@ -247,7 +247,6 @@ def open_site(file: pathlib.Path, **config: object) -> Site:
     app = open_app(file, **config)
     app.extensions["walkthrough"].clock = app.extensions["walkthrough.clock"] = StillClock()
     hasty(app)
-    patient(app)
     side = sqlite3.connect(file, isolation_level=None)
     side.execute("PRAGMA synchronous = OFF")
     return Site(app, side)

@@ -17,8 +17,9 @@ STANDSTILL_SECONDS = 10.0  # between any two looks at the time; a read may take 
     "path", ["/inspections?notes=ilike.*a*&order=notes", "/users?name=like.*e*"]
 )
 def test_a_machine_that_stands_still_changes_no_answer(
-    site: Site, monkeypatch: pytest.MonkeyPatch, path: str
+    patient_site: Site, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
+    site = patient_site
     world, _ = dressed_world(SEED)
     site.load(world)
     root = world["users"][0]

@@ -205,8 +205,8 @@ def meet(
 
 
 @pytest.fixture(scope="module")
-def sites(site: Site, twin: Site) -> tuple[Site, Site]:
-    return site, twin
+def sites(patient_site: Site, patient_twin: Site) -> tuple[Site, Site]:
+    return patient_site, patient_twin
 
 
 @pytest.fixture(scope="module")
