@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import sqlalchemy as sa
 
 from models.base import Filled
@@ -23,6 +25,8 @@ class Building(Model):
             ["client_id"], ["clients.id"], name="buildings_client_id_fkey", ondelete="RESTRICT"
         ),
     )
+
+    indexed_texts: ClassVar = ("city",)
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     name = column(TEXT, required=True)

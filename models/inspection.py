@@ -45,6 +45,7 @@ class Inspection(Model):
         ),
     )
     derived: ClassVar = {"client_id": client_of_building}
+    indexed_texts: ClassVar = ("status",)
     indexed_within: ClassVar = {"building_id": ("status", "date_visited")}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)

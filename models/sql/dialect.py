@@ -37,6 +37,8 @@ class Spelling(Protocol):
     """Has a table's ids go on after one: run with the table's name and that id."""
     sa_dialect: sa.Dialect
     keeps_subquery_order: bool
+    joins_to_count: bool
+    """Whether it finds out by itself how rows are best counted by a row that they belong to."""
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         """One JSON object out of keys and values, already fit for JSON."""
@@ -119,8 +121,14 @@ class Spelling(Protocol):
         """The lesser of two numbers."""
         ...
 
-    def sought_by(self, few: AmongFew, more: dict[Expression, Expression]) -> Expression:
-        """A key that is among few, where `more` columns have these values in any row that is wanted."""
+    def of_short_text(self, column: Expression, condition: Expression) -> Expression:
+        """A condition that no text beyond SHORT_CHARACTERS_MAX meets, on a column with an index of the others."""
+        ...
+
+    def sought_by(
+        self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
+    ) -> Expression:
+        """A key that is among few, in a row whose columns have these values, which is what the filters say."""
         ...
 
     def not_leading(self, column: Expression) -> Expression:

@@ -142,24 +142,26 @@ class Planner:
         said = {
             flt.column: flt
             for flt in node.conditions
-            if isinstance(flt, Filter) and flt.is_equality
+            if isinstance(flt, Filter) and flt.is_equality and not flt.is_long
         }
 
         def narrowed(element: Any, **_: Any) -> Expression | None:
             if not isinstance(element, AmongFew):
                 return None
             within = relation.model.indexed_within.get(element.column.name, ())
-            more = {
-                alias.c[name]: self.operand(
-                    said[name], operators.OPERATORS["eq"], relation.attribute(name).type
-                )
-                for name in within
-                if name in said
-            }
-            return self.spelling.sought_by(element, more) if more else element
+            more = [said[name] for name in within if name in said]
+            if not more:
+                return element
+            values = {alias.c[flt.column]: self.equal_to(flt, relation) for flt in more}
+            filters = [self.filter(flt, node, relation, alias, scope) for flt in more]
+            return self.spelling.sought_by(element, values, filters)
 
         found: Expression = visitors.replacement_traverse(scope, {}, narrowed)
         return found
+
+    def equal_to(self, flt: Filter, relation: Relation) -> Expression:
+        """What an equality compares its column with."""
+        return self.operand(flt, operators.OPERATORS["eq"], relation.attribute(flt.column).type)
 
     def condition(
         self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression
@@ -185,6 +187,8 @@ class Planner:
             return sa.not_(condition) if flt.negated else condition
         operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
         condition = self.comparison(flt, operator, column, kind)
+        if flt.column in relation.model.indexed_texts and flt.is_of_short_values:
+            condition = self.spelling.of_short_text(column, condition)
         if flt.negated:
             condition = sa.not_(condition.self_group())
         if operator.leak_proof:

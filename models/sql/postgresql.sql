@@ -67,7 +67,11 @@ CREATE TABLE buildings (
         octet_length(name) <= 65536 AND octet_length(address) <= 65536 AND octet_length(city) <= 65536
         AND octet_length(state) <= 65536 AND octet_length(zip) <= 65536 AND octet_length(building_type) <= 65536)
 );
+-- A B-tree's row holds 2,700 bytes, a text 64 KiB: free text stands in an index by its beginning, or where it is short.
 CREATE INDEX buildings_client_id ON buildings (client_id, substr(name, 1, 200));
+CREATE INDEX buildings_client_city ON buildings (client_id, city) WHERE char_length(city) <= 200;
+CREATE INDEX buildings_city ON buildings (city) WHERE char_length(city) <= 200;
+CREATE STATISTICS buildings_city_length ON (char_length(city)) FROM buildings;
 
 -- client_id is hidden: it equals the building's, kept so by the compound foreign key, as on SQLite.
 CREATE TABLE inspections (
@@ -90,11 +94,14 @@ CREATE TABLE inspections (
     CONSTRAINT inspections_text_check CHECK (
         octet_length(inspection_type) <= 65536 AND octet_length(status) <= 65536 AND octet_length(notes) <= 65536)
 );
--- A B-tree's row holds 2,700 bytes, a text 64 KiB: free text stands in an index by its beginning, or not at all.
 CREATE INDEX inspections_building_id ON inspections (building_id, date_visited);
+CREATE INDEX inspections_building_status ON inspections (building_id, status, date_visited, id) WHERE char_length(status) <= 200;
 CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
 CREATE INDEX inspections_client_id ON inspections (client_id, date_visited, id);
+CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited, id) WHERE char_length(status) <= 200;
 CREATE INDEX inspections_date_visited ON inspections (date_visited, id);
+CREATE INDEX inspections_status ON inspections (status, date_visited, id) WHERE char_length(status) <= 200;
+CREATE STATISTICS inspections_status_length ON (char_length(status)) FROM inspections;
 
 -- client_id is hidden here too, and kept in the same way.
 CREATE TABLE reports_lead (

@@ -36,9 +36,16 @@ class Column:
         return self.alias or self.aggregate or next(named, self.name)
 
 
+SHORT_CHARACTERS_MAX = 200
+"""A text of so many stands in an index wherever texts of 64 KiB may not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`column=not.operator(quantifier).value`; `is` keeps its keyword, having no value."""
+    """`column=not.operator(quantifier).value`; `is` keeps its keyword, having no value.
+
+    `is_long` says that a value has more than SHORT_CHARACTERS_MAX characters.
+    """
 
     column: str
     operator: str
@@ -47,6 +54,13 @@ class Filter:
     quantifier: str | None = None
     keyword: str | None = None
     value: int | None = None
+    is_long: bool = False
+
+    @property
+    def is_of_short_values(self) -> bool:
+        """Whether no long text is among those that it finds."""
+        finds = self.operator == "in" or (self.operator == "eq" and self.quantifier != "all")
+        return finds and not (self.is_long or self.path)
 
     @property
     def is_equality(self) -> bool:

@@ -57,9 +57,9 @@ def compile_among_few(element: AmongFew, compiler: SQLCompiler, **options: Any) 
 class CommonSpelling(ABC):
     """The words of both; what those are made of is each database's own."""
 
-    def sought_by(self, few: AmongFew, more: dict[Expression, Expression]) -> Expression:
-        """Rows by a key that is among few, of which no others are wanted than those of these values."""
-        return few
+    def of_short_text(self, column: Expression, condition: Expression) -> Expression:
+        """A condition that no long text of an indexed column meets."""
+        return condition
 
     @abstractmethod
     def insert_into(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:

@@ -17,6 +17,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from models.sql.patterns import InvalidEscape
+from models.sql.query import SHORT_CHARACTERS_MAX
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
@@ -122,6 +123,7 @@ class PostgresqlSpelling(CommonSpelling):
     set_sequence: tuple[str, ...] = ("SELECT setval(pg_get_serial_sequence($1, 'id'), $2)",)
     sa_dialect: sa.Dialect = telling(asyncpg.dialect())  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
+    joins_to_count = True
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         listed = list(pairs)
@@ -220,6 +222,16 @@ class PostgresqlSpelling(CommonSpelling):
 
     def not_leading(self, column: Expression) -> Expression:
         return column
+
+    def of_short_text(self, column: Expression, condition: Expression) -> Expression:
+        # Said in the words of the indexes, so that the planner takes them for these rows.
+        most = sa.literal_column(str(SHORT_CHARACTERS_MAX), sa.Integer())
+        return sa.and_(condition, sa.func.char_length(column) <= most)
+
+    def sought_by(
+        self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
+    ) -> Expression:
+        return sa.and_(few, *filters)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement.returning(column)

@@ -39,6 +39,7 @@ class SqliteSpelling(CommonSpelling):
     # A FROM sub-select with ORDER BY and LIMIT is run as a co-routine and read in its own order,
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.
     keeps_subquery_order = True
+    joins_to_count = False
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         arguments: list[Expression] = []
@@ -163,9 +164,11 @@ class SqliteSpelling(CommonSpelling):
         plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
         return plus
 
-    def sought_by(self, few: AmongFew, more: dict[Expression, Expression]) -> Expression:
+    def sought_by(
+        self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
+    ) -> Expression:
         # As one comparison of rows: beside an OR, an index is searched for what one arm says alone.
-        return few.with_values(more)
+        return few.with_values(values)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement

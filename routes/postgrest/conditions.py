@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from models.sql.query import SHORT_CHARACTERS_MAX
 from models.sql.query import Condition
 from models.sql.query import Filter
 from models.sql.query import LogicTree
@@ -51,7 +52,7 @@ def parse_filter(column: str, path: tuple[str, ...], text: str, reading: Reading
     >>> reading = Reading(Limits())
     >>> parse_filter("id", (), "not.in.(1,2)", reading)  # doctest: +NORMALIZE_WHITESPACE
     Filter(column='id', operator='in', path=(), negated=True,
-           quantifier=None, keyword=None, value=0)
+           quantifier=None, keyword=None, value=0, is_long=False)
     >>> parse_filter("name", (), 'like(any).{a*,"b,c"}', reading).quantifier
     'any'
     >>> parse_filter("notes", (), "is.NULL", reading).keyword
@@ -147,7 +148,8 @@ def _parse_operation(
         value = parse_operand(scanner)
     if operator in PATTERNS:
         _bound_patterns(value, reading.limits)
-    return Filter(column, operator, path, negated, quantifier, None, reading.hold(value))
+    is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in listed(value))
+    return Filter(column, operator, path, negated, quantifier, None, reading.hold(value), is_long)
 
 
 def _parse_operator(scanner: Scanner) -> str:
@@ -182,6 +184,10 @@ def _parse_keyword(scanner: Scanner) -> str:
 
 
 def _bound_patterns(value: str | tuple[str, ...], limits: Limits) -> None:
-    for pattern in (value,) if isinstance(value, str) else value:
+    for pattern in listed(value):
         if len(pattern) > limits.pattern_characters:
             raise TooMuch(limits.pattern_characters, "characters in a pattern")
+
+
+def listed(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value

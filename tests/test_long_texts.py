@@ -1,0 +1,62 @@
+"""Texts of any length are found by their value, though no index holds a long one on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+
+from models.sql.query import SHORT_CHARACTERS_MAX
+from tests.conftest import ADA
+from tests.conftest import MOE
+from tests.conftest import ROOT
+
+SHORT, LAST_SHORT, LONG = "done", "ü" * SHORT_CHARACTERS_MAX, "ü" * (SHORT_CHARACTERS_MAX + 1)
+ROWS = {1: SHORT, 2: LAST_SHORT, 3: LONG, 4: None}
+
+FOUND = {
+    f"eq.{SHORT}": [1],
+    f"eq.{LAST_SHORT}": [2],
+    f"eq.{LONG}": [3],
+    f"in.({SHORT},{LONG})": [1, 3],
+    f"in.({SHORT},{LAST_SHORT})": [1, 2],
+    f"eq(any).{{{LAST_SHORT},{LONG}}}": [2, 3],
+    f"eq(any).{{{SHORT}}}": [1],
+    f"eq(all).{{{SHORT}}}": [1],
+    f"not.eq.{SHORT}": [2, 3],
+    f"not.eq.{LONG}": [1, 2],
+    f"not.in.({SHORT},{LAST_SHORT})": [3],
+    f"neq.{LAST_SHORT}": [1, 3],
+    f"gt.{SHORT}": [2, 3],
+}
+
+
+BUILDING = {"client_id": 1, "name": "Hall"}
+WORLD: dict[str, list[dict]] = {
+    "clients": [{"id": 1, "name": "Acme"}],
+    "users": [
+        {"id": ROOT, "email": "root@x", "name": "Root", "role": "super_admin"},
+        {"id": ADA, "email": "ada@x", "name": "Ada", "role": "client_admin", "client_id": 1},
+        {"id": MOE, "email": "moe@x", "name": "Moe", "role": "client_manager", "client_id": 1},
+    ],
+    "buildings": [{"id": key, "city": text, **BUILDING} for key, text in ROWS.items()],
+    "inspections": [
+        {"id": key, "building_id": key, "inspection_type": "annual", "status": text}
+        for key, text in ROWS.items()
+    ],
+    "client_manager_building_access": [{"manager_id": MOE, "building_id": key} for key in ROWS],
+}
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe"])
+@pytest.mark.parametrize("column", ["inspections?status", "buildings?city"])
+def test_a_text_of_any_length_is_found_by_its_value(world: Callable, who: str, column: str) -> None:
+    api = world(WORLD)(who)
+    relation, name = column.split("?")
+
+    for condition, keys in FOUND.items():
+        path = f"/{relation}?select=id&order=id&{name}={quote(condition)}"
+        found = api.get(path, headers={"Prefer": "count=exact"})
+        assert [row["id"] for row in found.json] == keys, condition
+        assert found.headers["Content-Range"].endswith(f"/{len(keys)}"), condition
