@@ -199,11 +199,14 @@ class Crew(Generic[Connection]):
             if len(self.clients.get_map()) < 2:  # nobody else may ask
                 return
             new: Lead[Connection] = Lead()
+            self.leave_seat(
+                mine.serves
+            )  # first: the other looks who has asked as soon as it starts
             try:
                 self.start(partial(self.lead_on, new))
             except RuntimeError:  # a stop: there are no more threads
+                self.take_seat(mine.serves)
                 return
-            self.leave_seat(mine.serves)
             self.lead = new
 
     def seats(self) -> list[Seat[Connection]]:

@@ -217,6 +217,27 @@ def test_many_that_wait_are_each_served(line: Line) -> None:
 
 
 @pytest.mark.usefixtures("patient")
+def test_who_makes_way_keeps_its_client_though_it_has_asked_on(line: Line) -> None:
+    """Two threads that serve one connection would answer its requests in any order."""
+    waiting, _ = seated(line, 2)
+    start = line.crew.start
+
+    def start_and_let_it_look(task: Callable[[], None]) -> None:
+        start(task)
+        time.sleep(0.1)
+
+    line.crew.start = start_and_let_it_look
+    waiting.sendall(WAIT + b"again")
+    until(lambda: line.inside > 0)
+    time.sleep(0.2)
+    assert line.inside == 1
+
+    line.go_on.set()
+    assert waiting.recv(5) == WAIT
+    assert waiting.recv(5) == b"again"
+
+
+@pytest.mark.usefixtures("patient")
 def test_who_is_alone_makes_way_for_nobody(line: Line) -> None:
     line.go_on.set()
     (client,) = seated(line, 1)
