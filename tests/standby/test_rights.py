@@ -10,11 +10,13 @@ import pytest
 
 from models.marks import Marks
 from tests.conftest import ADA
+from tests.conftest import CAST
 from tests.conftest import MAX
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import RESOURCES
 from tests.conftest import Api
+from tests.conftest import Bearer
 from tests.conftest import ids
 from tests.conftest import import_rows
 from tests.standby.pair import Pair
@@ -157,7 +159,9 @@ def test_snapshot_is_enough_if_rights_are_the_same_and_own_writes_there(
     assert Marks(9, "4@1.5").are_within(last, rights) is is_enough
 
 
-def test_signed_out_banned_and_demoted_are_refused_at_once(world: World) -> None:
+def test_signed_out_and_banned_are_refused_at_once(world: World) -> None:
+    # Signed beforehand: a token of two seconds later would be one that the sign-out lets live.
+    moe, mia = (Bearer(CAST[name].authorization()) for name in ("moe", "mia"))
     with world.held_back():
         assert world.on_primary("moe").post("/auth/v1/logout?scope=global").status == 204
         banned = world.on_primary("service").send(
@@ -165,8 +169,8 @@ def test_signed_out_banned_and_demoted_are_refused_at_once(world: World) -> None
         )
         assert banned.status == 200
 
-        assert world.api("moe").get("/buildings").status == 401
-        assert world.api("mia").get("/buildings").status == 401
+        assert world.api(moe).get("/buildings").status == 401
+        assert world.api(mia).get("/buildings").status == 401
 
 
 def test_right_that_a_hand_takes_counts_too(world: World) -> None:

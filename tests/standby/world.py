@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from tests.conftest import CAST
 from tests.conftest import DATASET
 from tests.conftest import Api
+from tests.conftest import Bearer
 from tests.conftest import Database
 from tests.conftest import import_rows
 from tests.standby.pair import Pair
@@ -48,8 +49,9 @@ class World:
         self.served.append(server)
         self.reasons.append(reason)
 
-    def api(self, who: str) -> Api:
-        return Api(Database(lambda: self.app, None, self.app), CAST[who])
+    def api(self, who: str | Bearer) -> Api:
+        person = CAST[who] if isinstance(who, str) else who
+        return Api(Database(lambda: self.app, None, self.app), person)
 
     def on_primary(self, who: str) -> Api:
         return Api(Database(lambda: self.twin, None, self.twin), CAST[who])
