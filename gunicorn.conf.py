@@ -5,6 +5,7 @@ Figures are from a 2-core machine; measure again before undoing one.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -80,6 +81,7 @@ loglevel = configuration.log_level()
 
 
 def on_starting(server: Arbiter) -> None:
+    os.register_at_fork(after_in_parent=stop.let_signals_through)
     try:
         configuration.refuse_debugging()
         settings = configuration.prepare()
@@ -94,6 +96,10 @@ def on_starting(server: Arbiter) -> None:
         if directory := getattr(server, "metrics_directory", None):
             meters.remove_directory(directory)
         sys.exit(f"walkthrough: {error}")
+
+
+def pre_fork(server: Arbiter, worker: Worker) -> None:
+    stop.hold_back_signals()  # the worker lets them through once it has handlers
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:

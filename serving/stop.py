@@ -1,12 +1,28 @@
-"""How does a worker leave its database? Closed, with the log folded into the file if nobody reads it."""
+"""How does a worker stop? It hears of it however young it is, and leaves its database closed, with the log
+folded into the file if nobody reads it."""
 
 from __future__ import annotations
 
+import signal
 from typing import Any
+from typing import Final
+
+STOPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 FOLD_SECONDS_MAX = (
     3.0  # of the graceful time that is left; what is not folded now is at the next start
 )
+
+
+def hold_back_signals() -> None:
+    """Before a fork: until a new worker has handlers of its own it has gunicorn's, which would note a stop
+    in a queue that nobody reads there. It would serve on until it is killed."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+
+
+def let_signals_through() -> None:
+    """After a fork, on either side; what was held back arrives."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
 def close_database(application: object) -> None:

@@ -21,6 +21,7 @@ import gunicorn.http.message
 import gunicorn.http.wsgi
 import gunicorn.util
 from gunicorn.http.parser import RequestParser
+from gunicorn.workers.gthread import PollableMethodQueue
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -34,6 +35,7 @@ from serving.incoming import split_target
 from serving.lead import Crew
 from serving.refusal import write_refusal
 from serving.stop import database_of
+from serving.stop import let_signals_through
 
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s
@@ -43,11 +45,20 @@ _CLOSED: Final = object()
 """Returned by `handle` for a connection that is closed already."""
 
 
+class LastingQueue(PollableMethodQueue):
+    """What threads tell the main loop; its pipe stays open for as long as the process lives."""
+
+    def close(self) -> None:
+        """A thread that outlasts the main loop wakes it yet: with a byte that would go to whatever had the
+        pipe's number by then, the database's file maybe."""
+
+
 class DeadlineWorker(ThreadWorker):
     cfg: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.method_queue = LastingQueue()
         self._deadlines: dict[TConn, float] = {}
         self._heads = Heads(self._has_asked, self._join, self._start)
         self._crews: list[Crew[TConn]] = []
@@ -60,6 +71,10 @@ class DeadlineWorker(ThreadWorker):
         RequestParser.mesg_class = Incoming
         self.cfg = Settled(self.cfg)
         super().init_process()
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        let_signals_through()
 
     def run(self) -> None:
         database = database_of(self.wsgi)

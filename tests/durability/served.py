@@ -81,11 +81,12 @@ class Consumer:
 
 @dataclass(slots=True)
 class Served:
-    """A running service. `application` may be one of the tests' own, with a fault in it."""
+    """A running service. `application` and `settings` may be the tests' own, with a fault in them."""
 
     directory: Path
     application: str = SHIPPED
     watched: dict[str, str] = field(default_factory=dict)
+    settings: str = "gunicorn.conf.py"
     port: int = 0
     process: subprocess.Popen | None = None
 
@@ -115,7 +116,7 @@ class Served:
         """Start, wait until it answers, and return how long that took."""
         began = time.monotonic()
         self.port = free_port()
-        command = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
+        command = [sys.executable, "-m", "gunicorn", "--config", self.settings]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, self.application],

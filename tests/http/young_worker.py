@@ -1,0 +1,16 @@
+"""gunicorn's settings as they are shipped, and a second worker that is seconds old before it has handlers."""
+
+import runpy
+import time
+from pathlib import Path
+
+SHIPPED = runpy.run_path(str(Path(__file__).parent.parent.parent / "gunicorn.conf.py"))
+globals().update({name: found for name, found in SHIPPED.items() if not name.startswith("__")})
+
+
+def post_fork(server, worker):
+    SHIPPED["post_fork"](server, worker)
+    if worker.age == 2:
+        ends = time.monotonic() + 2
+        while time.monotonic() < ends:
+            time.sleep(0.05)
