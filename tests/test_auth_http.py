@@ -20,6 +20,7 @@ from tests.signin import Service
 from tests.signin import claims
 from tests.signin import error
 from tests.signin import open_service
+from tests.waiting import TIMED
 
 USER_KEYS = {
     "id",
@@ -315,6 +316,7 @@ def test_sign_in_that_gets_no_turn_to_hash_is_not_counted(
     assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
+@TIMED
 @pytest.mark.parametrize(("path", "seconds_max"), [("token", 3.0), ("logout", 0.6), ("admin", 0.6)])
 def test_write_that_gets_no_turn_answers_within_three_seconds(
     service: Service, monkeypatch: pytest.MonkeyPatch, path: str, seconds_max: float

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Response
 from tests.conftest import dump
 from tests.conftest import ids
+from tests.waiting import TIMED
 
 ERROR_KEYS = {"code", "message", "details", "hint"}
 MIB = 1024 * 1024
@@ -256,6 +257,7 @@ def test_P04_csv_of_five_mebibytes_is_taken_and_a_byte_more_is_not(api: Callable
     assert set(beyond.json) == ERROR_KEYS
 
 
+@TIMED
 def test_P04_all_bounds_at_once_end_in_time(api: Callable) -> None:
     values = ",".join(map(str, range(1000)))
     conditions = "&".join(["name=ilike.*" + "a" * 250] * 98)

@@ -20,6 +20,7 @@ from tests.signin import THERE
 from tests.signin import Service
 from tests.signin import error
 from tests.signin import open_service
+from tests.waiting import TIMED
 
 ADMIN = "/auth/v1/admin/users"
 
@@ -95,6 +96,7 @@ def apart(service: Service) -> float:
 # L02, L03, L04, L05, L06: guessing
 
 
+@TIMED
 def test_L02_one_hash_at_a_time_and_an_answer_within_three_seconds(service: Service) -> None:
     with password.TURNS:
         began = time.monotonic()

@@ -24,6 +24,7 @@ from routes.postgrest.payload import Row
 from routes.postgrest.payload import UnequalKeys
 from routes.postgrest.payload import UntranslatableText
 from routes.postgrest.payload import parse_payload
+from tests.waiting import TIMED
 
 CSV = "text/csv"
 FORM = "application/x-www-form-urlencoded"
@@ -372,6 +373,7 @@ FLOODS = {
 }
 
 
+@TIMED
 @pytest.mark.parametrize(("body", "content_type"), FLOODS.values(), ids=FLOODS)
 def test_floods_are_answered_at_once(body: bytes, content_type: str) -> None:
     gc.collect()

@@ -21,6 +21,7 @@ from routes.postgrest.querystring import parse
 from tests.querystrings import ask
 from tests.querystrings import rows
 from tests.querystrings import tree
+from tests.waiting import TIMED
 
 UNPARSABLE = [
     *(
@@ -315,6 +316,7 @@ FLOODS = {
 }
 
 
+@TIMED
 @pytest.mark.parametrize("text", FLOODS.values(), ids=FLOODS)
 def test_floods_are_answered_at_once(text: str) -> None:
     begun = time.process_time()

@@ -18,6 +18,7 @@ from tests.conftest import MIA
 from tests.conftest import open_app
 from tests.signin import Service
 from tests.signin import open_service
+from tests.waiting import TIMED
 
 pytestmark = pytest.mark.server("a file has no sessions")
 
@@ -47,6 +48,7 @@ def test_session_that_the_server_ended_is_nobodys_trouble(service: Service, roun
     assert root.patch("/buildings?id=eq.1", {"name": "A"}).status == 204
 
 
+@TIMED
 def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
     began = time.monotonic()
 
@@ -58,6 +60,7 @@ def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
     assert service.api("root").patch("/buildings?id=eq.1", {"name": "A"}).status == 204
 
 
+@TIMED
 def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:
     began = time.monotonic()
 

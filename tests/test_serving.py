@@ -29,6 +29,7 @@ from serving import worker
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 from tests.ports import free_port
+from tests.waiting import TIMED
 
 PROJECT = Path(__file__).resolve().parent.parent
 HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -243,6 +244,7 @@ def test_no_header_passes_for_another_or_moves_the_application(server):
     assert b"('wsgi.url_scheme', 'http')" in environ
 
 
+@TIMED
 def test_clients_that_say_half_of_it_delay_nobody_for_long(server):
     with contextlib.ExitStack() as crowd:
         half_sent = [crowd.enter_context(server.connect()) for _ in range(24)]
@@ -256,6 +258,7 @@ def test_clients_that_say_half_of_it_delay_nobody_for_long(server):
         assert [read_to_end(connection) for connection in half_sent] == [b""] * 24
 
 
+@TIMED
 def test_a_crowd_that_drips_is_sent_away(server):
     """A hundred take every thread; the deadline, here of a second, gives the threads back."""
     with contextlib.ExitStack() as crowd:
@@ -282,6 +285,7 @@ def drip(connections: list[socket.socket], stop: threading.Event) -> None:
                 connection.sendall(b"X")
 
 
+@TIMED
 def test_clients_that_say_nothing_take_no_thread(server):
     with contextlib.ExitStack() as crowd:
         for _ in range(200):
@@ -316,6 +320,7 @@ def test_half_a_head_behind_a_whole_request_is_sent_away(server):
     assert answer.endswith(b"served")
 
 
+@TIMED
 def test_clients_that_do_not_hang_up_after_a_refusal_delay_nobody_for_long(server):
     """gunicorn waits for each of them in its main loop, two seconds at a time."""
     with contextlib.ExitStack() as crowd:

@@ -32,6 +32,7 @@ from tests.durability.served import Consumer
 from tests.durability.served import Served
 from tests.durability.served import serving
 from tests.durability.shim import DATABASE
+from tests.waiting import TIMED
 
 WRITERS = 32
 COUNTERS = 16  # two writers to each, so that they do get in each other's way
@@ -168,6 +169,7 @@ def test_of_32_writers_nobody_loses_an_update(running):
     assert jain([len(tally.waits) for tally in tallies]) > 0.5
 
 
+@TIMED
 def test_while_another_has_the_lock_writes_wait_five_seconds_and_reads_none(running):
     """Figure 7, and three seconds for a sign-in."""
     descriptor = os.open(f"{running.database}.lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -18,6 +18,7 @@ from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.turns import NoTurn
 from tests.conftest import open_app
+from tests.waiting import TIMED
 
 PUT = "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 MODEST = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"
@@ -206,6 +207,7 @@ def outsider(database: Database) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
+@TIMED
 def test_writers_give_up_in_time_when_an_outsider_has_the_lock(database, outsider):
     began, told = time.monotonic(), []
 

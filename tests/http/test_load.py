@@ -29,6 +29,7 @@ from tests.http.service import names_written
 from tests.http.service import refusal_in_json
 from tests.raw import connect
 from tests.raw import read_to_end
+from tests.waiting import TIMED
 
 pytestmark = AS_IT_IS_RUN
 
@@ -52,6 +53,7 @@ def crowd(service: Served, count: int) -> Iterator[list[socket.socket]]:
         yield [stack.enter_context(connect(service.port, 60)) for _ in range(count)]
 
 
+@TIMED
 def test_H04_24_half_sent_requests_delay_nobody(service: Served) -> None:
     with crowd(service, 24) as half_sent:
         for connection in half_sent:
@@ -60,6 +62,7 @@ def test_H04_24_half_sent_requests_delay_nobody(service: Served) -> None:
         assert honest_seconds(service, 100)[98] <= 0.5
 
 
+@TIMED
 def test_H04_three_hundred_half_sent_requests_delay_nobody(service: Served) -> None:
     """Five times as many as there are threads."""
     with crowd(service, 300) as half_sent:
@@ -94,11 +97,13 @@ def drip_until_served(service: Served, count: int) -> float:
             dripper.join()
 
 
+@TIMED
 def test_H04_crowd_that_drips_is_sent_away(in_a_hurry: Served) -> None:
     """More than there are threads; two seconds of deadline, one of the sweep that enforces it."""
     assert drip_until_served(in_a_hurry, 90) <= 15 * hurried.HEAD_SECONDS_MAX / 10 + MARGIN_SECONDS
 
 
+@TIMED
 @pytest.mark.long
 def test_H04_hundred_that_drip_are_sent_away_within_15_seconds(service: Served) -> None:
     assert drip_until_served(service, 100) <= 15
@@ -173,6 +178,7 @@ def honest_beside(service: Served, crowd_size: int) -> tuple[list[float], list[f
     return reads, sorted(writes)
 
 
+@TIMED
 def test_H05_worst_legal_queries_delay_nobody(service: Served) -> None:
     reads, writes = honest_beside(service, 8)
 
@@ -180,6 +186,7 @@ def test_H05_worst_legal_queries_delay_nobody(service: Served) -> None:
     assert writes[-2] <= 1.0
 
 
+@TIMED
 @pytest.mark.long
 def test_H05_thirty_of_the_worst_legal_query_delay_nobody(service: Served) -> None:
     reads, writes = honest_beside(service, 30)
@@ -188,6 +195,7 @@ def test_H05_thirty_of_the_worst_legal_query_delay_nobody(service: Served) -> No
     assert writes[-2] <= 1.5
 
 
+@TIMED
 @pytest.mark.long
 def test_H05_hundred_of_the_worst_legal_query_end_on_time(service: Served) -> None:
     """More than there are threads: whoever comes then waits until some of them were stopped."""
@@ -198,6 +206,7 @@ def test_H05_hundred_of_the_worst_legal_query_end_on_time(service: Served) -> No
     assert honest_seconds(service, 20)[-2] <= 0.5
 
 
+@TIMED
 def test_H05_costliest_patch_is_stopped_and_others_get_their_turn(service: Served) -> None:
     with ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
@@ -231,6 +240,7 @@ TOO_LARGE = {
 }
 
 
+@TIMED
 @pytest.mark.parametrize("who", ["root", "ada"])
 @pytest.mark.parametrize("path", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_H06_answer_of_more_than_32_MiB_is_refused(service: Served, path: str, who: str) -> None:
@@ -246,6 +256,7 @@ def test_H06_answer_of_more_than_32_MiB_is_refused(service: Served, path: str, w
 # H08: many faults, one told
 
 
+@TIMED
 def test_H08_many_bad_rows_are_told_by_the_first(service: Served) -> None:
     row = {"name": "Bad", "client_id": "no number", "floors": "none"}
     one = ask(service, "root", "POST", "/buildings", [row])

@@ -20,6 +20,7 @@ from tests.safety.sites import Answer
 from tests.safety.sites import Site
 from tests.safety.sites import asking
 from tests.safety.sites import open_site
+from tests.waiting import TIMED
 from tests.worlds import LONG_AGO
 from tests.worlds import building_row
 from tests.worlds import user_row
@@ -132,6 +133,7 @@ COSTLY = {
 }
 
 
+@TIMED
 @pytest.mark.parametrize("who", ["admin", "root"])
 @pytest.mark.parametrize("query", COSTLY.values(), ids=COSTLY)
 def test_costly_filters_are_stopped(heavy: Site, query: str, who: str) -> None:
@@ -141,6 +143,7 @@ def test_costly_filters_are_stopped(heavy: Site, query: str, who: str) -> None:
     assert seconds < ENDS_WITHIN_SECONDS + MARGIN_SECONDS
 
 
+@TIMED
 def test_a_costly_filter_of_a_write_is_stopped_and_nothing_is_written(
     heavy: Site,
 ) -> None:
@@ -170,6 +173,7 @@ LARGE = {
 }
 
 
+@TIMED
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize("who", ["admin", "root"])
 @pytest.mark.parametrize("path", LARGE.values(), ids=LARGE)
@@ -211,6 +215,7 @@ DEEP = {
 }
 
 
+@TIMED
 @pytest.mark.parametrize("path", DEEP.values(), ids=DEEP)
 def test_deep_embeds_end_on_time(deep: Site, path: str) -> None:
     with watched() as held:
@@ -252,6 +257,7 @@ BOUNDS = {
 }  # fmt: skip
 
 
+@TIMED
 @pytest.mark.parametrize(("within", "beyond", "bound"), BOUNDS.values(), ids=BOUNDS)
 def test_p04_a_bound_is_kept_and_named(
     deep: Site, within: str, beyond: str | None, bound: str
@@ -267,6 +273,7 @@ def test_p04_a_bound_is_kept_and_named(
         assert seconds < MARGIN_SECONDS
 
 
+@TIMED
 def test_p04_all_bounds_at_once(deep: Site) -> None:
     conditions = "&".join(f"inspections.notes=ilike.*{n}z*" for n in range(90))
     path = (

@@ -24,6 +24,7 @@ from tests.standby.world import BASE
 from tests.standby.world import World
 from tests.standby.world import make_base
 from tests.standby.world import open_over
+from tests.waiting import TIMED
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
@@ -39,6 +40,7 @@ def timed(ask: Callable[[], Response]) -> tuple[Response, float]:
     return ask(), time.monotonic() - began
 
 
+@TIMED
 def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> None:
     stop, answers = threading.Event(), []
     # So that it comes back soon: what was replayed since the last one is replayed again.
@@ -83,6 +85,7 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
     assert max(seconds for _, seconds in answers) < 2 * ANSWER_SECONDS_MAX
 
 
+@TIMED
 def test_standby_that_falls_silent_is_left_alone(world: World) -> None:
     silent = [pid for (pid,) in world.pair.sql(
         world.pair.standby, world.name,
