@@ -11,7 +11,7 @@ import config
 from access.decorators import Credentials
 from access.token import Signers
 from models import upkeep
-from models.db import attach
+from models.attach import attach
 from routes import mount
 from routes.service import Service
 

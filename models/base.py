@@ -36,10 +36,12 @@ Row = Any
 
 class Model(DeclarativeBase):
     """A table. `derived` says how the columns that no caller knows are computed from a row,
+    `carrying` with which columns, beside keys, other rows change by the schema's triggers,
     `indexed_within` by which columns the rows of one value of another are found at once,
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
 
+    carrying: ClassVar[tuple[str, ...]] = ()
     indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}

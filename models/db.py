@@ -7,7 +7,6 @@ caller and the rows they get are of one moment.
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from collections import deque
@@ -24,10 +23,8 @@ from typing import Any
 from typing import TypeVar
 
 import sqlalchemy as sa
-from flask import Flask
 from flask import current_app
 
-from models.base import db
 from models.clock import Clock
 from models.faults import Fault
 from models.group_commit import Group
@@ -63,10 +60,6 @@ OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=No
 
 class Busy(Fault):
     """Every connection is taken (53300). Trying again is right."""
-
-
-class NoDatabaseUrl(Fault):
-    """Words that name no database."""
 
 
 class Database:
@@ -222,10 +215,11 @@ class Database:
         try:
             yield connection
         finally:
-            if connection.broken or driver_connection.in_transaction:
+            is_old = connection.age() >= CONNECTION_SECONDS_MAX
+            if is_old or connection.broken or driver_connection.in_transaction:
                 checked_out.invalidate()
-            # The way through the engine's pool is a long one: it is for what is new or old.
-            if checked_out.is_valid and connection.age() < CONNECTION_SECONDS_MAX:
+            # The way through the engine's pool is a long one: it is for what is new or gone.
+            if checked_out.is_valid:
                 idle.append(checked_out)
             else:
                 checked_out.close()
@@ -297,25 +291,6 @@ def taken_from(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnectio
         return None
 
 
-def engine_options(*, writable: bool) -> dict[str, Any]:
-    return {
-        "module": sqlite.driver,
-        "hide_parameters": True,
-        "pool_size": 1 if writable else CONNECTIONS_MAX,
-        "max_overflow": 0,
-        "pool_timeout": TURN_SECONDS_MAX,
-        "pool_recycle": CONNECTION_SECONDS_MAX,
-        "pool_reset_on_return": None,
-        # The connection used last is the one whose cache is warm, and few are made.
-        "pool_use_lifo": True,
-        "connect_args": {
-            "cached_statements": STATEMENTS_KEPT,
-            "check_same_thread": False,
-            "factory": sqlite.DriverConnection,
-        },
-    }
-
-
 def database() -> Database:
     """The application's database."""
     found: Database = current_app.extensions["walkthrough"]
@@ -339,59 +314,6 @@ def writing(wait_seconds_max: float = TURN_SECONDS_MAX, *, is_brief: bool = Fals
     return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
 
 
-def attach(app: Flask) -> Database:
-    """Give an application its database, by its DATABASE_URL. Nothing is opened yet."""
-    url = sa.make_url(app.config["DATABASE_URL"])
-    make = MAKERS.get(url.get_backend_name(), attach_file)
-    found = make(app, url)
-    app.extensions["walkthrough"] = found
-    return found
-
-
-def elsewhere(url: str) -> Database:
-    """The database of another URL than the application's, to be copied into."""
-    try:
-        found = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
-        raise NoDatabaseUrl(f'"{url}" is no database URL') from error
-    if found.get_backend_name() == "sqlite":
-        found = found.set(database=str(Path(found.database or "").absolute()))
-    app = Flask(__name__)
-    app.config["DATABASE_URL"] = found.render_as_string(hide_password=False)
-    return attach(app)
-
-
-def attach_server(app: Flask, url: sa.URL) -> Database:
-    """A PostgreSQL database; its driver is loaded only where it is asked for."""
-    standbys = [sa.make_url(each) for each in app.config.get("DATABASE_READ_URL", ())]
-    made: Database = importlib.import_module("models.postgresql").attached(url, standbys)
-    return made
-
-
-def attach_file(app: Flask, url: sa.URL) -> Database:
-    """A SQLite file."""
-    app.config["SQLALCHEMY_DATABASE_URI"] = url
-    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(writable=True)
-    app.config["SQLALCHEMY_BINDS"] = {"reader": {"url": url, **engine_options(writable=False)}}
-    db.init_app(app)
-    app.teardown_appcontext_funcs.clear()  # ends SQLAlchemy's session, of which there is none
-    with app.app_context():
-        writer, reader = db.engines[None], db.engines["reader"]
-    for engine, writable in ((writer, True), (reader, False)):
-        sa.event.listen(engine, "connect", preparing(writable=writable))
-    return Database(Path(url.database or ""), writer, reader)
-
-
-MAKERS = {"postgresql": attach_server}
-
-
-def preparing(*, writable: bool) -> Any:
-    def prepare(driver_connection: Any, record: Any) -> None:
-        driver_connection.walkthrough = sqlite.prepare(driver_connection, writable=writable)
-
-    return prepare
-
-
 __all__ = [
     "OPEN",
     "TURN_SECONDS_MAX",
@@ -400,9 +322,7 @@ __all__ = [
     "NotKept",
     "Transaction",
     "anywhere",
-    "attach",
     "database",
-    "elsewhere",
     "reading",
     "writing",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import sqlalchemy as sa
 
 from models.base import Filled
@@ -23,6 +25,8 @@ class User(Model):
             ["client_id"], ["clients.id"], name="users_client_id_fkey", ondelete="RESTRICT"
         ),
     )
+
+    carrying: ClassVar = ("role",)
 
     id = column(UUID, primary_key=True, filled=Filled.BY_UUID)
     email = column(TEXT, required=True)

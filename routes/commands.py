@@ -17,9 +17,9 @@ from models import archive
 from models import backup
 from models import copying
 from models import upkeep
+from models.attach import elsewhere
 from models.db import Database
 from models.db import database
-from models.db import elsewhere
 from models.faults import Fault
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock

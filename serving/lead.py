@@ -199,9 +199,8 @@ class Crew(Generic[Connection]):
             if len(self.clients.get_map()) < 2:  # nobody else may ask
                 return
             new: Lead[Connection] = Lead()
-            self.leave_seat(
-                mine.serves
-            )  # first: the other looks who has asked as soon as it starts
+            # Before the other starts, which looks at once who has asked.
+            self.leave_seat(mine.serves)
             try:
                 self.start(partial(self.lead_on, new))
             except RuntimeError:  # a stop: there are no more threads

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 
+from models.postgresql import SCHEMA
+from models.server_transaction import ServerTransaction
+from models.sql.catalog import catalog
 from models.sql.query import SHORT_CHARACTERS_MAX
 from tests.conftest import ADA
 from tests.conftest import MOE
@@ -60,3 +64,51 @@ def test_a_text_of_any_length_is_found_by_its_value(world: Callable, who: str, c
         found = api.get(path, headers={"Prefer": "count=exact"})
         assert [row["id"] for row in found.json] == keys, condition
         assert found.headers["Content-Range"].endswith(f"/{len(keys)}"), condition
+
+
+INDEXED = [
+    (name, column)
+    for name, relation in catalog().relations.items()
+    for column in relation.model.indexed_texts
+]
+
+
+@pytest.mark.parametrize(("relation", "column"), INDEXED)
+def test_a_text_taken_for_indexed_has_an_index_of_its_short_values(
+    relation: str, column: str
+) -> None:
+    """In the words that queries use, which is what the planner compares."""
+    script = SCHEMA.read_text(encoding="utf-8")
+    short = rf"WHERE char_length\({column}\) <= {SHORT_CHARACTERS_MAX};"
+    index = rf"CREATE INDEX \w+ ON {relation} \({column}\b[^;]* {short}"
+
+    assert re.search(index, script)
+
+
+@pytest.mark.server("reads PostgreSQL's plans")
+@pytest.mark.parametrize(("relation", "column"), INDEXED)
+@pytest.mark.parametrize(("value", "is_found"), [(SHORT, True), (LONG, False)])
+def test_a_short_text_is_looked_for_by_its_index(
+    world: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    relation: str,
+    column: str,
+    value: str,
+    is_found: bool,
+) -> None:
+    run = ServerTransaction.run
+    plans: list[str] = []
+
+    def explaining(self: ServerTransaction, sql: str, parameters: object = ()) -> object:
+        if f"FROM {relation} " in sql:
+            self.cursor.execute("SET LOCAL enable_seqscan = off", prepare=False)
+            self.cursor.execute(f"EXPLAIN {sql}", parameters)
+            plans.append("\n".join(row[0] for row in self.cursor.fetchall()))
+        return run(self, sql, parameters)
+
+    api = world(WORLD)("root")
+    monkeypatch.setattr(ServerTransaction, "run", explaining)
+    assert len(api.get(f"/{relation}?{column}=eq.{quote(value)}").json) == 1
+
+    (plan,) = plans
+    assert (f"{relation}_{column}" in plan) == is_found, plan

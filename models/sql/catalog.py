@@ -95,8 +95,9 @@ class Relation:
         return found
 
     def is_tied(self, name: str) -> bool:
-        """Whether a column's value ties a row to others, which change along with it."""
-        return name in self.key or any(each.column == name for each in self.foreign_keys)
+        """Whether a column's value ties a row to others, which may change along with it."""
+        refers = any(each.column == name for each in self.foreign_keys)
+        return refers or name in self.key or name in self.model.carrying
 
     def hint(self, name: str) -> str | None:
         close = get_close_matches(name[:64], self.attributes, n=1, cutoff=0.75)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,6 @@ from models.sql.constraints import Locked
 from models.sql.constraints import UniqueViolation
 from models.transaction import Transaction
 from tests.conftest import open_app
-from tests.tokens import ANON_KEY
 from tests.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails
@@ -85,17 +85,10 @@ class Writers:
         self.told: dict[str, BaseException | None] = {}
         self.threads: list[threading.Thread] = []
 
-    def line_up(
-        self,
-        name: str,
-        work: Work | None = None,
-        *,
-        is_brief: bool = True,
-        seconds_max: float = FOREVER,
-    ) -> None:
-        """Start one that will write a row of its name, once it stands in the queue."""
+    def line_up(self, name: str, work: Work | None = None, **how: Any) -> None:
+        """Start one behind the others, and wait until it stands in the queue."""
         before = len(self.database.turns.waiting)
-        self.start(name, work, is_brief=is_brief, seconds_max=seconds_max)
+        self.start(name, work, **how)
         until(lambda: len(self.database.turns.waiting) > before)
 
     def start(
@@ -106,6 +99,7 @@ class Writers:
         is_brief: bool = True,
         seconds_max: float = FOREVER,
     ) -> None:
+        """Start one that does its work, or writes a row of its name."""
         arguments = (name, work or insert(name), is_brief, seconds_max)
         thread = threading.Thread(target=self.write, args=arguments, daemon=True)
         thread.start()
@@ -418,49 +412,3 @@ def test_others_are_served_while_a_slow_disk_is_waited_for(database, disk, write
     with first(database, "slow"):
         pass
     assert len(ways) == 1
-
-
-# Which requests may share a COMMIT
-
-ONE = {"name": "New"}
-MERGE = {"Prefer": "resolution=merge-duplicates"}
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "headers", "is_brief"),
-    [
-        ("POST", "/inspectors", ONE, {}, True),
-        ("POST", "/inspectors", [ONE] * 10, {}, True),
-        ("POST", "/inspectors", [ONE] * 11, {}, False),
-        ("POST", "/inspectors", [{"name": "x" * 9_000}] * 9, {}, False),
-        ("POST", "/inspectors", {"id": 1, **ONE}, {"Prefer": "resolution=ignore-duplicates"}, True),
-        ("POST", "/inspectors", {"id": 1, **ONE}, MERGE, False),
-        ("POST", "/inspectors?select=name,inspections(id)", ONE, {}, False),
-        ("PUT", "/inspectors?id=eq.1", {"id": 1, **ONE}, {}, False),
-        ("PATCH", "/inspectors?id=eq.1", ONE, {}, True),
-        ("PATCH", "/inspectors?id=eq.1&name=eq.Nobody", ONE, {}, True),
-        ("PATCH", "/inspectors?id=eq.1&name=match.x", ONE, {}, False),
-        ("PATCH", "/inspectors?id=in.(1)", ONE, {}, False),
-        ("PATCH", "/inspectors?name=eq.Nobody", ONE, {}, False),
-        ("PATCH", "/inspectors?id=eq.1", {"id": 1}, {}, False),
-        ("PATCH", "/buildings?id=eq.1", {"client_id": 2}, {}, False),
-        ("DELETE", "/inspections?id=eq.900", None, {}, False),
-    ],
-)
-def test_what_is_little_work_is_brief(pristine, monkeypatch, method, path, body, headers, is_brief):
-    asked: list[bool] = []
-    writing = Database.writing
-
-    def noting(
-        self: Database, *arguments: object, is_brief: bool = False, **named: object
-    ) -> object:
-        asked.append(is_brief)
-        return writing(self, *arguments, is_brief=is_brief, **named)
-
-    monkeypatch.setattr(Database, "writing", noting)
-    sent = {"apikey": ANON_KEY, "Authorization": f"Bearer {pristine.config['SERVICE_KEY']}"}
-    sent["Prefer"] = ", ".join(filter(None, ["tx=rollback", headers.get("Prefer")]))
-    answer = pristine.test_client().open(path, method=method, json=body, headers=sent)
-
-    assert answer.status_code < 400, answer.json
-    assert asked[0] == is_brief
