@@ -75,6 +75,7 @@ def test_L01_nobody_is_hashed_for_as_somebody_is(
     assert len(costs) == 1
 
 
+@TIMED
 def test_L01_known_and_unknown_take_the_same_time(service: Service) -> None:
     """Figure 26, its commit tier: a leak is there in every round, a busy machine is not."""
     assert any(apart(service) <= 0.10 for _ in range(4))

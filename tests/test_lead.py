@@ -187,7 +187,7 @@ def seated(line: Line, count: int) -> list[socket.socket]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is overtaken, and nobody gives up waiting for requests."""
     monkeypatch.setattr(lead, "PATIENCE_SECONDS", FOREVER)
-    monkeypatch.setattr(lead, "NEXT_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(lead, "NEXT_SECONDS_MAX", 1.5)
 
 
 @pytest.mark.usefixtures("patient")
