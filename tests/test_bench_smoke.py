@@ -13,8 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from bench import cast as casting
+from bench.drive import Answer
 from bench.drive import Tokens
+from bench.drive import Unanswered
 from bench.drive import write_calls
+from bench.measure import Effort
+from bench.measure import Measurer
+from bench.measure import Side
 from bench.portfolio import COLUMNS
 from bench.portfolio import STATUSES
 from bench.portfolio import compose
@@ -26,7 +31,9 @@ from bench.requests import FLOOR
 from bench.requests import FULL_PAGE
 from bench.requests import READS
 from bench.requests import WRITES
+from bench.requests import Call
 from bench.requests import rows_to_patch
+from bench.servers import Server
 
 REPLAY = Path(__file__).resolve().parent.parent / "bench" / "replay.lua"
 EVERY_REQUEST = (*READS, *WRITES, FULL_PAGE, FLOOR)
@@ -152,3 +159,59 @@ def test_figures_take_the_place_of_older_ones():
     text = placed(placed("before\n", "old") + "after\n", "new")
 
     assert text == f"before\n\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+
+
+# ── what was written is removed again ────────────────────────────────────────────────────────────────────
+
+
+class Rows:
+    """A side that has rows beyond its own, and time to delete so many at once."""
+
+    def __init__(self, cast: casting.Cast, beyond: int, at_once: int) -> None:
+        self.ids = list(range(cast.inspection_count + 1, cast.inspection_count + 1 + beyond))
+        self.at_once = at_once
+
+    def ask(self, port: int, call: Call, tokens: Tokens) -> Answer:
+        asked = parse_qs(urlsplit(call.path).query)
+        if call.method == "DELETE":
+            bound = int(asked["id"][1].removeprefix("lte."))
+            late = [each for each in self.ids if each <= bound]
+            if len(late) > self.at_once:
+                return Answer(500, None, b'{"code": "57014"}')
+            self.ids = [each for each in self.ids if each > bound]
+            return Answer(204, None, b"")
+        found = self.ids[::-1] if asked["order"] == ["id.desc"] else self.ids
+        place = int(asked.get("offset", ["0"])[0])
+        rows = [{"id": each} for each in found[place : place + 1]]
+        return Answer(200, None, json.dumps(rows).encode())
+
+
+@pytest.fixture
+def measurer(tmp_path):
+    return Measurer(tmp_path, Tokens(), Effort(1, 1))
+
+
+def side_of(cast):
+    return Side("ours", Server("ours", 0, 0), cast)
+
+
+def test_what_was_written_is_removed_in_pieces_that_end_in_time(measurer, cast, monkeypatch):
+    rows = Rows(cast, beyond=5_000, at_once=600)
+    monkeypatch.setattr("bench.measure.ask", rows.ask)
+
+    measurer.sweep([side_of(cast)])
+
+    assert rows.ids == []
+
+
+def test_where_one_side_cannot_be_swept_the_others_are(measurer, cast, monkeypatch):
+    stuck, other = Rows(cast, beyond=10, at_once=0), Rows(cast, beyond=10, at_once=10)
+    sides = [side_of(cast), Side("theirs", Server("theirs", 1, 0), cast)]
+    monkeypatch.setattr(
+        "bench.measure.ask", lambda port, *more: (stuck, other)[port].ask(port, *more)
+    )
+
+    with pytest.raises(Unanswered):
+        measurer.sweep(sides)
+
+    assert other.ids == []
