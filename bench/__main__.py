@@ -119,6 +119,8 @@ def main(words: list[str]) -> None:
         figures = run(chosen)
     except (Difference, NotStarted, Unanswered, tools.Missing) as error:
         sys.exit(f"bench: {error}")
+    except ConnectionError as error:
+        sys.exit(f"bench: a server is gone: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"bench: {error.cmd[0]} ended with {error.returncode}")
     except KeyboardInterrupt:
