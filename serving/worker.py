@@ -17,16 +17,18 @@ from functools import partial
 from typing import Any
 from typing import Final
 
+import gunicorn.http
 import gunicorn.http.message
 import gunicorn.http.wsgi
 import gunicorn.util
-from gunicorn.http.parser import RequestParser
 from gunicorn.workers.gthread import PollableMethodQueue
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
 
 from serving.answer import OnePiece
 from serving.answer import http_date
+from serving.familiar import Reader
+from serving.familiar import create
 from serving.heads import Heads
 from serving.incoming import Incoming
 from serving.incoming import Settled
@@ -68,7 +70,8 @@ class DeadlineWorker(ThreadWorker):
         gunicorn.util.http_date = http_date
         gunicorn.http.wsgi.Response = OnePiece
         gunicorn.http.message.split_request_uri = split_target
-        RequestParser.mesg_class = Incoming
+        gunicorn.http.wsgi.create = create
+        gunicorn.http.RequestParser = Reader
         self.cfg = Settled(self.cfg)
         super().init_process()
 
