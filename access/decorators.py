@@ -15,10 +15,8 @@ from typing import TypeVar
 from typing import cast
 
 from flask import Flask
-from flask import current_app
-from flask import g
-from flask import request
 
+from access import current
 from access import policy
 from access.caller import SERVICE
 from access.caller import Caller
@@ -81,7 +79,7 @@ def equal(secret: str, key: str | None) -> bool:
 
 def credentials() -> Credentials:
     """The application's keys."""
-    found: Credentials = current_app.extensions["walkthrough.credentials"]
+    found: Credentials = current.application().extensions["walkthrough.credentials"]
     return found
 
 
@@ -123,17 +121,18 @@ def claims_of(keys: Credentials, token: str) -> Claims | None:
 
 def current_time() -> int:
     """Unix seconds, by the application's one clock."""
-    clock: Callable[[], float] = current_app.extensions["walkthrough.clock"]
+    clock: Callable[[], float] = current.application().extensions["walkthrough.clock"]
     return int(clock())
 
 
 def admit(transaction: Transaction) -> Caller:
     """The request's caller as they are in this transaction: what a write asks again after its wait."""
-    claims: Claims | None = g.claims
+    notes = current.notes()
+    claims: Claims | None = notes.claims
     caller = SERVICE if claims is None else look_up(transaction, claims)
     if transaction.writes:
         transaction.act_as(caller.id)
-    g.caller = caller
+    notes.caller = caller
     return caller
 
 
@@ -156,12 +155,12 @@ def entering(
 
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:
-        keys, environ = credentials(), request.environ
+        keys, environ = credentials(), current.request().environ
         check_apikey(keys, environ.get("HTTP_APIKEY"))
         token = bearer(keys, environ.get("HTTP_AUTHORIZATION"))
         if token is None:
             raise Anonymous(f"permission denied for {denied}")
-        claims = g.claims = claims_of(keys, token)
+        claims = current.notes().claims = claims_of(keys, token)
         role = Role.SUPER_ADMIN if claims is None else claims.role
         if receive is not None:
             receive()
@@ -260,7 +259,7 @@ def requires_apikey(view: View) -> View:
 
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:
-        check_apikey(credentials(), request.environ.get("HTTP_APIKEY"))
+        check_apikey(credentials(), current.request().environ.get("HTTP_APIKEY"))
         return view(*arguments, **named)
 
     return mark(cast(View, entered), "apikey")

@@ -18,11 +18,14 @@ from contextlib import ExitStack
 from contextlib import contextmanager
 from contextlib import nullcontext
 from contextvars import ContextVar
+from contextvars import Token
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 from typing import TypeVar
 
 import sqlalchemy as sa
+from flask import Flask
 from flask import current_app
 
 from models.clock import Clock
@@ -56,6 +59,7 @@ PROBE = (
 Answer = TypeVar("Answer")
 
 OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=None)
+Opened = Token[Transaction | None]
 
 
 class Busy(Fault):
@@ -89,16 +93,10 @@ class Database:
         self.make_way: Callable[[], None] = nothing
         self.is_audited = False  # there is a trail to write to, once the tables are made
 
-    @contextmanager
-    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> Iterator[Transaction]:
+    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
         """One snapshot, for reading only."""
         already = OPEN.get()
-        if already is not None:
-            yield already
-            return
-        with self.checked_out(self.reader) as connection:
-            transaction = Transaction(connection, self.spelling, self.remembered)
-            yield from self.transact(transaction, seconds_max)
+        return Snapshot(self, seconds_max) if already is None else nullcontext(already)
 
     @contextmanager
     def writing(
@@ -179,50 +177,65 @@ class Database:
         self, transaction: Transaction, seconds_max: float
     ) -> Generator[Transaction, None, bool]:
         """Begin, hand over, and end; whether it was kept."""
-        connection = transaction.connection
-        connection.faults.clear()
-        transaction.begin(self.clock)
-        # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
-        connection.deadline = time.monotonic() + seconds_max
-        token = OPEN.set(transaction)
+        token = self.begin(transaction, seconds_max)
         try:
             if self.is_audited and transaction.writes:
                 # On nobody's behalf until somebody is admitted: not on that of the last one.
                 transaction.act_as(None)
             yield transaction
         except BaseException:
-            connection.deadline = float("inf")
-            transaction.roll_back()
+            self.finish(transaction, token, has_failed=True)
             raise
-        finally:
-            OPEN.reset(token)
-            connection.deadline = float("inf")
+        return self.finish(transaction, token)
+
+    def begin(self, transaction: Transaction, seconds_max: float) -> Opened:
+        """Begin, as what is open here until it is finished."""
+        connection = transaction.connection
+        connection.faults.clear()
+        transaction.begin(self.clock)
+        # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
+        connection.deadline = time.monotonic() + seconds_max
+        return OPEN.set(transaction)
+
+    def finish(self, transaction: Transaction, token: Opened, *, has_failed: bool = False) -> bool:
+        """End what was begun; whether it was kept."""
+        OPEN.reset(token)
+        transaction.connection.deadline = float("inf")
+        if has_failed:
+            transaction.roll_back()
+            return False
         return transaction.end()
 
     @contextmanager
     def checked_out(self, engine: sa.Engine) -> Iterator[sqlite.Connection]:
         """A connection that goes back to its pool whole, or not at all."""
-        assert self.process == os.getpid(), "SQLite connections do not survive a fork"
-        idle = self.idle[engine]
+        taken = self.check_out(engine)
         try:
-            checked_out = taken_from(idle) or engine.raw_connection()
+            yield connection_of(taken)
+        finally:
+            self.check_in(engine, taken)
+
+    def check_out(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
+        """A connection, to be given back."""
+        assert self.process == os.getpid(), "SQLite connections do not survive a fork"
+        try:
+            return taken_from(self.idle[engine]) or engine.raw_connection()
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
         except sqlite.ERRORS as error:
             raise sqlite.translate(error) from error
-        driver_connection: Any = checked_out.driver_connection
-        connection: sqlite.Connection = driver_connection.walkthrough
-        try:
-            yield connection
-        finally:
-            is_old = connection.age() >= CONNECTION_SECONDS_MAX
-            if is_old or connection.broken or driver_connection.in_transaction:
-                checked_out.invalidate()
-            # The way through the engine's pool is a long one: it is for what is new or gone.
-            if checked_out.is_valid:
-                idle.append(checked_out)
-            else:
-                checked_out.close()
+
+    def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
+        """Keep a connection for the next one, if it is whole."""
+        connection = connection_of(taken)
+        is_old = connection.age() >= CONNECTION_SECONDS_MAX
+        if is_old or connection.broken or connection.driver_connection.in_transaction:
+            taken.invalidate()
+        # The way through the engine's pool is a long one: it is for what is new or gone.
+        if taken.is_valid:
+            self.idle[engine].append(taken)
+        else:
+            taken.close()
 
     def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         """What a read answers, on any server whose snapshot is as good as the one that it has."""
@@ -283,6 +296,53 @@ class Database:
             self.close()  # what is committed is in the log, and the next start folds it
 
 
+class Snapshot:
+    """One snapshot of a file, for the time of a block. A class, since every request has one: as generators,
+    one within the other, it took as long as finding a row."""
+
+    __slots__ = ("database", "seconds_max", "taken", "token", "transaction")
+
+    taken: sa.PoolProxiedConnection
+    token: Opened
+    transaction: Transaction
+
+    def __init__(self, database: Database, seconds_max: float) -> None:
+        self.database = database
+        self.seconds_max = seconds_max
+
+    def __enter__(self) -> Transaction:
+        database = self.database
+        self.taken = taken = database.check_out(database.reader)
+        try:
+            connection = connection_of(taken)
+            transaction = Transaction(connection, database.spelling, database.remembered)
+            self.token = database.begin(transaction, self.seconds_max)
+        except BaseException:
+            database.check_in(database.reader, taken)
+            raise
+        self.transaction = transaction
+        return transaction
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        database = self.database
+        try:
+            database.finish(self.transaction, self.token, has_failed=kind is not None)
+        finally:
+            database.check_in(database.reader, self.taken)
+
+
+def connection_of(taken: sa.PoolProxiedConnection) -> sqlite.Connection:
+    """What is known of a connection, beside the driver's own."""
+    driver_connection: Any = taken.driver_connection
+    found: sqlite.Connection = driver_connection.walkthrough
+    return found
+
+
 def taken_from(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
     """The connection used last; None where there is none, or another thread was faster."""
     try:
@@ -293,7 +353,8 @@ def taken_from(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnectio
 
 def database() -> Database:
     """The application's database."""
-    found: Database = current_app.extensions["walkthrough"]
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # see access/current.py
+    found: Database = app.extensions["walkthrough"]
     return found
 
 

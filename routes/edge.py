@@ -18,6 +18,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from access import current
 from access.caller import Caller
 from access.policy import PermissionDenied
 from models import audit
@@ -62,9 +63,10 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
 
 
 def begin() -> Response | None:
-    g.began = time.monotonic()
-    environ = request.environ
-    g.request_id = request_log.request_id(environ.get("HTTP_X_REQUEST_ID"))
+    notes = current.notes()
+    notes.began = time.monotonic()
+    environ = current.request().environ
+    notes.request_id = request_log.request_id(environ.get("HTTP_X_REQUEST_ID"))
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
@@ -85,7 +87,7 @@ def finish(response: Response) -> Response:
 
 def add_cors(response: Response) -> None:
     """Let pages of the allowed origins read the answer; never with cookies, of which there are none."""
-    origin = request.environ.get("HTTP_ORIGIN")
+    origin = current.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return
     headers = response.headers
@@ -110,9 +112,11 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
 
 def respond(answer: Representation) -> Response:
     """A representation as Flask's response."""
-    response = Answer(answer.body or "", answer.status, answer.headers)
+    if answer.body is not None:
+        return Answer.of(answer.status, answer.headers, answer.body.encode())
+    response = Answer(status=answer.status, headers=answer.headers)
     # A body that was never made has a length that nobody knows.
-    response.automatically_set_content_length = answer.body is not None
+    response.automatically_set_content_length = False
     return response
 
 

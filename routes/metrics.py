@@ -38,6 +38,7 @@ from prometheus_client.core import InfoMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from access import current
 from access.decorators import NoApiKey
 from access.decorators import credentials
 from access.decorators import mark
@@ -133,12 +134,13 @@ class Meters:
 
     def count(self, response: Response) -> Response:
         """Count a request: 3 us, or 5 with several workers (docs/decisions/0124)."""
+        request = current.request()
         rule = request.url_rule
         key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)
         series = self.kept.get(key) or self.series(*key)
         now = time.monotonic()
         series[0].inc()
-        series[1].observe(now - g.began)
+        series[1].observe(now - current.notes().began)
         if now >= self.publish_at:
             self.publish_at = now + PUBLISH_SECONDS
             self.plans.publish()

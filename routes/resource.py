@@ -13,10 +13,8 @@ from zoneinfo import ZoneInfo
 
 from flask import Blueprint
 from flask import Response
-from flask import current_app
-from flask import g
-from flask import request
 
+from access import current
 from access import policy
 from access.caller import Caller
 from access.decorators import admit
@@ -75,7 +73,7 @@ class Asked:
     """A request over a relation, parsed: query, preferences, media type, range."""
 
     def __init__(self, relation: Relation) -> None:
-        environ = request.environ
+        environ = current.request().environ
         requests.require_profile(environ.get("HTTP_ACCEPT_PROFILE"))
         requests.require_profile(environ.get("HTTP_CONTENT_PROFILE"))
         self.relation = relation
@@ -107,7 +105,7 @@ class Asked:
 
     def binding(self, caller: Caller) -> Binding:
         offset, limit = self.range()
-        rows_max: int = current_app.config["MAX_ROWS"]
+        rows_max: int = current.application().config["MAX_ROWS"]
         zone = self.preferences.timezone
         return Binding(
             self.query.values,
@@ -163,7 +161,7 @@ class Asked:
     def payload(self) -> Payload:
         body = read_body()
         self.body_bytes = len(body)
-        return parse_payload(body, request.headers.get("Content-Type"))
+        return parse_payload(body, current.request().headers.get("Content-Type"))
 
     def listed_payload(self) -> Payload:
         """The body of a write that `columns` may narrow, whose names are looked at first."""
@@ -291,7 +289,7 @@ def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
     try:
         return write_in_turn(asked, action, run)
     except UniqueViolation as violation:
-        caller: Caller = g.caller
+        caller: Caller = current.notes().caller
         if violation.constraint == EMAIL_KEY and not policy.sees_all(caller.role, User):
             count_taken_email(caller)
         raise

@@ -1,25 +1,30 @@
 """Flask, without what no request here needs, and with the headers that every answer has.
 
-Cookies and coroutines would each cost more than a look-up of the caller does; the headers are put on
-outside Flask, where a list is just extended, and so stand on whatever goes out.
+Cookies, coroutines, signals that nobody receives and lists of functions that are empty would together cost
+more than finding a row does. The headers are put on outside Flask, where a list is just extended, and so
+stand on whatever goes out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from flask import Flask
 from flask import Request
 from flask import Response
-from flask import request
+from flask import appcontext_tearing_down
+from flask import request_tearing_down
 from flask.sessions import NullSession
 from flask.sessions import SessionInterface
 from flask.sessions import SessionMixin
+from werkzeug.datastructures import Headers
 from werkzeug.routing import Rule
 
+from access import current
 from routes.addresses import Addresses
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
@@ -40,8 +45,10 @@ Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 class NoCookies(SessionInterface):
     """No session, no cookie: who asks stands in every request."""
 
+    nobody = NullSession()  # which nothing can be put into
+
     def open_session(self, app: Flask, request: Request) -> SessionMixin:
-        return NullSession()
+        return self.nobody
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
         """There is nothing to save."""
@@ -51,6 +58,14 @@ class Answer(Response):
     """A response that says nothing of a type unless it is told one."""
 
     default_mimetype = None
+
+    @classmethod
+    def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+        """An answer whose headers are its views' own words; the server checks them all, once each."""
+        said = Headers()
+        said._list.extend(headers.items())
+        said._list.append(("Content-Length", str(len(body))))
+        return cls([body], status, said)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Rows go out as they are: Werkzeug looks for what may be left to do to headers and body, and for
@@ -96,17 +111,49 @@ class Service(Flask):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.addresses = Addresses()
+        self.before: dict[str | None, list[Callable[[], Any]]] = {}
         self.after: dict[str | None, list[Callable[[Response], Response]]] = {}
 
     def create_url_adapter(self, request: Request | None) -> Any:
         """Where a request may go; nothing is searched for an address that was found before."""
         if request is None:
-            return super().create_url_adapter(None)
+            return super().create_url_adapter(None) if self.config["SERVER_NAME"] else None
         find = partial(super().create_url_adapter, request)
         return self.addresses.adapter(request.environ, find)
 
+    def preprocess_request(self) -> Any:
+        """What is to be done before a request, put together once a view."""
+        request = current.request()
+        endpoint = request.endpoint
+        before = self.before.get(endpoint)
+        if before is None:
+            assert not self.url_value_preprocessors, "nothing would call them"
+            names = (None, *reversed(request.blueprints))
+            before = [each for name in names for each in self.before_request_funcs.get(name, ())]
+            self.before[endpoint] = before
+        for function in before:
+            if (answer := function()) is not None:
+                return answer
+        return None
+
+    def dispatch_request(self) -> Any:
+        request = current.request()
+        rule = request.url_rule
+        if request.routing_exception is not None or rule is None or request.method == "OPTIONS":
+            return super().dispatch_request()
+        return self.view_functions[rule.endpoint](**(request.view_args or {}))
+
+    def do_teardown_request(self, *failure: Any) -> None:
+        if self.teardown_request_funcs or request_tearing_down.receivers:
+            super().do_teardown_request(*failure)
+
+    def do_teardown_appcontext(self, *failure: Any) -> None:
+        if self.teardown_appcontext_funcs or appcontext_tearing_down.receivers:
+            super().do_teardown_appcontext(*failure)
+
     def process_response(self, response: Response) -> Response:
         """What is to be done after a request, put together once a view."""
+        request = current.request()
         endpoint = request.endpoint
         after = self.after.get(endpoint)
         if after is None:

@@ -10,8 +10,8 @@ import time
 
 from flask import Response
 from flask import g
-from flask import request
 
+from access import current
 from access.caller import SERVICE
 
 ASKED_BY = "HTTP_X_SERVER_TIMING"
@@ -19,7 +19,7 @@ ASKED_BY = "HTTP_X_SERVER_TIMING"
 
 def tell_timing(response: Response) -> None:
     """Add the header, if it was asked for by whom it is for."""
-    if request.environ.get(ASKED_BY) != "1" or g.get("caller") is not SERVICE:
+    if current.request().environ.get(ASKED_BY) != "1" or g.get("caller") is not SERVICE:
         return
     seconds = {"total": time.monotonic() - g.began, "turn": g.get("turn_seconds", 0.0)}
     told = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())

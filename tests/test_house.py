@@ -25,7 +25,14 @@ from models.sql.rule import Action
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOMS = ("models", "access", "routes")
-FLASK = {"app.py", "models/base.py", "models/attach.py", "models/db.py", "access/decorators.py"}
+FLASK = {
+    "app.py",
+    "models/base.py",
+    "models/attach.py",
+    "models/db.py",
+    "access/current.py",
+    "access/decorators.py",
+}
 FLASK_FREE = ("routes/postgrest/", "routes/gotrue/", "models/sql/")
 
 

@@ -120,3 +120,51 @@ def test_any_value_survives_the_way(value: str) -> None:
     )
 
     assert query.values == (value, (value, "x"), (value,), value)
+
+
+def outcome(query_string: bytes, limits: Limits) -> object:
+    try:
+        return parse(query_string, limits)
+    except Fault as fault:
+        return type(fault), fault.message, fault.details, fault.hint
+
+
+PARAMETERS = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(
+        [*words("a= id= b.a= select= columns= on_conflict= order= limit= offset= and= a=x= ="), ""]
+    ),
+    st.sampled_from(
+        [
+            *words(
+                "eq. neq. not.eq. gt. gte. lt. lte. like. in. is. eq(any). not. eq eq.. gte.eq."
+            ),
+            "",
+        ]
+    ),
+    st.sampled_from(
+        [*words("1 -1 a-b blank0 blank1 null a.b (1) {1} a*b %31 + desc é 9223372036854775808"), ""]
+    ),
+)
+
+
+@given(st.lists(PARAMETERS, min_size=1, max_size=5).map("&".join))
+@example("b=like.blank0&a=eq.1")
+@example("a=eq.1&b=like.blank0")
+@example("id=eq.&a=eq.x")
+@example("select=a,b(a)&b.a=eq.1&a=not.gte.2&limit=1")
+@example("a=eq." + "x" * 64 + "&b=eq." + "x" * 65)
+@example("&".join(f"a=eq.{number}" for number in range(LIMITS.conditions + 1)))
+def test_what_is_remembered_of_a_query_is_nothing_but_its_form(text: str) -> None:
+    query_string = text.encode()
+    anew = outcome(query_string, Limits(query_bytes=LIMITS.query_bytes))
+
+    assert outcome(query_string, LIMITS) == anew
+    assert outcome(query_string, LIMITS) == anew  # and again, from memory
+
+
+def test_another_value_is_another_query_of_the_same_form() -> None:
+    first, second = (parse(b"select=a&a=eq.%d&limit=3" % number) for number in (1, 2))
+
+    assert (first.values, second.values) == (("1", 3), ("2", 3))
+    assert first.shape is second.shape

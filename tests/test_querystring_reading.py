@@ -385,4 +385,4 @@ def test_queries_that_differ_in_values_share_a_shape() -> None:
 
 
 def test_a_short_query_string_is_parsed_once() -> None:
-    assert parse(b"select=id&id=eq.1") is parse(b"select=" + b"id&id=eq.1")
+    assert parse(b"select=id&id=in.(1)") is parse(b"select=" + b"id&id=in.(1)")

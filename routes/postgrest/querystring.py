@@ -8,6 +8,7 @@ A hand-written scanner that goes over each parameter once; nothing in it descend
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
 from functools import lru_cache
@@ -39,6 +40,9 @@ REMEMBERED_QUERIES_MAX: Final = 512
 """Entries kept: consumers repeat themselves, and the fullest entries come to some 30 MiB."""
 REMEMBERED_BYTES_MAX: Final = 2_048
 """Longer query strings carry lists of ids, which do not come twice."""
+
+_PLAIN: Final = re.compile(rb"(=(?:not\.)?(?:n?eq|[gl]te?)\.)([0-9A-Za-z_-]{1,64})(?=&|$)")
+"""A filter's value in letters that mean nothing but themselves, with what stands before it."""
 
 _DIGITS: Final = re.compile(r"[0-9]*")
 _NEGATIVE: Final = re.compile(r"-[0-9]+")
@@ -88,9 +92,15 @@ def parse(query_string: bytes, limits: Limits = LIMITS) -> Query:
     Traceback (most recent call last):
     routes.postgrest.querystring.NotEmbedded: 'nope' is not an embedded resource in this request
     """
-    if limits is LIMITS and len(query_string) <= REMEMBERED_BYTES_MAX:
-        return _parse_remembered(query_string)
-    return _parse(query_string, limits)
+    if limits is not LIMITS or len(query_string) > REMEMBERED_BYTES_MAX:
+        return _parse(query_string, limits)
+    parts = _PLAIN.split(query_string)  # what stands before a value, twice, and the value, by turns
+    if len(parts) > 1:
+        values = parts[2::3]
+        del parts[2::3]
+        if (form := _parse_form(tuple(parts))) is not None:
+            return form.filled(values)
+    return _parse_remembered(query_string)
 
 
 def pairs(query_string: bytes, limits: Limits = LIMITS) -> list[tuple[str, str | None]]:
@@ -102,6 +112,38 @@ def pairs(query_string: bytes, limits: Limits = LIMITS) -> list[tuple[str, str |
     if len(query_string) > limits.query_bytes:
         raise TooMuch(limits.query_bytes, "bytes of query string")
     return decode_pairs(query_string)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A query whose plain values were left blank: where in its values each of them belongs."""
+
+    query: Query
+    places: tuple[int, ...]
+
+    def filled(self, plain: Sequence[bytes]) -> Query:
+        values = list(self.query.values)
+        for place, value in zip(self.places, plain, strict=True):
+            values[place] = value.decode()
+        return Query(self.query.shape, tuple(values))
+
+
+@lru_cache(maxsize=REMEMBERED_QUERIES_MAX)
+def _parse_form(parts: tuple[bytes, ...]) -> Form | None:
+    """Read a query string without its plain values, so that the next one who asks for another row by its id
+    need not be read anew. None where what looks like a value is none, or where it cannot be read."""
+    blanks = [f"blank{number}" for number in range(len(parts) // 2)]
+    text = b"".join(
+        said + before + blank.encode()
+        for said, before, blank in zip(parts[::2], parts[1::2], blanks, strict=False)
+    )
+    try:
+        query = _parse(text + parts[-1], LIMITS)
+    except Fault:
+        return None  # to be told of with its own words
+    if any(query.values.count(blank) != 1 for blank in blanks):
+        return None
+    return Form(query, tuple(query.values.index(blank) for blank in blanks))
 
 
 @lru_cache(maxsize=REMEMBERED_QUERIES_MAX)
