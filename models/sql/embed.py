@@ -91,8 +91,14 @@ class Printer:
         labels = [term.label(f"s{place}") for place, term in enumerate(sorts)]
         keys_first = bool(node.order) and correlated is None
         needed = relation.key if keys_first else self.needed(node, relation)
-        page = sa.select(*(source.c[name] for name in needed), *labels)
-        page = page.where(*where).order_by(*order).limit(limits[0])
+        arms = self.planner.arms(source, where[0]) if keys_first else []
+        page: Any
+        if len(arms) > 1:
+            page = self.page_of_arms(relation, source, [[arm, *where[1:]] for arm in arms], order)
+        else:
+            page = sa.select(*(source.c[name] for name in needed), *labels)
+            page = page.where(*where).order_by(*order)
+        page = page.limit(limits[0])
         if limits[1] is not None:
             page = page.offset(limits[1])
         if correlated is not None:
@@ -106,6 +112,20 @@ class Printer:
                 *(again(term, under.c[f"s{place}"]) for place, term in enumerate(order))
             )
         return printed
+
+    def page_of_arms(
+        self,
+        relation: Relation,
+        source: Any,
+        arms: list[list[Expression]],
+        order: list[Expression],
+    ) -> sa.CompoundSelect[Any]:
+        """The keys of rows that are looked for arm by arm, no row by two, and put in order together."""
+        keys = [source.c[name] for name in relation.key]
+        sorts = [term.label(f"s{place}") for place, term in enumerate(unordered(order))]
+        found = sa.union_all(*(sa.select(*keys, *sorts).where(*arm) for arm in arms))
+        named: list[Expression] = [sa.literal_column(each.name) for each in sorts]
+        return found.order_by(*map(again, order, named))
 
     def is_ordered(self, node: Node, correlated: Any) -> bool:
         """Whether an order has to be said: SQLite walks a relation by key, and PostgreSQL as it likes."""

@@ -10,6 +10,7 @@ computed only for rows that are returned.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import or_
 from typing import Any
 
 import sqlalchemy as sa
@@ -69,7 +70,7 @@ class Planner:
         self.catalog = catalog()
         self.slots: dict[str, Slot] = {}
         self.guarded: set[Any] = set()
-        self.narrow: set[Any] = set()
+        self.narrow: dict[Any, Expression] = {}  # aliases of which the rule knows the rows best
 
     # Relations and their rule
 
@@ -81,9 +82,10 @@ class Planner:
     def scoped(self, relation: Relation, action: Action = Action.READ) -> tuple[Any, Expression]:
         """A relation under a new name, and the condition that the rule puts on its rows."""
         alias = self.alias(relation)
+        scope = self.rule.rows(action, relation.model, alias.c)
         if self.rule.narrow(relation.model):
-            self.narrow.add(alias)
-        return alias, self.rule.rows(action, relation.model, alias.c)
+            self.narrow[alias] = scope
+        return alias, scope
 
     def scoped_embed(self, relation: Relation, way: Relationship) -> tuple[Any, Expression]:
         """The same at the end of a relationship, where a visible row on this side may imply it."""
@@ -157,6 +159,20 @@ class Planner:
             return self.spelling.sought_by(element, values, filters)
 
         found: Expression = visitors.replacement_traverse(scope, {}, narrowed)
+        return found
+
+    def arms(self, alias: Any, sought: Expression) -> list[Expression]:
+        """The rule in arms of which one at most holds of any row. Where it knows few rows by each of them, each
+        is a search of its own, in an index that may hold all that is asked; by an OR every row is fetched.
+        """
+        whole = self.narrow.get(alias)
+        if whole is None:
+            return [sought]
+        before: list[Expression] = []
+        found = []
+        for said, searched in zip(parts_of(whole), parts_of(sought), strict=True):
+            found.append(sa.and_(searched, *before))
+            before.append(sa.not_(sa.func.coalesce(said, sa.false())))
         return found
 
     def equal_to(self, flt: Filter, relation: Relation) -> Expression:
@@ -367,6 +383,13 @@ def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
 
 def read_moment(text: str, binding: Binding) -> Bound:
     return read_timestamp(text, binding.zone)
+
+
+def parts_of(condition: Expression) -> list[Expression]:
+    """What an OR joins; anything else is its own only part."""
+    if isinstance(condition, sa.BooleanClauseList) and condition.operator is or_:
+        return list(condition.clauses)
+    return [condition]
 
 
 def is_resource(table: Any) -> bool:

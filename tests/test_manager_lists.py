@@ -1,0 +1,142 @@
+"""A manager's lists are looked for grant by grant: each row once, in order, whichever grants show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import MIA
+from tests.conftest import MOE
+
+BY_BUILDING = (1, 2)
+ONE_BY_ONE = (1, 4, 9, 13, 14, 17)  # of granted buildings, and of others
+DATES = ("2025-01-02", None, "2025-01-01", "2025-01-02", None)
+STATUSES = ("completed", "scheduled", "completed")
+
+
+def inspection(number: int) -> dict:
+    return {
+        "id": number,
+        "building_id": 1 + number % 4,
+        "inspection_type": "annual",
+        "date_visited": DATES[number % 5],
+        "status": STATUSES[number % 3],
+        "notes": None if number % 2 else f"note {number % 4}",
+    }
+
+
+INSPECTIONS = [inspection(number) for number in range(1, 21)]
+SEEN = [
+    each for each in INSPECTIONS if each["building_id"] in BY_BUILDING or each["id"] in ONE_BY_ONE
+]
+ROWS = {
+    "clients": [{"id": 1, "name": "C"}],
+    "users": [
+        {"id": who, "email": f"{who}@x", "name": "M", "role": "client_manager", "client_id": 1}
+        for who in (MOE, MIA)
+    ],
+    "buildings": [{"id": number, "name": f"B{number}", "client_id": 1} for number in (1, 2, 3, 4)],
+    "inspections": INSPECTIONS,
+    "client_manager_building_access": [
+        {"manager_id": MOE, "building_id": number} for number in BY_BUILDING
+    ]
+    + [{"manager_id": MIA, "building_id": 4}],
+    "client_manager_inspection_access": [
+        {"manager_id": MOE, "inspection_id": number} for number in ONE_BY_ONE
+    ]
+    + [{"manager_id": MIA, "inspection_id": 20}],
+}
+
+
+@pytest.fixture
+def moe(world: Callable) -> object:
+    return world(ROWS)("moe")
+
+
+def in_order(rows: list[dict], column: str, descending: bool, nulls_first: bool) -> list[int]:
+    """Ids by a column, by id within; both ways round at once, as the dialect has it."""
+    known = sorted(
+        (each for each in rows if each[column] is not None),
+        key=lambda each: (each[column], each["id"]),
+        reverse=descending,
+    )
+    absent = sorted(
+        (each for each in rows if each[column] is None),
+        key=lambda each: each["id"],
+        reverse=descending,
+    )
+    return [each["id"] for each in (absent + known if nulls_first else known + absent)]
+
+
+@pytest.mark.parametrize("column", ["date_visited", "notes", "status"])
+@pytest.mark.parametrize(
+    ("direction", "descending", "nulls_first"),
+    [
+        ("asc", False, False),
+        ("desc", True, True),
+        ("asc.nullsfirst", False, True),
+        ("desc.nullslast", True, False),
+    ],
+)
+@pytest.mark.parametrize("status", [None, "completed"])
+def test_rows_stand_once_and_in_order(
+    moe: object,
+    column: str,
+    direction: str,
+    descending: bool,
+    nulls_first: bool,
+    status: str | None,
+) -> None:
+    rows = [each for each in SEEN if status in (None, each["status"])]
+    expected = in_order(rows, column, descending, nulls_first)
+    where = f"&status=eq.{status}" if status else ""
+
+    path = f"/inspections?select=id&order={column}.{direction}{where}"
+    whole = [row["id"] for row in moe.get(path).json]
+    pages = [
+        row["id"]
+        for offset in range(0, len(rows), 3)
+        for row in moe.get(f"{path}&limit=3&offset={offset}").json
+    ]
+
+    assert whole == expected
+    assert pages == expected
+
+
+def test_rows_are_ordered_by_what_is_embedded(moe: object) -> None:
+    """A building that is hidden has no name, and so is last."""
+    names = {number: f"B{number}" for number in BY_BUILDING}
+    rows = [{**each, "name": names.get(each["building_id"])} for each in SEEN]
+
+    found = moe.get("/inspections?select=id,buildings(name)&order=buildings(name)").json
+
+    assert [row["id"] for row in found] == in_order(rows, "name", False, False)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "notes=like.*2",
+        "or=(status.eq.scheduled,id.lt.9)",
+        "date_visited=eq.2025-01-02",
+        "status=eq.completed&date_visited=eq.2025-01-02",
+        "status=not.eq.completed",
+        "building_id=eq.3",
+        "id=in.(1,4,5,9,13)",
+        "select=id,status,buildings!inner(name)",
+    ],
+)
+def test_filters_hold_for_every_arm(moe: object, query: str) -> None:
+    """The order changes which rows are looked for how, and never which there are."""
+    anyhow = {row["id"] for row in moe.get(f"/inspections?{query}").json}
+    ordered = [row["id"] for row in moe.get(f"/inspections?{query}&order=date_visited").json]
+
+    assert anyhow
+    assert sorted(ordered) == sorted(anyhow)
+
+
+def test_a_list_that_counts_counts_each_row_once(moe: object) -> None:
+    response = moe.get("/inspections?order=date_visited&limit=2", prefer="count=exact")
+
+    assert response.headers["Content-Range"] == f"0-1/{len(SEEN)}"
