@@ -9,6 +9,7 @@ from flask import g
 from flask import request
 
 from access import account
+from access import current
 from access import people
 from access import signin
 from access import throttle
@@ -98,7 +99,7 @@ def health() -> Response:
 @bp.after_app_request
 def say_version(response: Response) -> Response:
     """Answer in the version that was asked for: by this header clients know how to read an error."""
-    if is_sign_in(request.path):
+    if is_sign_in(current.request().path):
         asked = request.headers.get("X-Supabase-Api-Version")
         response.headers["X-Supabase-Api-Version"] = bodies.version_header(asked)
     return response

@@ -63,10 +63,8 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
 
 
 def begin() -> Response | None:
-    notes = current.notes()
-    notes.began = time.monotonic()
+    current.notes().began = time.monotonic()
     environ = current.request().environ
-    notes.request_id = request_log.request_id(environ.get("HTTP_X_REQUEST_ID"))
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))

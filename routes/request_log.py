@@ -12,6 +12,7 @@ from flask import Response
 from flask import g
 from flask import request
 
+from access import current
 from access.caller import Caller
 from routes.postgrest.limits import excerpt
 
@@ -21,7 +22,16 @@ TAKEN_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 """A proxy's request ids: no key or token of ours looks like one (docs/decisions/0122)."""
 
 
-def request_id(sent: str | None) -> str:
+def request_id() -> str:
+    """The request's id, which is chosen when it is first asked for."""
+    notes = current.notes()
+    if "request_id" not in notes:
+        notes.request_id = chosen_id(current.request().environ.get("HTTP_X_REQUEST_ID"))
+    found: str = notes.request_id
+    return found
+
+
+def chosen_id(sent: str | None) -> str:
     """The id that a proxy gave a request, if it is one; else a new one."""
     return sent if sent is not None and TAKEN_IDS.fullmatch(sent) else token_hex(16)
 
@@ -34,7 +44,7 @@ def log(response: Response) -> None:
     LOG.info(
         {
             "event": "request",
-            "request_id": g.request_id,
+            "request_id": request_id(),
             "method": request.method,
             "path": excerpt(request.path),
             "status": response.status_code,
@@ -48,6 +58,6 @@ def log(response: Response) -> None:
 
 def log_incident(error: Exception) -> str:
     """Write down what broke, under the number that its caller is told."""
-    incident: str = g.get("request_id") or token_hex(16)
+    incident = request_id()
     LOG.error({"event": "incident", "request_id": incident}, exc_info=error)
     return incident

@@ -177,7 +177,7 @@ def test_nothing_secret_is_written_down(api: Callable, log: Log) -> None:
     ],
 )
 def test_a_request_id_is_taken_if_it_is_one(sent: str | None, taken: bool) -> None:
-    chosen = request_log.request_id(sent)
+    chosen = request_log.chosen_id(sent)
 
     assert (chosen == sent) is taken
     assert request_log.TAKEN_IDS.fullmatch(chosen)
