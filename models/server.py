@@ -8,15 +8,17 @@ another transaction could overtake (docs/decisions/0301).
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
-from collections.abc import Generator
 from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextlib import contextmanager
+from contextlib import nullcontext
+from types import TracebackType
 from typing import Any
 from typing import TypeVar
 
-import psycopg
 import sqlalchemy as sa
 from psycopg.pq import TransactionStatus
 
@@ -29,6 +31,8 @@ from models.db import TURN_SECONDS_MAX
 from models.db import WRITE_SECONDS_MAX
 from models.db import Busy
 from models.db import Database
+from models.db import Opened
+from models.db import taken_from
 from models.faults import Fault
 from models.remembered import Remembered
 from models.server_transaction import BEGIN_READ
@@ -44,6 +48,7 @@ from models.transaction import Transaction
 
 Answer = TypeVar("Answer")
 
+POOL = "pool"
 TURN_KEY = 0x57414C4B  # "WALK"
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
@@ -65,6 +70,7 @@ class ServerDatabase(Database):
         self.remembered = Remembered()
         self.clock = Clock()
         self.standbys = Standbys(standbys) if standbys else None
+        self.idle_sessions: deque[sa.PoolProxiedConnection] = deque()
         self.sessions = sa.pool.QueuePool(
             lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type]
             pool_size=CONNECTIONS_MAX,
@@ -74,20 +80,10 @@ class ServerDatabase(Database):
             reset_on_return=None,
         )
 
-    @contextmanager
-    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> Iterator[Transaction]:
+    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
         """One snapshot, for reading only."""
         already = OPEN.get()
-        if already is not None:
-            yield already
-            return
-        begin = BEGIN_READ
-        if seconds_max != READ_SECONDS_MAX:
-            begin += f"; SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
-        with self.begun(begin) as session:
-            transaction = ServerTransaction(session, self.remembered)
-            transaction.tells_marks = self.standbys is not None
-            yield from self.kept(transaction, seconds_max)
+        return ServerSnapshot(self, seconds_max) if already is None else nullcontext(already)
 
     def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         if self.standbys is None:
@@ -134,49 +130,41 @@ class ServerDatabase(Database):
             if self.tell_wait is not None:
                 self.tell_wait(time.monotonic() - asked)
         try:
-            transaction = ServerTransaction(taken.dbapi_connection, self.remembered, writes=True)
-            yield from self.kept(transaction, seconds_max)
+            transaction = self.begun(taken, seconds_max, writes=True)
+            token = OPEN.set(transaction)
+            try:
+                if self.is_audited:
+                    transaction.act_as(None)
+                yield transaction
+            except BaseException:
+                transaction.roll_back()
+                raise
+            finally:
+                OPEN.reset(token)
+            transaction.end()
         finally:
-            give_back(taken)
+            self.give_back(taken)
 
-    def kept(
-        self, transaction: ServerTransaction, seconds_max: float
-    ) -> Generator[Transaction, None, bool]:
-        """Hand a begun transaction over, and end it; whether it was kept."""
-        transaction.began = self.clock()
-        transaction.deadline = time.monotonic() + seconds_max
-        token = OPEN.set(transaction)
-        try:
-            if transaction.writes and self.is_audited:
-                transaction.act_as(None)
-            yield transaction
-        except BaseException:
-            transaction.roll_back()
-            raise
-        finally:
-            OPEN.reset(token)
-        return transaction.end()
-
-    @contextmanager
-    def begun(self, begin: str) -> Iterator[psycopg.Connection[Any]]:
-        """A session with a transaction begun on it, which goes back to the pool idle, or not at all."""
-        taken = self.take(begin)
-        try:
-            yield taken.dbapi_connection
-        finally:
-            give_back(taken)
+    def begun(self, taken: Any, seconds_max: float, *, writes: bool) -> ServerTransaction:
+        """The transaction that was begun on a session."""
+        made = ServerTransaction(taken.dbapi_connection, self.remembered, writes=writes)
+        made.tells_marks = self.standbys is not None and not writes
+        made.began = self.clock()
+        made.deadline = time.monotonic() + seconds_max
+        return made
 
     def take(self, begin: str) -> Any:
-        """A place in the pool; where the server has left the session there, all others are as dead."""
+        """A session with a transaction begun on it, to be given back; where the server has left the one in the
+        pool, all others are as dead."""
         for is_last in (False, True):
             try:
-                taken: Any = self.sessions.connect()
+                taken: Any = taken_from(self.idle_sessions) or self.opened()
             except sa.exc.TimeoutError as error:
                 raise Busy("sorry, too many clients already") from error
             try:
-                taken.dbapi_connection.execute(begin, prepare=False)
+                taken.dbapi_connection.say(begin)
             except postgresql.ERRORS as error:
-                give_back(taken)
+                self.give_back(taken)
                 fault = postgresql.translate(error)
                 if is_last or not isinstance(fault, Unreachable):
                     raise fault from error
@@ -185,10 +173,35 @@ class ServerDatabase(Database):
                 return taken
         raise AssertionError("the last try returns or raises")
 
+    def opened(self) -> sa.PoolProxiedConnection:
+        """A session of the pool, which notes whose it is."""
+        taken = self.sessions.connect()
+        taken.info[POOL] = self.sessions
+        return taken
+
     def forget_sessions(self) -> None:
         """Begin anew; what is in use is closed when it is given back."""
+        while idle := taken_from(self.idle_sessions):
+            idle.invalidate()
+            idle.close()
         old, self.sessions = self.sessions, self.sessions.recreate()
         old.dispose()
+
+    def give_back(self, taken: Any) -> None:
+        """Keep a session for the next one, idle; one that cannot be made idle is dropped."""
+        session = taken.dbapi_connection
+        try:
+            if session.pgconn.transaction_status != TransactionStatus.IDLE:
+                session.say("ROLLBACK")
+        except postgresql.ERRORS:
+            pass
+        if session.pgconn.transaction_status != TransactionStatus.IDLE:
+            taken.invalidate()
+        # The way through the pool is a long one: it is for what is new or gone, or of a pool that is.
+        if taken.is_valid and taken.info[POOL] is self.sessions:
+            self.idle_sessions.append(taken)
+        else:
+            taken.close()
 
     def is_writable(self) -> bool:
         """Whether a write goes through; that others have the turn is no reason to doubt it."""
@@ -203,6 +216,8 @@ class ServerDatabase(Database):
         return True
 
     def close(self) -> None:
+        while idle := taken_from(self.idle_sessions):
+            idle.close()
         self.sessions.dispose()
         if self.standbys is not None:
             self.standbys.close()
@@ -211,14 +226,39 @@ class ServerDatabase(Database):
         self.close()
 
 
-def give_back(taken: Any) -> None:
-    """Return a session to its pool, idle; one that cannot be made idle is dropped."""
-    session = taken.dbapi_connection
-    try:
-        if session.info.transaction_status is not TransactionStatus.IDLE:
-            session.execute("ROLLBACK", prepare=False)
-    except postgresql.ERRORS:
-        pass
-    if session.info.transaction_status is not TransactionStatus.IDLE:
-        taken.invalidate()
-    taken.close()
+class ServerSnapshot:
+    """One snapshot of a server, for the time of a block; a class, as for a file."""
+
+    __slots__ = ("database", "seconds_max", "taken", "token", "transaction")
+
+    taken: Any
+    token: Opened
+    transaction: ServerTransaction
+
+    def __init__(self, database: ServerDatabase, seconds_max: float) -> None:
+        self.database = database
+        self.seconds_max = seconds_max
+
+    def __enter__(self) -> Transaction:
+        begin = BEGIN_READ
+        if self.seconds_max != READ_SECONDS_MAX:
+            begin += f"; SET LOCAL statement_timeout = {postgresql.milliseconds(self.seconds_max)}"
+        self.taken = self.database.take(begin)
+        self.transaction = self.database.begun(self.taken, self.seconds_max, writes=False)
+        self.token = OPEN.set(self.transaction)
+        return self.transaction
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        OPEN.reset(self.token)
+        try:
+            if kind is None:
+                self.transaction.end()
+            else:
+                self.transaction.roll_back()
+        finally:
+            self.database.give_back(self.taken)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-import psycopg
 from psycopg.pq import TransactionStatus
 
 from models.remembered import Remembered
@@ -26,30 +26,39 @@ BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 class ServerTransaction(Transaction):
     """One transaction of one session."""
 
-    def __init__(
-        self, session: psycopg.Connection[Any], remembered: Remembered, *, writes: bool = False
-    ) -> None:
+    def __init__(self, session: Any, remembered: Remembered, *, writes: bool = False) -> None:
         self.remembered = remembered
         self.writes = writes
         self.actor_id = None
         self.session = session
-        self.cursor = session.cursor()
         self.spelling = SPELLINGS["postgresql"]
         self.began = 0.0
         self.deadline = float("inf")
         self.dead = False
         self.doomed = False
 
+    @cached_property
+    def cursor(self) -> Any:
+        """The driver's own, for what takes more than one call."""
+        return self.session.cursor()
+
+    def execute(self, sql: str, parameters: Parameters) -> Any:
+        return self.session.run(sql, parameters)
+
+    def say(self, words: str) -> None:
+        """Run statements without parameters or rows."""
+        self.session.say(words)
+
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run one statement, prepared; the transaction's cursor, good until the next one."""
+        """Run one statement, prepared; what it found is good until the next one."""
         if sql.startswith("ROLLBACK TO "):
-            self.dead = self.session.info.transaction_status is not TransactionStatus.INERROR
+            self.dead = self.status is not TransactionStatus.INERROR
         assert not self.dead, "a statement after an error"
         if time.monotonic() > self.deadline:
             self.dead = True
             raise TimedOut("canceling statement due to statement timeout")
         try:
-            return self.cursor.execute(sql, parameters, prepare=True)
+            return self.execute(sql, parameters)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
 
@@ -74,7 +83,7 @@ class ServerTransaction(Transaction):
     def run_script(self, script: str) -> None:
         """Run many statements without parameters at once."""
         try:
-            self.cursor.execute(script, prepare=False)
+            self.say(script)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
 
@@ -88,11 +97,12 @@ class ServerTransaction(Transaction):
         return postgresql.translate(error)
 
     @property
+    def status(self) -> TransactionStatus:
+        return TransactionStatus(self.session.pgconn.transaction_status)
+
+    @property
     def is_open(self) -> bool:
-        return self.session.info.transaction_status in (
-            TransactionStatus.INTRANS,
-            TransactionStatus.INERROR,
-        )
+        return self.status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
     def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
         rows: list[Any] = self.run(sql, parameters).fetchall()
@@ -119,12 +129,12 @@ class ServerTransaction(Transaction):
         if self.doomed:
             self.roll_back()
             return False
-        if self.dead or self.session.info.transaction_status is not TransactionStatus.INTRANS:
+        if self.dead or self.status is not TransactionStatus.INTRANS:
             self.roll_back()
             raise NotKept("the transaction ended before its COMMIT")
         self.dead = True
         try:
-            self.cursor.execute("COMMIT", prepare=False)
+            self.say("COMMIT")
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
         return True
@@ -133,6 +143,6 @@ class ServerTransaction(Transaction):
         self.dead = True
         try:
             if self.is_open:
-                self.cursor.execute("ROLLBACK", prepare=False)
+                self.say("ROLLBACK")
         except postgresql.ERRORS:
             self.session.close()

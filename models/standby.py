@@ -33,6 +33,7 @@ from models.sql.sqlite import DiskFailed
 from models.sql.sqlite import DiskFull
 from models.sql.sqlite import FileCorrupt
 from models.sql.sqlite import TimedOut
+from models.transaction import Parameters
 from models.transaction import Transaction
 
 Answer = TypeVar("Answer")
@@ -89,6 +90,13 @@ class StandbyTransaction(ServerTransaction):
 
     is_to_blame = False
     """An error was the server's, and not that of what was asked: the primary may know better."""
+
+    def execute(self, sql: str, parameters: Parameters) -> Any:
+        """By the driver's cursor: a session that waits is to be given up in time."""
+        return self.cursor.execute(sql, parameters, prepare=True)
+
+    def say(self, words: str) -> None:
+        self.cursor.execute(words, prepare=False)
 
     def failed(self, error: Exception) -> Exception:
         fact = super().failed(error)
@@ -258,7 +266,7 @@ class Standbys:
             return answered
         finally:
             begun.roll_back()
-            standby.give_back(begun.session)  # type: ignore[arg-type]
+            standby.give_back(begun.session)
         self.count(Served.FAILED)
         return read()
 
@@ -279,7 +287,7 @@ class Standbys:
             begun = standby.begin(marks, self.remembered, primary.began)
             if isinstance(begun, StandbyTransaction):
                 begun.roll_back()
-                standby.give_back(begun.session)  # type: ignore[arg-type]
+                standby.give_back(begun.session)
                 return True
         return False
 

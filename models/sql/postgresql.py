@@ -24,6 +24,8 @@ from models.sql import constraints
 from models.sql.catalog import ForeignKey
 from models.sql.catalog import catalog
 from models.sql.constraints import Unreachable
+from models.sql.direct import STATEMENTS_KEPT
+from models.sql.direct import DirectSession
 from models.sql.patterns import InvalidRegularExpression
 from models.sql.sqlite import DiskFailed
 from models.sql.sqlite import DiskFull
@@ -31,7 +33,6 @@ from models.sql.sqlite import FileCorrupt
 from models.sql.sqlite import TimedOut
 
 CONNECT_SECONDS_MAX = 3
-STATEMENTS_KEPT = 512
 IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: whoever sleeps in one gives back what it holds
 ERRORS = (psycopg.Error,)
 
@@ -88,7 +89,7 @@ CONTEXT = Context()
 def connect(
     url: sa.URL,
     statement_seconds_max: float,
-    session: type[psycopg.Connection[Any]] = psycopg.Connection,
+    session: type[psycopg.Connection[Any]] = DirectSession,
 ) -> psycopg.Connection[Any]:
     """A session in UTC whose statements end in time unless a transaction says otherwise."""
     options = [
@@ -117,7 +118,7 @@ def connect(
         )
     except psycopg.Error as error:
         raise Unreachable("the database does not answer") from error
-    connection.prepared_max = STATEMENTS_KEPT
+    connection.prepared_max = STATEMENTS_KEPT  # those of the driver's own cursors
     return connection
 
 
