@@ -2,8 +2,9 @@
 
 A client sends the same header lines with each of its requests. gunicorn splits, checks and names every one of
 them every time, which costs as much as finding the row that is asked for. Here a block of header lines is read
-once, by gunicorn, and what it makes of it is kept under the very bytes; only the first line differs, and that
-is read anew. Whatever is not as plain as can be, a body above all, is left to gunicorn.
+once, by gunicorn, and what it makes of it is kept under the very bytes; only the first line differs, and the
+number that a proxy gives each request, and those are read anew. Whatever is not as plain as can be, a body above
+all, is left to gunicorn.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ HEAD_END: Final = b"\r\n\r\n"
 FIRST_LINE: Final = re.compile(rb"(GET|HEAD) (/(?!/)[!\"$-~]*) HTTP/1\.1\r\n")
 """A path of this server, in the letters that RFC 9112 allows, without a fragment."""
 
+NUMBER: Final = re.compile(
+    rb"\r\nx-request-id:[ \t]*([0-9a-f-]{1,64})[ \t]*(?=\r\n)", re.IGNORECASE
+)
+NUMBERED: Final = re.compile(rb"\r\nx-request-id[ \t]*:", re.IGNORECASE)
+
 UNUSUAL: Final = frozenset({"CONTENT-LENGTH", "TRANSFER-ENCODING", "EXPECT", "UPGRADE", "TRAILER"})
 """Headers of requests that have more than a head, or are to become something else."""
 
@@ -56,7 +62,9 @@ class Head:
 class Familiar(Incoming):
     """A request without a body, whose header lines were read before."""
 
-    def __init__(self, reader: Reader, method: str, uri: str, head: Head) -> None:
+    def __init__(
+        self, reader: Reader, method: str, uri: str, head: Head, number: str | None
+    ) -> None:
         # Not gunicorn's: nothing is left to be parsed. These are all of its attributes that are asked for.
         self.cfg = reader.cfg
         self.unreader = reader.unreader
@@ -70,7 +78,10 @@ class Familiar(Incoming):
         self.version = (1, 1)
         self.scheme = "http"
         self.head = head
+        self.number = number
         self.headers = head.headers
+        if number is not None:
+            self.headers = [*head.headers, ("X-REQUEST-ID", number)]
         self.trailers: list[tuple[str, str]] = []
         self.body = Body(LengthReader(reader.unreader, 0))
         self.must_close = False
@@ -104,11 +115,18 @@ class Reader(RequestParser):  # type: ignore[misc]
         line = FIRST_LINE.match(said)
         if line is None or len(said) - line.end() > HEAD_BYTES_MAX:
             return None
-        head = read_head(self.cfg, said[line.end() :])
+        block = said[line.end() - 2 :]  # with the end of the line before
+        number = NUMBER.search(block)
+        if number is not None:
+            block = block[: number.start()] + block[number.end() :]
+            if NUMBERED.search(block):
+                return None
+        head = read_head(self.cfg, block)
         if head is None:
             return None
         self.req_count += 1
-        return Familiar(self, line[1].decode(), line[2].decode(), head)
+        told = number[1].decode() if number is not None else None
+        return Familiar(self, line[1].decode(), line[2].decode(), head, told)
 
     def finish_body(self, deadline: float | None = None, max_bytes: int | None = None) -> bool:
         if type(self.mesg) is Familiar:
@@ -120,10 +138,11 @@ class Reader(RequestParser):  # type: ignore[misc]
 def read_head(settings: Any, block: bytes) -> Head | None:
     """What gunicorn reads in a block of header lines; None for one that is left to it.
 
-    `block` ends with the empty line. Under the same settings it means the same, whoever sends it.
+    `block` begins with the end of the first line, and ends with the empty one. Under the same settings it means
+    the same, whoever sends it.
     """
     try:
-        request = Incoming(settings, IterUnreader([b"GET / HTTP/1.1\r\n" + block]), ("", 0))
+        request = Incoming(settings, IterUnreader([b"GET / HTTP/1.1" + block]), ("", 0))
         if request.should_close() or not UNUSUAL.isdisjoint(name for name, _ in request.headers):
             return None
         _, environ = create_anew(request, None, ("", 0), ("", 0), settings)
@@ -151,6 +170,8 @@ def create(
     environ["RAW_URI"] = request.uri
     environ["PATH_INFO"] = unquote_to_wsgi_str(request.path)
     environ["QUERY_STRING"] = request.query
+    if request.number is not None:
+        environ["HTTP_X_REQUEST_ID"] = request.number
     environ["REMOTE_ADDR"] = client[0]
     environ["REMOTE_PORT"] = str(client[1])
     environ["SERVER_NAME"] = server[0]

@@ -61,10 +61,11 @@ def told(request: Incoming, made: Any) -> dict[str, object]:
         **kept,
         "body": environ["wsgi.input"].read(),
         "closes": request.should_close(),
+        "headers": sorted(request.headers),
         **{
             name: getattr(request, name)
             for name in (
-                "method", "uri", "path", "query", "fragment", "version", "headers", "scheme",
+                "method", "uri", "path", "query", "fragment", "version", "scheme",
                 "must_close", "req_number", "trailers", "proxy_protocol_info", "remote_addr",
             )
         },
@@ -86,12 +87,12 @@ NAMES = st.sampled_from(
     [
         "Host", "host", "Accept", "apikey", "Authorization", "X_Forwarded_For", "X-Forwarded-For",
         "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Expect", "Upgrade",
-        "Trailer", "Script_Name", "Prefer", "Range", "Cookie", "a b", "", "X-Ä",
+        "Trailer", "X-Request-Id", "x-request-ID", "Script_Name", "Prefer", "Range", "Cookie", "a b", "", "X-Ä",
     ]
 )  # fmt: skip
 VALUES = st.sampled_from(
     [
-        "", "0", "1", "5", "+1", "1, 1", "x", " x ", "\tx", "a\0b", "a\nb", "a\rb", "ä", "\x7f",
+        "", "0", "1", "5", "0b" * 16, " 0-A ", "+1", "1, 1", "x", " x ", "\tx", "a\0b", "a\nb", "a\rb", "ä", "\x7f",
         "close", "keep-alive", "Keep-Alive", "close, x", "chunked", "gzip", "identity", "gzip, chunked",
         "100-continue", "websocket", "h2c", "x" * 5000, "application/json", "count=exact",
     ]
@@ -142,6 +143,8 @@ def reader() -> Iterator[tuple[Reader, socket.socket]]:
         (b"GET /a?b=c HTTP/1.1\r\n" + PLAIN, True),
         (b"HEAD / HTTP/1.1\r\n" + PLAIN, True),
         (b"GET / HTTP/1.1\r\n\r\n", True),
+        (b"GET / HTTP/1.1\r\nX-Request-Id: 0af\r\n" + PLAIN, True),
+        (b"GET / HTTP/1.1\r\nX-Request-Id: 0af\r\nx-request-id: 0af\r\n" + PLAIN, False),
         (b"DELETE / HTTP/1.1\r\n" + PLAIN, False),
         (b"GET / HTTP/1.0\r\n" + PLAIN, False),
         (b"GET //a HTTP/1.1\r\n" + PLAIN, False),
@@ -216,8 +219,6 @@ def test_two_heads_at_once_are_two_requests(reader: tuple[Reader, socket.socket]
 
 
 def test_an_environment_is_a_requests_own() -> None:
-    head = read_head(SETTINGS, PLAIN)
-    assert head is not None
     requests = Reader(
         SETTINGS, [b"GET / HTTP/1.1\r\n" + PLAIN, b"GET / HTTP/1.1\r\n" + PLAIN], CLIENT
     )
@@ -256,6 +257,18 @@ def test_below_another_path_nothing_is_familiar(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_few_heads_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(familiar.HEADS_KEPT + 10):
-        read_head(SETTINGS, b"X-Request-Id: %d\r\n\r\n" % number)
+        read_head(SETTINGS, b"\r\nX-Anything: %d\r\n\r\n" % number)
 
     assert read_head.cache_info().currsize == familiar.HEADS_KEPT
+
+
+def test_a_proxys_number_makes_no_head_another() -> None:
+    before = read_head.cache_info().currsize
+    numbers = []
+    for number in range(20):
+        said = b"GET / HTTP/1.1\r\nHost: a\r\nX-Request-ID: %032x\r\nVia: p\r\n\r\n" % number
+        request = next(Reader(SETTINGS, [said], CLIENT))
+        numbers.append(create(request, Wire(), CLIENT, SERVER, SETTINGS)[1]["HTTP_X_REQUEST_ID"])
+
+    assert numbers == [f"{number:032x}" for number in range(20)]
+    assert read_head.cache_info().currsize <= before + 1
