@@ -132,8 +132,14 @@ def test_filters_hold_for_every_arm(moe: object, query: str) -> None:
     anyhow = {row["id"] for row in moe.get(f"/inspections?{query}").json}
     ordered = [row["id"] for row in moe.get(f"/inspections?{query}&order=date_visited").json]
 
+    page = moe.get(f"/inspections?{query}&order=date_visited&limit=1", prefer="count=exact")
+    head = moe.head(f"/inspections?{query}", prefer="count=exact")
+
     assert anyhow
     assert sorted(ordered) == sorted(anyhow)
+    assert {each.headers["Content-Range"].split("/")[1] for each in (page, head)} == {
+        str(len(anyhow))
+    }
 
 
 def test_a_list_that_counts_counts_each_row_once(moe: object) -> None:

@@ -87,5 +87,12 @@ def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement
 def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     source, scope = planner.scoped(relation)
-    where = planner.where(shape.root, relation, source, scope)
-    return planner.finish(sa.select(sa.func.count()).select_from(source).where(*where))
+    sought, *filters = planner.where(shape.root, relation, source, scope)
+    counts = [
+        sa.select(sa.func.count().label("counted")).select_from(source).where(arm, *filters)
+        for arm in planner.arms(source, sought)
+    ]
+    if len(counts) == 1:
+        return planner.finish(counts[0])
+    found = sa.union_all(*counts).subquery("found")
+    return planner.finish(sa.select(sa.cast(sa.func.sum(found.c.counted), sa.BigInteger())))
