@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from functools import partial
 from functools import wraps
 from typing import TypeVar
@@ -27,12 +29,17 @@ from access.session import look_up
 from access.token import Claims
 from access.token import InvalidToken
 from access.token import Signers
+from access.token import require_in_force
 from models.base import Model
 from models.db import Transaction
 from models.db import anywhere
 from models.db import reading
 from models.faults import Fault
 from models.sql.rule import Action
+
+# What apikey and signature say never changes; whether the claims still count is asked anew.
+ENTRANCES_REMEMBERED_MAX = 1_024
+REMEMBERED_CHARACTERS_MAX = 2_048
 
 View = TypeVar("View", bound=Callable[..., object])
 
@@ -49,6 +56,14 @@ class Unmarked(RuntimeError):
     """A view that says nothing of who may enter."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Who a request says it is from: nobody, the service key, which has no claims, or a token's user."""
+
+    claims: Claims | None
+    is_anonymous: bool
+
+
 class Credentials:
     """What an application knows of keys: made once from its configuration."""
 
@@ -60,6 +75,21 @@ class Credentials:
         self.anon_key = anon_key
         self.service_key = service_key
         self.required = required
+        self.remembered = lru_cache(maxsize=ENTRANCES_REMEMBERED_MAX)(self.read)
+
+    def entrance(self, apikey: str | None, authorization: str | None) -> Entrance:
+        """Who asks, by the two headers that say it; what is refused is refused anew each time."""
+        if len(apikey or "") + len(authorization or "") > REMEMBERED_CHARACTERS_MAX:
+            return self.read(apikey, authorization)
+        return self.remembered(apikey, authorization)
+
+    def read(self, apikey: str | None, authorization: str | None) -> Entrance:
+        """The same, and nothing is remembered: a function of the headers and the keys alone."""
+        check_apikey(self, apikey)
+        token = bearer(self, authorization)
+        if token is None or self.is_service(token):
+            return Entrance(None, is_anonymous=token is None)
+        return Entrance(self.signers.read(token), is_anonymous=False)
 
     def is_service(self, secret: str) -> bool:
         """Whether a secret is the service key."""
@@ -112,13 +142,6 @@ def bearer(keys: Credentials, header: str | None) -> str | None:
     return None if keys.is_anon(token) else token
 
 
-def claims_of(keys: Credentials, token: str) -> Claims | None:
-    """A token's verified claims; None for the service key, which needs none."""
-    if keys.is_service(token):
-        return None
-    return keys.signers.verify(token, current_time())
-
-
 def current_time() -> int:
     """Unix seconds, by the application's one clock."""
     clock: Callable[[], float] = current.application().extensions["walkthrough.clock"]
@@ -155,12 +178,15 @@ def entering(
 
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:
-        keys, environ = credentials(), current.request().environ
-        check_apikey(keys, environ.get("HTTP_APIKEY"))
-        token = bearer(keys, environ.get("HTTP_AUTHORIZATION"))
-        if token is None:
+        environ = current.request().environ
+        entrance = credentials().entrance(
+            environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")
+        )
+        if entrance.is_anonymous:
             raise Anonymous(f"permission denied for {denied}")
-        claims = current.notes().claims = claims_of(keys, token)
+        claims = current.notes().claims = entrance.claims
+        if claims is not None:
+            require_in_force(claims, current_time())
         role = Role.SUPER_ADMIN if claims is None else claims.role
         if receive is not None:
             receive()

@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from itsdangerous import BadSignature
@@ -26,10 +25,6 @@ from models.types import read_uuid
 AUDIENCE = "authenticated"
 SKEW_SECONDS_MAX = 5  # how far ahead iat and nbf may lie; exp is given no leeway
 TOKEN_BYTES_MAX = 8_192
-TOKENS_REMEMBERED_MAX = (
-    1_024  # what a signature says never changes; whether it still counts is asked anew
-)
-REMEMBERED_BYTES_MAX = 1_024
 HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
@@ -64,20 +59,17 @@ class Signers:
             key_derivation="none",
             digest_method=hashlib.sha256,
         )
-        self.remembered = lru_cache(maxsize=TOKENS_REMEMBERED_MAX)(self.read)
 
     def issue(self, claims: Mapping[str, Any]) -> str:
         """A compact JWT of these claims."""
         signed: bytes = self.signer.sign(encode(HEADER) + b"." + encode(claims))
         return signed.decode()
 
-    def verify(self, token: str, now: int) -> Claims:
-        """The claims of a token that is ours and in force; InvalidToken or RefusedClaims otherwise."""
-        claims = self.remembered(token) if len(token) <= REMEMBERED_BYTES_MAX else self.read(token)
-        return require_in_force(claims, now)
-
     def read(self, token: str) -> Claims:
-        """The claims of a token that is ours, in force or not: a function of token and keys alone."""
+        """The claims of a token that is ours, in force or not: a function of token and keys alone.
+
+        InvalidToken or RefusedClaims for any other.
+        """
         return read_claims(self.payload(token))
 
     def payload(self, token: str) -> Any:

@@ -20,7 +20,6 @@ from typing import Any
 from typing import TypeVar
 
 import sqlalchemy as sa
-from psycopg.pq import TransactionStatus
 
 from models.clock import Clock
 from models.db import CONNECTIONS_MAX
@@ -191,11 +190,11 @@ class ServerDatabase(Database):
         """Keep a session for the next one, idle; one that cannot be made idle is dropped."""
         session = taken.dbapi_connection
         try:
-            if session.pgconn.transaction_status != TransactionStatus.IDLE:
+            if not session.is_idle:
                 session.say("ROLLBACK")
         except postgresql.ERRORS:
             pass
-        if session.pgconn.transaction_status != TransactionStatus.IDLE:
+        if not session.is_idle:
             taken.invalidate()
         # The way through the pool is a long one: it is for what is new or gone, or of a pool that is.
         if taken.is_valid and taken.info[POOL] is self.sessions:

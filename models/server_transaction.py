@@ -49,6 +49,10 @@ class ServerTransaction(Transaction):
         """Run statements without parameters or rows."""
         self.session.say(words)
 
+    def say_last(self, words: str) -> None:
+        """The same, where nobody waits for it."""
+        self.session.say_last(words)
+
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run one statement, prepared; what it found is good until the next one."""
         if sql.startswith("ROLLBACK TO "):
@@ -134,7 +138,10 @@ class ServerTransaction(Transaction):
             raise NotKept("the transaction ended before its COMMIT")
         self.dead = True
         try:
-            self.say("COMMIT")
+            if self.writes:
+                self.say("COMMIT")
+            else:
+                self.say_last("COMMIT")
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
         return True

@@ -98,6 +98,9 @@ class StandbyTransaction(ServerTransaction):
     def say(self, words: str) -> None:
         self.cursor.execute(words, prepare=False)
 
+    def say_last(self, words: str) -> None:
+        self.say(words)
+
     def failed(self, error: Exception) -> Exception:
         fact = super().failed(error)
         state = error.sqlstate if isinstance(error, psycopg.Error) else None

@@ -206,7 +206,7 @@ class Transaction:
         """
         if self.writes:
             return ask()
-        version = self.value("PRAGMA data_version")
+        version = self.run("PRAGMA data_version").fetchone()[0]
         connection = self.connection
         if version != connection.version or len(connection.found) >= ANSWERS_KEPT:
             connection.version = version

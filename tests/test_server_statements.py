@@ -12,7 +12,9 @@ from models.db import database
 from models.server_transaction import ServerTransaction
 from models.sql import direct
 from models.types import NulInText
+from tests import databases
 from tests.signin import open_service
+from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no sessions")
 
@@ -120,3 +122,21 @@ def test_a_session_goes_from_one_to_the_next(tmp_path: pathlib.Path) -> None:
                 pids.add(opened.value("SELECT pg_backend_pid()"))
 
     assert len(pids) == 1
+
+
+def test_a_read_ends_although_nobody_waits_for_its_end(tmp_path: pathlib.Path) -> None:
+    service = open_service(tmp_path)
+    with service.app.app_context():
+        with database().reading() as opened:
+            pid = opened.value("SELECT pg_backend_pid()")
+            session = opened.session
+
+        def state() -> str:
+            asked = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+            with databases.connected("postgres") as connection:
+                return connection.execute(asked, (pid,)).fetchone()[0]
+
+        assert session.is_idle
+        until(lambda: state() == "idle")
+        with database().reading() as opened:
+            assert opened.value("SELECT pg_backend_pid()") == pid

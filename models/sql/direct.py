@@ -19,6 +19,7 @@ from psycopg import errors
 from psycopg.abc import Transformer
 from psycopg.adapt import Transformer as Rows
 from psycopg.pq import ExecStatus
+from psycopg.pq import TransactionStatus
 
 from models.types import Bound
 
@@ -66,6 +67,7 @@ class DirectSession(psycopg.Connection[Any]):
         super().__init__(*arguments, **named)
         self.known: OrderedDict[str, bytes] = OrderedDict()
         self.made = 0
+        self.is_ending = False
 
     @cached_property
     def rows(self) -> Transformer:
@@ -82,7 +84,21 @@ class DirectSession(psycopg.Connection[Any]):
 
     def say(self, words: str) -> None:
         """Run statements without parameters or rows; psycopg.Error if one fails."""
+        self.is_ending = False
         require_good(self.pgconn.exec_(words.encode()))
+
+    def say_last(self, words: str) -> None:
+        """Send the last words of a turn, which nobody waits for: the next call of libpq takes their result in."""
+        self.pgconn.send_query(words.encode())
+        self.pgconn.flush()
+        self.is_ending = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is no transaction, or nothing left of it but its end."""
+        status = self.pgconn.transaction_status
+        ends = self.is_ending and status == TransactionStatus.ACTIVE
+        return bool(ends or status == TransactionStatus.IDLE)
 
     def name_of(self, sql: str) -> bytes:
         """What a statement is called; it is prepared if it has no name yet."""
