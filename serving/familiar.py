@@ -155,12 +155,12 @@ def read_head(settings: Any, block: bytes) -> Head | None:
 
 
 def create(
-    request: Incoming, sock: Any, client: Any, server: Any, settings: Any, *more: Any
+    request: Incoming, sock: Any, client: Any, server: Any, settings: Any, **more: Any
 ) -> tuple[Any, dict[str, Any]]:
     """The answer to be and the environment of a request; gunicorn's own, but for a familiar head."""
     if type(request) is not Familiar or type(client) is not tuple or type(server) is not tuple:
         made: tuple[Any, dict[str, Any]] = create_anew(
-            request, sock, client, server, settings, *more
+            request, sock, client, server, settings, **more
         )
         return made
     environ = request.head.environ.copy()
