@@ -322,14 +322,20 @@ def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
     kept = triggers(site)
     with pytest.MonkeyPatch.context() as patch:
         mutant.apply(patch, site)
-        forget_plans()
+        forget(site)
         try:
             return killed(site, probes, mutant.about)
         finally:
             patch.undo()
             for name in kept.keys() - triggers(site).keys():
                 site.side.execute(kept[name])
-            forget_plans()
+            forget(site)
+
+
+def forget(site: Site) -> None:
+    """What one mutant let in is not to be remembered under the next: plans, and who came by which key."""
+    forget_plans()
+    site.app.extensions["walkthrough.credentials"].remembered.cache_clear()
 
 
 EQUIVALENT = (
