@@ -84,6 +84,30 @@ def test_a_run_that_is_over_lets_another_process_in(
     assert writers.finish() == ["theirs", "ours"]
 
 
+def test_a_process_that_is_alone_is_courteous_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns, theirs: Turns
+) -> None:
+    courtesies: list[float] = []
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(module, "ALONE_SECONDS", FOREVER)
+    monkeypatch.setattr(module, "sleep", courtesies.append)
+    ours.goes_on = lambda: True
+
+    for _ in range(5):
+        with ours.turn(FOREVER):
+            pass
+    assert len(courtesies) == 1
+
+    writers = Writers()
+    with theirs.turn(FOREVER):
+        writers.line_up("ours", ours)
+    writers.finish()
+    for _ in range(5):
+        with ours.turn(FOREVER):
+            pass
+    assert len(courtesies) == 2
+
+
 def test_nothing_is_held_once_nobody_waits(ours: Turns, theirs: Turns) -> None:
     writers = Writers()
     with ours.turn(FOREVER):

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
+from time import sleep
 
 from models.faults import Fault
 from models.sql.sqlite import DiskFailed
@@ -29,6 +30,7 @@ from models.sql.sqlite import DiskFailed
 RUN_SECONDS_MAX = 0.02  # of turns that stay in one process; some ten writes on a quick disk
 LULL_SECONDS_MAX = 0.001  # in a run; a client that writes on has read its answer and asked by then
 COURTESY_SECONDS = 0.0005  # what whoever waits in another process needs to wake up and get in
+ALONE_SECONDS = 0.06  # three runs; so long nobody else is thought to wait, once nobody came in
 
 
 class NoTurn(Fault):
@@ -70,6 +72,7 @@ class Turns:
         self.locked = False  # the file's lock is ours, and goes from turn to turn
         self.run_ends = 0.0
         self.run_is_over = False
+        self.alone_until = 0.0
         self.kept_until = 0.0  # by a process of which nobody has the turn
         self.descriptor: int | None = None
         self.owner = 0
@@ -91,9 +94,11 @@ class Turns:
         if self.locked:
             return
         try:
-            if self.run_is_over:
-                time.sleep(COURTESY_SECONDS)
-            self.lock(deadline)
+            if self.run_is_over and time.monotonic() > self.alone_until:
+                sleep(COURTESY_SECONDS)
+                self.alone_until = time.monotonic() + ALONE_SECONDS
+            if self.lock(deadline):
+                self.alone_until = 0.0
             self.locked = True
             self.run_ends = time.monotonic() + RUN_SECONDS_MAX
         except BaseException:
@@ -148,24 +153,25 @@ class Turns:
             if self.locked and not self.taken and (at_rest or time.monotonic() > self.kept_until):
                 self.unlock()
 
-    def lock(self, deadline: float) -> None:
+    def lock(self, deadline: float) -> bool:
+        """Lock the file; whether another process had it locked."""
         with self.mutex:
             descriptor = self.opened()
             if self.spare is None:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return
+                    return False
                 except BlockingIOError:
                     self.spare = Spare(self, descriptor)
             spare = self.spare
             spare.wanted = True
         self.waits()
-        if spare.won.wait(max(0.0, deadline - time.monotonic())):
-            return
-        with self.mutex:
-            if not spare.won.is_set():
-                spare.wanted = False
-                raise no_turn()
+        if not spare.won.wait(max(0.0, deadline - time.monotonic())):
+            with self.mutex:
+                if not spare.won.is_set():
+                    spare.wanted = False
+                    raise no_turn()
+        return True
 
     def opened(self) -> int:
         """The lock file, opened by the process that uses it: a fork would share its lock."""
