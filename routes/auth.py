@@ -23,8 +23,8 @@ from access.decorators import requires_person
 from access.signin import SignedIn
 from models.db import reading
 from models.faults import Fault
+from routes.body import read_body
 from routes.edge import is_sign_in
-from routes.edge import read_body
 from routes.gotrue import bodies
 from routes.gotrue import sessions
 from routes.gotrue import users

@@ -28,17 +28,14 @@ from models.sql.catalog import catalog
 from models.sql.judge import RowDenied
 from routes import request_log
 from routes import timing
+from routes.body import JSON_BYTES_MAX
 from routes.postgrest import calls
 from routes.postgrest import errors
 from routes.postgrest import requests
 from routes.postgrest.encoding import decode_utf8
-from routes.postgrest.media import EncodedBody
 from routes.postgrest.representation import Representation
 from routes.service import Answer
 from routes.service import with_common_headers
-
-JSON_BYTES_MAX = 1 << 20
-CSV_BYTES_MAX = 5 << 20
 
 EXPOSED = "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
 PREFLIGHT_SECONDS = "7200"
@@ -116,32 +113,6 @@ def respond(answer: Representation) -> Response:
     # A body that was never made has a length that nobody knows.
     response.automatically_set_content_length = False
     return response
-
-
-def read_body(bytes_max: int | None = None) -> bytes:
-    """The whole body, or BodyTooLarge. One byte more than may be is read, since a chunked body is cut
-    at the limit without a word; and one that ends before its stated length is refused, since half of a
-    CSV is a CSV."""
-    if bytes_max is None:
-        is_csv = request.mimetype == "text/csv"
-        bytes_max = CSV_BYTES_MAX if is_csv else JSON_BYTES_MAX
-    encoding = request.headers.get("Content-Encoding", "identity")
-    if encoding.lower() != "identity":
-        raise EncodedBody(encoding)
-    if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
-        raise requests.BadRequest("The transfer coding is not supported")
-    request.max_content_length = bytes_max + 1
-    try:
-        body = request.get_data(cache=False)
-    except RequestEntityTooLarge as error:
-        raise requests.BodyTooLarge(bytes_max) from error
-    except Exception as error:  # whatever the server's reader raised: the body is not whole
-        raise requests.BadRequest("The request body could not be read") from error
-    if len(body) > bytes_max:
-        raise requests.BodyTooLarge(bytes_max)
-    if len(body) < (request.content_length or 0):
-        raise requests.BadRequest("The request body ended before its Content-Length")
-    return body
 
 
 def answer_fault(fault: Fault) -> Response:

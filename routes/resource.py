@@ -39,7 +39,7 @@ from models.sql.rows import Insertion
 from models.sql.rows import Written
 from models.sql.rule import Action
 from models.sql.statement import Binding
-from routes.edge import read_body
+from routes.body import read_body
 from routes.edge import respond
 from routes.postgrest import representation
 from routes.postgrest import requests

@@ -39,7 +39,7 @@ from models.statistics import Visible
 from models.types import BIGINT
 from models.types import DATE
 from models.types import UUID
-from routes.edge import read_body
+from routes.body import read_body
 from routes.edge import respond
 from routes.postgrest import calls
 from routes.postgrest import requests

@@ -37,7 +37,8 @@ COMMON_HEADERS = [
 ]
 NO_CONTENT_AT_ALL = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
 
-SHOWING = frozenset({200, 206})
+SHOWING = frozenset({200, 201, 206})
+NO_CONTENT = 204
 StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
@@ -63,8 +64,10 @@ class Answer(Response):
     def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
         """An answer whose headers are its views' own words; the server checks them all, once each."""
         said = Headers()
+        # Its own list: `extend` would check each word of ours as if a stranger had sent it.
         said._list.extend(headers.items())
-        said._list.append(("Content-Length", str(len(body))))
+        if status != NO_CONTENT:
+            said._list.append(("Content-Length", str(len(body))))
         return cls([body], status, said)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -78,13 +81,18 @@ class Answer(Response):
 
     def is_shown_by(self, method: str) -> bool:
         """Whether all of it is there, and is to be sent."""
+        has_length = "Content-Length" in self.headers
         return (
-            method == "GET"
-            and self.status_code in SHOWING
+            method != "HEAD"
+            and (has_length if self.status_code in SHOWING else self.is_empty and not has_length)
             and type(self.response) is list
-            and "Content-Length" in self.headers
             and not self._on_close
         )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to be sent, and it says so."""
+        return self.status_code == NO_CONTENT and not any(self.response)
 
 
 class ReadRule(Rule):

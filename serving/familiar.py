@@ -2,9 +2,9 @@
 
 A client sends the same header lines with each of its requests. gunicorn splits, checks and names every one of
 them every time, which costs as much as finding the row that is asked for. Here a block of header lines is read
-once, by gunicorn, and what it makes of it is kept under the very bytes; only the first line differs, and the
-number that a proxy gives each request, and those are read anew. Whatever is not as plain as can be, a body above
-all, is left to gunicorn.
+once, by gunicorn, and what it makes of it is kept under the very bytes; only the first line differs, the length
+of a body, and the number that a proxy gives each request, and those are read anew. Whatever is not as plain as
+can be is left to gunicorn.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from typing import Any
 from typing import Final
 
@@ -29,16 +30,21 @@ HEADS_KEPT: Final = 256  # as many clients at a time are many; each one's is cop
 HEAD_BYTES_MAX: Final = 4_096  # a token and a browser's header lines have room
 HEAD_END: Final = b"\r\n\r\n"
 
-FIRST_LINE: Final = re.compile(rb"(GET|HEAD) (/(?!/)[!\"$-~]*) HTTP/1\.1\r\n")
+FIRST_LINE: Final = re.compile(rb"(GET|HEAD|POST|PATCH|PUT|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1\r\n")
 """A path of this server, in the letters that RFC 9112 allows, without a fragment."""
 
+BODILESS: Final = frozenset({"GET", "HEAD"})
+
+LENGTH: Final = re.compile(
+    rb"\r\ncontent-length:[ \t]*(0|[1-9][0-9]{0,9})[ \t]*(?=\r\n)", re.IGNORECASE
+)
 NUMBER: Final = re.compile(
     rb"\r\nx-request-id:[ \t]*([0-9a-f-]{1,64})[ \t]*(?=\r\n)", re.IGNORECASE
 )
 NUMBERED: Final = re.compile(rb"\r\nx-request-id[ \t]*:", re.IGNORECASE)
 
-UNUSUAL: Final = frozenset({"CONTENT-LENGTH", "TRANSFER-ENCODING", "EXPECT", "UPGRADE", "TRAILER"})
-"""Headers of requests that have more than a head, or are to become something else."""
+UNUSUAL: Final = frozenset({"TRANSFER-ENCODING", "EXPECT", "UPGRADE", "TRAILER"})
+"""Headers of requests whose end is elsewhere, or that are to become something else."""
 
 SINGLE: Final = frozenset(
     {
@@ -59,36 +65,59 @@ class Head:
     environ: dict[str, Any]
 
 
-class Familiar(Incoming):
-    """A request without a body, whose header lines were read before."""
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What a request says for itself, beside what its head is known by; numbers as they were sent."""
 
-    def __init__(
-        self, reader: Reader, method: str, uri: str, head: Head, number: str | None
-    ) -> None:
+    method: str
+    uri: str
+    length: str | None
+    number: str | None
+
+
+class Whole(BytesIO):
+    """A body that came along with its head."""
+
+    failed = False  # as gunicorn asks of its own
+
+
+class Familiar(Incoming):
+    """A request whose header lines were read before."""
+
+    def __init__(self, reader: Reader, own: Own, head: Head, body: bytes) -> None:
         # Not gunicorn's: nothing is left to be parsed. These are all of its attributes that are asked for.
         self.cfg = reader.cfg
         self.unreader = reader.unreader
         self.peer_addr = self.remote_addr = reader.source_addr
         self.req_number = reader.req_count
         self.proxy_protocol_info = None
-        self.method = method
-        self.uri = uri
-        self.path, _, self.query = uri.partition("?")
+        self.own = own
+        self.head = head
+        self.method = own.method
+        self.uri = own.uri
+        self.path, _, self.query = own.uri.partition("?")
         self.fragment = ""
         self.version = (1, 1)
-        self.scheme = "http"
-        self.head = head
-        self.number = number
-        self.headers = head.headers
-        if number is not None:
-            self.headers = [*head.headers, ("X-REQUEST-ID", number)]
+        self.scheme = head.environ["wsgi.url_scheme"]
         self.trailers: list[tuple[str, str]] = []
-        self.body = Body(LengthReader(reader.unreader, 0))
         self.must_close = False
         self._expected_100_continue = False
+        left = int(own.length or 0) - len(body)
+        if left <= 0:
+            self.body: Any = Whole(body)
+        else:
+            reader.unreader.unread(body)
+            self.body = Body(LengthReader(reader.unreader, left + len(body)))
+        self.is_whole = left <= 0
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """As gunicorn would have them: by the application's way they are not asked for."""
+        own = {"CONTENT-LENGTH": self.own.length, "X-REQUEST-ID": self.own.number}
+        return [(name, own.get(name) or value) for name, value in self.head.headers]
 
     def should_close(self) -> bool:
-        return self.must_close
+        return bool(self.body.failed or self.must_close)
 
 
 class Reader(RequestParser):  # type: ignore[misc]
@@ -109,41 +138,59 @@ class Reader(RequestParser):  # type: ignore[misc]
         return read
 
     def recognise(self, said: bytes) -> Familiar | None:
-        """The request, if it is all that was said, and its head is a familiar one."""
-        if said.find(HEAD_END) != len(said) - len(HEAD_END):
-            return None
+        """The request, if its head is a familiar one, and nothing follows that is not its body."""
         line = FIRST_LINE.match(said)
-        if line is None or len(said) - line.end() > HEAD_BYTES_MAX:
+        end = said.find(HEAD_END) + len(HEAD_END)
+        if line is None or not line.end() < end <= line.end() + HEAD_BYTES_MAX:
             return None
-        block = said[line.end() - 2 :]  # with the end of the line before
+        method = line[1].decode()
+        block = said[line.end() - 2 : end]  # with the end of the line before
         number = NUMBER.search(block)
         if number is not None:
-            block = block[: number.start()] + block[number.end() :]
-            if NUMBERED.search(block):
+            if len(NUMBERED.findall(block)) > 1:
                 return None
-        head = read_head(self.cfg, block)
+            block = without(block, number)
+        length = LENGTH.search(block) if method not in BODILESS else None
+        if length is not None:
+            block = without(block, length)
+        body = said[end:]
+        if len(body) > (int(length[1]) if length is not None else 0):
+            return None
+        head = read_head(self.cfg, block, has_length=length is not None)
         if head is None:
             return None
         self.req_count += 1
-        told = number[1].decode() if number is not None else None
-        return Familiar(self, line[1].decode(), line[2].decode(), head, told)
+        own = Own(method, line[2].decode(), told(length), told(number))
+        return Familiar(self, own, head, body)
 
     def finish_body(self, deadline: float | None = None, max_bytes: int | None = None) -> bool:
-        if type(self.mesg) is Familiar:
+        if type(self.mesg) is Familiar and self.mesg.is_whole:
             return True
         return bool(super().finish_body(deadline, max_bytes))
 
 
+def without(block: bytes, said: re.Match[bytes]) -> bytes:
+    """Header lines with a blank for a number that differs from request to request."""
+    return block[: said.start(1)] + b"0" + block[said.end(1) :]
+
+
+def told(said: re.Match[bytes] | None) -> str | None:
+    return said[1].decode() if said is not None else None
+
+
 @lru_cache(maxsize=HEADS_KEPT)
-def read_head(settings: Any, block: bytes) -> Head | None:
+def read_head(settings: Any, block: bytes, *, has_length: bool) -> Head | None:
     """What gunicorn reads in a block of header lines; None for one that is left to it.
 
     `block` begins with the end of the first line, and ends with the empty one. Under the same settings it means
-    the same, whoever sends it.
+    the same, whoever sends it. `has_length`: whether one of its lines is a Content-Length that was looked at.
     """
     try:
         request = Incoming(settings, IterUnreader([b"GET / HTTP/1.1" + block]), ("", 0))
-        if request.should_close() or not UNUSUAL.isdisjoint(name for name, _ in request.headers):
+        names = {name for name, _ in request.headers}
+        if request.should_close() or not UNUSUAL.isdisjoint(names):
+            return None
+        if ("CONTENT-LENGTH" in names) is not has_length:
             return None
         _, environ = create_anew(request, None, ("", 0), ("", 0), settings)
     except (ParseException, OSError):
@@ -158,6 +205,7 @@ def create(
     request: Incoming, sock: Any, client: Any, server: Any, settings: Any, **more: Any
 ) -> tuple[Any, dict[str, Any]]:
     """The answer to be and the environment of a request; gunicorn's own, but for a familiar head."""
+    # An address that is no pair, of a socket in the file system, is gunicorn's to name.
     if type(request) is not Familiar or type(client) is not tuple or type(server) is not tuple:
         made: tuple[Any, dict[str, Any]] = create_anew(
             request, sock, client, server, settings, **more
@@ -170,8 +218,10 @@ def create(
     environ["RAW_URI"] = request.uri
     environ["PATH_INFO"] = unquote_to_wsgi_str(request.path)
     environ["QUERY_STRING"] = request.query
-    if request.number is not None:
-        environ["HTTP_X_REQUEST_ID"] = request.number
+    if request.own.length is not None:
+        environ["CONTENT_LENGTH"] = request.own.length
+    if request.own.number is not None:
+        environ["HTTP_X_REQUEST_ID"] = request.own.number
     environ["REMOTE_ADDR"] = client[0]
     environ["REMOTE_PORT"] = str(client[1])
     environ["SERVER_NAME"] = server[0]

@@ -36,10 +36,10 @@ from models.db import Transaction
 from models.db import reading
 from models.faults import Fault
 from models.sql.rule import Action
+from routes.body import read_body
 from routes.console.seal import AGE_SECONDS_MAX
 from routes.console.seal import Seal
 from routes.console.seal import Seals
-from routes.edge import read_body
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.media import UnsupportedMediaType
 
