@@ -167,13 +167,15 @@ def entering(
     receive: Callable[[], None] | None = None,
     *,
     is_read: bool = False,
+    admits: bool = False,
 ) -> View:
     """The view behind apikey, token, privilege and look-up; it is called with the caller.
 
     `joins`: the view reads in the look-up's own snapshot. One that writes opens its own transaction
     and asks `admit` again in it. `receive` takes in what the caller may be slow to send, before there
     is a snapshot that would wait for it. `is_read`: the view only reads, and no hidden table, so that a
-    standby may serve it; where one fails at it, it is called again.
+    standby may serve it; where one fails at it, it is called again. `admits`: the view asks `admit` before it
+    does anything but read its request, and is called without a caller.
     """
 
     @wraps(view)
@@ -190,6 +192,12 @@ def entering(
         role = Role.SUPER_ADMIN if claims is None else claims.role
         if receive is not None:
             receive()
+        if admits:
+            try:
+                require(allowed, role, denied)
+                return view(*arguments, **named)
+            finally:
+                require_admitted()
         if not joins:
             with reading() as transaction:
                 caller = admit(transaction)
@@ -205,13 +213,20 @@ def entering(
     return cast(View, entered)
 
 
+def require_admitted() -> None:
+    """Look the caller up, if nobody has: who may not enter is told that, whatever else was wrong."""
+    if "caller" not in current.notes():
+        with reading() as transaction:
+            admit(transaction)
+
+
 def require(allowed: Callable[[Role], bool], role: Role, denied: str) -> None:
     if not allowed(role):
         raise PermissionDenied(f"permission denied for {denied}")
 
 
 def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
-    """The privilege to do this to any row of the relation."""
+    """The privilege to do this to any row of the relation; a view that writes asks `admit` in its turn."""
 
     def decorate(view: View) -> View:
         entered = entering(
@@ -220,6 +235,7 @@ def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
             view,
             joins=action is Action.READ,
             is_read=action is Action.READ,
+            admits=action is not Action.READ,
         )
         return mark(entered, f"{action.value} {model.__tablename__}")
 

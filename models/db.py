@@ -11,10 +11,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from collections.abc import Generator
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from contextlib import ExitStack
 from contextlib import contextmanager
 from contextlib import nullcontext
 from contextvars import ContextVar
@@ -117,7 +115,16 @@ class Database:
             unit = Transaction(
                 group.connection, self.spelling, self.remembered, writes=True, bounds=group.bounds
             )
-            group.units += yield from self.transact(unit, seconds_max)
+            token = self.begin(unit, seconds_max)
+            try:
+                if self.is_audited:
+                    # On nobody's behalf until somebody is admitted: not on that of the last one.
+                    unit.act_as(None)
+                yield unit
+            except BaseException:
+                self.finish(unit, token, has_failed=True)
+                raise
+            group.units += self.finish(unit, token)
         except BaseException as error:
             if isinstance(error, sqlite.DISK_FAULTS):
                 self.refused_a_write = True
@@ -131,12 +138,14 @@ class Database:
         return found
 
     def new_group(self) -> Group:
-        """A group of one; it has the connection and the turn until it is closed."""
+        """A group of one; it has the turn and a connection until it has ended."""
         assert self.turns is not None
-        with ExitStack() as closing:
-            closing.callback(self.turns.pass_on)
-            connection = closing.enter_context(self.checked_out(self.writer))
-            return Group(connection, closing.pop_all())
+        try:
+            taken = self.check_out(self.writer)
+            return Group(connection_of(taken), taken)
+        except BaseException:
+            self.turns.pass_on()
+            raise
 
     def leave(self, group: Group, *, has_failed: bool = False) -> None:
         """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
@@ -146,14 +155,19 @@ class Database:
             self.group = group
             if self.turns.hand_on(self.pace.closing_time(group)):
                 self.wait_for_disk()
-                group.over.wait()
+                group.wait()
                 group.require_kept()
                 return
             self.group = None
-        with group.closing:
+        try:
             if group.units:
                 self.wait_for_disk()
             self.end(group)
+        finally:
+            try:
+                self.check_in(self.writer, group.taken)
+            finally:
+                self.turns.pass_on()
         if not (has_failed and group.is_lost):
             group.require_kept()
 
@@ -172,21 +186,6 @@ class Database:
             self.written_at, self.refused_a_write = time.monotonic(), False
             self.pace.note(self.written_at - began, group.units)
             self.log.bound(group.connection)
-
-    def transact(
-        self, transaction: Transaction, seconds_max: float
-    ) -> Generator[Transaction, None, bool]:
-        """Begin, hand over, and end; whether it was kept."""
-        token = self.begin(transaction, seconds_max)
-        try:
-            if self.is_audited and transaction.writes:
-                # On nobody's behalf until somebody is admitted: not on that of the last one.
-                transaction.act_as(None)
-            yield transaction
-        except BaseException:
-            self.finish(transaction, token, has_failed=True)
-            raise
-        return self.finish(transaction, token)
 
     def begin(self, transaction: Transaction, seconds_max: float) -> Opened:
         """Begin, as what is open here until it is finished."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from contextlib import ExitStack
 from typing import Final
+
+import sqlalchemy as sa
 
 from models.sql import sqlite
 from models.sql.constraints import Locked
@@ -31,15 +32,16 @@ NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit",
 class Group:
     """One transaction of a connection, and the units of work in it. Whoever has the turn has the group.
 
-    `units` counts those that are to be kept. `closing` gives the connection back, and then the turn.
-    `fault` is what kept it from being kept, for good once it is `over`.
+    `units` counts those that are to be kept. `taken` is the connection's place in its pool. `fault` is what
+    kept it from being kept, for good once it is over: then nobody has the lock `ends` any more.
     """
 
-    def __init__(self, connection: sqlite.Connection, closing: ExitStack) -> None:
+    def __init__(self, connection: sqlite.Connection, taken: sa.PoolProxiedConnection) -> None:
         self.connection = connection
-        self.closing = closing
+        self.taken = taken
         self.units = 0
-        self.over = threading.Event()
+        self.ends = threading.Lock()
+        self.ends.acquire()
         self.fault: Exception | None = NotKept("nobody has ended the group")
         self.is_lost = False
         self.closes_at: float | None = None
@@ -64,7 +66,12 @@ class Group:
         try:
             self.fault = self.committed() if self.units else None
         finally:
-            self.over.set()
+            self.ends.release()
+
+    def wait(self) -> None:
+        """Wait until it is over."""
+        with self.ends:
+            pass
 
     def committed(self) -> Exception | None:
         """Commit, or roll back; what was wrong."""

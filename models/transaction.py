@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 from typing import Final
@@ -39,6 +40,16 @@ def of_many_rows(sql: str, count: int) -> str:
     """
     head, word, row = sql.partition(" VALUES ")
     return head + word + ", ".join([row] * count)
+
+
+@lru_cache(maxsize=1)
+def stored_moment(unix: float) -> str:
+    """A moment as it is stored: a write asks several times."""
+    return write_timestamp(moment_of(unix))
+
+
+def moment_of(unix: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(unix, datetime.UTC)
 
 
 ANSWERS_KEPT = 1_024  # of one snapshot
@@ -100,12 +111,12 @@ class Transaction:
     @property
     def moment(self) -> datetime.datetime:
         """The transaction's moment."""
-        return datetime.datetime.fromtimestamp(self.began, datetime.UTC)
+        return moment_of(self.began)
 
     @property
     def now(self) -> str:
         """The transaction's moment as a stored timestamp."""
-        return write_timestamp(self.moment)
+        return stored_moment(self.began)
 
     def begin(self, clock: Callable[[], float]) -> None:
         """Begin; its moment is the one in which the database had let it."""

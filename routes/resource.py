@@ -62,6 +62,7 @@ from routes.postgrest.querystring import parse
 EMAIL_KEY = "users_email_key"
 """The one constraint that tells of a row which may be hidden: one e-mail is one person."""
 
+EVERY_ROW = 2**62  # as a limit
 BRIEF_ROWS_MAX = 10
 BRIEF_BYTES_MAX = 65_536
 """A write of so little may keep others waiting, whose COMMIT it shares."""
@@ -103,25 +104,21 @@ class Asked:
         asked = (self.place(root.offset) or 0, self.place(root.limit))
         return intersect(parse_range(self.range_header, self.method), asked)
 
-    def binding(self, caller: Caller) -> Binding:
+    def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
+        """What the request brings to a plan; in a write, a limit bounds what is written and not what is shown."""
         offset, limit = self.range()
         rows_max: int = current.application().config["MAX_ROWS"]
+        most = EVERY_ROW if writes else rows_max
         zone = self.preferences.timezone
         return Binding(
             self.query.values,
             caller.id,
             caller.client_id,
-            rows_max if limit is None else min(limit, rows_max),
+            most if limit is None else min(limit, most),
             offset,
             rows_max,
             ZoneInfo(zone) if zone is not None else None,
         )
-
-    def binding_to_write(self, caller: Caller) -> Binding:
-        """The same, where a limit bounds what is written and not what is shown."""
-        offset, limit = self.range()
-        bound = self.binding(caller)
-        return replace(bound, limit=limit if limit is not None else 2**62, offset=offset)
 
     def header(self) -> list[str]:
         if self.media is not MediaType.CSV:
@@ -192,7 +189,7 @@ def blueprint(model: type[Model]) -> Blueprint:
 
     @bp.post(path)
     @requires(Action.INSERT, model)
-    def create(caller: Caller) -> Response:
+    def create() -> Response:
         asked = Asked(relation)
         insertion = read_insertion(asked, asked.listed_payload())
         if insertion is None:
@@ -205,7 +202,7 @@ def blueprint(model: type[Model]) -> Blueprint:
 
     @bp.put(path)
     @requires(Action.INSERT, model)
-    def put(caller: Caller) -> Response:
+    def put() -> Response:
         asked = Asked(relation)
         requests.require_uncut(asked.query)
         payload = asked.payload().require_uniform()
@@ -217,7 +214,7 @@ def blueprint(model: type[Model]) -> Blueprint:
 
     @bp.patch(path)
     @requires(Action.UPDATE, model)
-    def change(caller: Caller) -> Response:
+    def change() -> Response:
         asked = Asked(relation)
         requests.require_where(asked.query, "UPDATE")
         changes = read_changes(asked, asked.listed_payload())
@@ -233,7 +230,7 @@ def blueprint(model: type[Model]) -> Blueprint:
 
     @bp.delete(path)
     @requires(Action.DELETE, model)
-    def remove(caller: Caller) -> Response:
+    def remove() -> Response:
         asked = Asked(relation)
         requests.require_where(asked.query, "DELETE")
         read_body()
@@ -308,7 +305,7 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
         return run(
             transaction,
             AccessRule(caller.standing),
-            asked.binding_to_write(caller),
+            asked.binding(caller, writes=True),
             relation=asked.relation,
             shape=asked.represented_shape(),
             veto=asked.veto,

@@ -129,6 +129,27 @@ def test_T07_one_text_for_whatever_is_wrong_with_who_it_names(service: Service) 
     assert json.loads(answers.pop())["code"] == "PGRST303"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        pytest.param("post", "/buildings", {"nope": 1}, id="unknown-column"),
+        pytest.param("post", "/buildings", [], id="no-rows"),
+        pytest.param("post", "/buildings?columns=", "not json", id="no-rows-at-all"),
+        pytest.param("post", "/clients", {"name": "New"}, id="no-privilege"),
+        pytest.param("patch", "/buildings", {"name": "New"}, id="no-filter"),
+        pytest.param("patch", "/buildings?id=eq.1", {}, id="no-changes"),
+        pytest.param("put", "/buildings?id=eq.1", {"id": 2}, id="another-key"),
+    ],
+)
+def test_T07_whoever_may_not_enter_is_told_nothing_else_of_a_write(
+    service: Service, method: str, path: str, body: object
+) -> None:
+    answer = getattr(service.api(token=KINDS["user-unknown"][1]()), method)(path, body)
+
+    assert answer.status == 401
+    assert answer.json["code"] == "PGRST303"
+
+
 @pytest.mark.parametrize("scope", ["local", "global"])
 def test_T09_signed_out_token_is_dead_at_the_very_next_request_in_every_worker(
     service: Service, scope: str

@@ -175,7 +175,7 @@ def update(
         transaction.spelling.name, relation.name, columns, query.shape, rule
     )
     keys = reached_keys(transaction, statements.keys, binding)
-    bound = replace(binding, keys=json_keys(keys), new=tuple(new.values()))
+    bound = binding.but(keys=json_keys(keys), new=tuple(new.values()))
     if keys:
         deny(transaction, relation, statements.denied, bound)
         for name in changes:
@@ -208,7 +208,7 @@ def delete(
     veto(len(keys))
     written = represented(transaction, relation, Written(keys), rule, binding, shape)
     if keys:
-        bound = replace(binding, keys=json_keys(keys))
+        bound = binding.but(keys=json_keys(keys))
         with blame.deleted(transaction, relation, keys):
             transaction.run(statements.delete.sql, statements.delete.bind(bound))
     return written
@@ -242,6 +242,6 @@ def represented(
     if shape is None:
         return written
     statement = plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
-    bound = replace(binding, keys=json_keys(written.keys))
+    bound = binding.but(keys=json_keys(written.keys))
     rows = fetch(transaction, statement.sql, statement.bind(bound))
     return replace(written, rows=rows)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
-from dataclasses import replace
 from enum import Enum
+from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 from models.base import Filled
@@ -16,7 +17,9 @@ from models.faults import Fault
 from models.sql import blame
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
+from models.sql.catalog import catalog
 from models.sql.constraints import NotNullViolation
+from models.sql.plan import PLANS_MAX
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.types import TIMESTAMP
@@ -29,7 +32,6 @@ ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]
-Reader = Callable[[Row], Bound]
 
 
 class Conflict(Enum):
@@ -60,6 +62,73 @@ class Written:
     rows: list[str] | None = None
 
 
+Source = Callable[["Rows", Row], Bound]
+"""Where a row's value for a column comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns the rows of an insertion have, each from its source, and where those stand that must be there."""
+
+    columns: tuple[str, ...]
+    sources: tuple[Source, ...]
+    required: tuple[tuple[str, int | None], ...]
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -> Layout:
+    """The layout of rows that say something of these columns, or of some of them."""
+    attributes = catalog().relations[relation_name].attributes
+    silent = [
+        each for name, each in attributes.items()
+        if name not in named and each.filled not in (None, Filled.BY_SEQUENCE)
+    ]  # fmt: skip
+    columns = (*named, *(each.name for each in silent))
+    required = [
+        name for name, each in attributes.items()
+        if each.required
+        and (each.filled is not Filled.BY_SEQUENCE or (name in named and not default_missing))
+    ]  # fmt: skip
+    return Layout(
+        columns,
+        (*(said(attributes[name], default_missing) for name in named), *map(unsaid, silent)),
+        tuple((name, columns.index(name) if name in columns else None) for name in required),
+    )
+
+
+def said(attribute: Attribute, default_missing: bool) -> Source:
+    """A listed column's value is the row's own, or what it is where the row is silent."""
+    name, read = attribute.name, attribute.type.read_json
+    missing = unsaid(attribute) if default_missing else nothing
+    if attribute.type is TIMESTAMP:
+        return lambda rows, row: (
+            converted(attribute, row[name], rows.original) if name in row else missing(rows, row)
+        )
+    if attribute.filled is Filled.BY_SEQUENCE:
+        return lambda rows, row: (
+            require_id(rows.relation, read(row[name])) if name in row else missing(rows, row)
+        )
+    return lambda rows, row: read(row[name]) if name in row else missing(rows, row)
+
+
+def unsaid(attribute: Attribute) -> Source:
+    """What stands in a column that nothing was said of."""
+    if attribute.filled is Filled.BY_UUID:
+        return lambda rows, row: new_uuid()
+    if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
+        return lambda rows, row: rows.now
+    if attribute.filled is Filled.BY_CALLER:
+        return lambda rows, row: rows.original.caller_id
+    return nothing
+
+
+def nothing(rows: Rows, row: Row) -> Bound:
+    return None
+
+
+to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 class Rows:
     """`values` are the rows, each a tuple in the order of `columns`; `binding` carries them as JSON."""
 
@@ -71,49 +140,15 @@ class Rows:
         self.original = binding
         self.now = transaction.now
         named = listed(relation, insertion)
-        given = [relation.payload_attribute(name) for name in named]
-        silent = [
-            each for name, each in relation.attributes.items()
-            if name not in named and each.filled not in (None, Filled.BY_SEQUENCE)
-        ]  # fmt: skip
-        required = [
-            name for name, each in relation.attributes.items()
-            if each.required
-            and (each.filled is not Filled.BY_SEQUENCE
-                 or (name in named and not insertion.default_missing))
-        ]  # fmt: skip
-        self.columns = tuple(each.name for each in (*given, *silent))
-        self.required = [
-            (name, self.columns.index(name) if name in self.columns else None) for name in required
-        ]
-        readers = [self.reader(each, insertion) for each in given]
-        readers += [self.filler(each) for each in silent]
-        self.values = [tuple(read(row) for read in readers) for row in insertion.rows]
-        self.binding = replace(
-            binding, rows=json.dumps(self.values, ensure_ascii=False, allow_nan=False)
-        )
+        layout = lay_out(relation.name, named, insertion.default_missing)
+        sources = layout.sources
+        self.columns = layout.columns
+        self.required = layout.required
+        self.values = [tuple([source(self, row) for source in sources]) for row in insertion.rows]
 
-    def reader(self, attribute: Attribute, insertion: Insertion) -> Reader:
-        """How a listed column's value is read from a row, or what it is where the row is silent."""
-        name, binding = attribute.name, self.original
-        missing = self.filler(attribute) if insertion.default_missing else nothing
-        if attribute.filled is Filled.BY_SEQUENCE:
-            return lambda row: (
-                require_id(self.relation, converted(attribute, row[name], binding))
-                if name in row
-                else missing(row)
-            )
-        return lambda row: converted(attribute, row[name], binding) if name in row else missing(row)
-
-    def filler(self, attribute: Attribute) -> Reader:
-        """What stands in a column that nothing was said of."""
-        if attribute.filled is Filled.BY_UUID:
-            return lambda row: new_uuid()
-        if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
-            return constantly(self.now)
-        return (
-            constantly(self.original.caller_id) if attribute.filled is Filled.BY_CALLER else nothing
-        )
+    @cached_property
+    def binding(self) -> Binding:
+        return self.original.but(rows=to_json(self.values))
 
     def write_all(self, statement: Statement) -> list[Key]:
         """Insert every row: at once where that goes well, else one by one to find what is at fault."""
@@ -138,7 +173,7 @@ class Rows:
                 raise NotNullViolation(self.relation.name, name)
 
     def write_many(self, statement: Statement) -> list[Key]:
-        places = statement.bind(replace(self.original, new=tuple(range(len(self.columns)))))
+        places = statement.bind(self.original.but(new=tuple(range(len(self.columns)))))
         self.transaction.run("SAVEPOINT many")
         for row in self.values:
             self.require_complete(row)
@@ -160,7 +195,7 @@ class Rows:
         named = dict(zip(self.columns, values, strict=True))
         with blame.assigned(self.transaction, self.relation, lambda: named, []):
             cursor: Any = self.transaction.run(
-                statement.sql, statement.bind(replace(self.original, new=values))
+                statement.sql, statement.bind(self.original.but(new=values))
             )
         if cursor.rowcount == 0:
             return None
@@ -170,23 +205,15 @@ class Rows:
         )
 
 
-def listed(relation: Relation, insertion: Insertion) -> list[str]:
+def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
     """The columns that count, but for an id that the database is to choose for every row."""
-    return [
+    return tuple(
         name
         for name in insertion.columns
         if relation.payload_attribute(name).filled is not Filled.BY_SEQUENCE
         or not insertion.default_missing
         or any(name in row for row in insertion.rows)
-    ]
-
-
-def nothing(row: Row) -> Bound:
-    return None
-
-
-def constantly(value: Bound) -> Reader:
-    return lambda row: value
+    )
 
 
 def require_id(relation: Relation, value: Bound) -> Bound:

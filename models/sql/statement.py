@@ -35,6 +35,28 @@ class Binding:
     new: tuple[Bound, ...] = ()
     now: str = ""
 
+    def but(
+        self,
+        *,
+        keys: str | None = None,
+        rows: str | None = None,
+        new: tuple[Bound, ...] | None = None,
+    ) -> Binding:
+        """The same with other keys, rows or new values; `dataclasses.replace` takes five times as long."""
+        return Binding(
+            self.values,
+            self.caller_id,
+            self.caller_client_id,
+            self.limit,
+            self.offset,
+            self.rows_max,
+            self.zone,
+            self.keys if keys is None else keys,
+            self.rows if rows is None else rows,
+            self.new if new is None else new,
+            self.now,
+        )
+
 
 Slot = Callable[[Binding], Bound]
 

@@ -54,17 +54,14 @@ def swallowing() -> Any:
 def impatient() -> Any:
     """Who shares the COMMIT of another does not wait for it."""
 
-    class Past(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            return True
-
     made = Group.__init__
 
     def make(group: Group, *arguments: Any) -> None:
         made(group, *arguments)
-        group.over, group.fault = Past(), None
+        group.fault = None
 
     Group.__init__ = make  # type: ignore[method-assign]
+    Group.wait = lambda group: None  # type: ignore[method-assign]
     return create_app()
 
 

@@ -83,6 +83,22 @@ def looked_up(site: Site) -> None:
         expect(answer.status == 401, answer)
 
 
+def told_nothing_else(site: Site) -> None:
+    """Whoever may not enter is told that, and not what else is wrong with what they ask."""
+    for changes in ({"client_id": 2}, {"id": NO_ONE}):
+        for method, path, body in (
+            ("POST", "/buildings", {"nope": 1}),
+            ("POST", "/buildings", []),
+            ("POST", "/clients", {"name": "New"}),
+            ("PATCH", "/buildings?id=eq.1", {}),
+            ("PATCH", "/buildings", {"name": "New"}),
+            ("PUT", "/buildings?id=eq.1", {"id": 2}),
+            ("DELETE", "/buildings", None),
+        ):
+            answer = site.send({**USERS[MOE], **changes}, asking(method, path, body))
+            expect(answer.status == 401, answer)
+
+
 def found_anew(site: Site) -> None:
     """Moe is somebody else from one request to the next."""
     try:
@@ -268,6 +284,7 @@ OTHERS = [
     Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
     Probe("the user is looked up", frozenset(("session",)), looked_up),
+    Probe("who is not let in learns nothing else", frozenset(("session",)), told_nothing_else),
     Probe("the user is looked up anew", frozenset(("session",)), found_anew),
     Probe(
         "a write asks again who writes",

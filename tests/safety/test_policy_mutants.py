@@ -41,6 +41,7 @@ from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
 from models.base import Row
+from models.db import reading
 from models.sql import operators
 from models.transaction import Transaction
 from routes import resource
@@ -211,7 +212,8 @@ def unlocked(endpoint: str, parts: dict[str, object]) -> Mutant:
         @wraps(parts["view"])
         def entered(*arguments: object, **named: object) -> object:
             g.claims, g.caller = None, SERVICE
-            return parts["view"](SERVICE, *arguments, **named)
+            callers = () if parts.get("admits") else (SERVICE,)
+            return parts["view"](*callers, *arguments, **named)
 
         patch.setitem(site.app.view_functions, endpoint, entered)
 
@@ -274,6 +276,24 @@ def no_second_look(room: object) -> Apply:
     return lambda patch, site: patch.setattr(room, "admit", lambda transaction: g.caller)
 
 
+def first_look_only(patch: Patch, site: Site) -> None:
+    """Who writes is looked up when the request is read, and not in its turn."""
+    read = resource.Asked.__init__
+
+    def read_and_look(asked: resource.Asked, relation: object) -> None:
+        read(asked, relation)
+        with reading() as transaction:
+            decorators.admit(transaction)
+
+    patch.setattr(resource.Asked, "__init__", read_and_look)
+    patch.setattr(resource, "admit", lambda transaction: g.caller)
+
+
+def no_look_at_all(patch: Patch, site: Site) -> None:
+    """Whose write comes to nothing is not looked up."""
+    patch.setattr(decorators, "require_admitted", lambda: None)
+
+
 OTHERS = [
     Mutant("grants of anybody count", ("buildings", "read", "moe"), grants_of_anybody),
     Mutant("anybody chooses ids", ("buildings", "write", "ada"), may_choose_all),
@@ -282,7 +302,8 @@ OTHERS = [
     Mutant("the user is not looked up", ("session",), look_up_off),
     Mutant("the user is as they were once", ("session",), found_for_ever),
     Mutant("no barrier before filters", ("barrier",), barrier_off),
-    Mutant("a write does not ask again", ("again",), no_second_look(resource)),
+    Mutant("a write does not ask in its turn", ("again",), first_look_only),
+    Mutant("a write that comes to nothing does not ask", ("session",), no_look_at_all),
     Mutant("a call does not ask again", ("again",), no_second_look(rpc)),
 ]
 
