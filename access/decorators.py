@@ -78,13 +78,13 @@ class Credentials:
         self.remembered = lru_cache(maxsize=ENTRANCES_REMEMBERED_MAX)(self.read)
 
     def entrance(self, apikey: str | None, authorization: str | None) -> Entrance:
-        """Who asks, by the two headers that say it; what is refused is refused anew each time."""
+        """Who asks, by the two headers that say it: read once a pair. What is refused is refused anew each time."""
         if len(apikey or "") + len(authorization or "") > REMEMBERED_CHARACTERS_MAX:
             return self.read(apikey, authorization)
         return self.remembered(apikey, authorization)
 
     def read(self, apikey: str | None, authorization: str | None) -> Entrance:
-        """The same, and nothing is remembered: a function of the headers and the keys alone."""
+        """The same, read anew. It depends on the headers and the keys alone, not on the time or the database."""
         check_apikey(self, apikey)
         token = bearer(self, authorization)
         if token is None or self.is_service(token):
@@ -149,7 +149,7 @@ def current_time() -> int:
 
 
 def admit(transaction: Transaction) -> Caller:
-    """The request's caller as they are in this transaction: what a write asks again after its wait."""
+    """The request's caller as they are in this transaction: what a write asks after its wait."""
     notes = current.notes()
     claims: Claims | None = notes.claims
     caller = SERVICE if claims is None else look_up(transaction, claims)

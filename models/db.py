@@ -255,7 +255,7 @@ class Database:
         turns = self.turns
         assert turns is not None
         turns.goes_on = goes_on
-        turns.waits = self.wait_for_disk
+        turns.waits = make_way
         self.make_way = make_way
         return lambda at_rest: turns.let_go(at_rest=at_rest)
 

@@ -27,10 +27,11 @@ from time import sleep
 from models.faults import Fault
 from models.sql.sqlite import DiskFailed
 
-RUN_SECONDS_MAX = 0.02  # of turns that stay in one process; some ten writes on a quick disk
+RUN_SECONDS_MAX = 0.004  # of turns that stay in one process; a few writes on a quick disk
+GROUP_SECONDS_MAX = 0.02  # of turns that are handed on as they are
 LULL_SECONDS_MAX = 0.001  # in a run; a client that writes on has read its answer and asked by then
 COURTESY_SECONDS = 0.0005  # what whoever waits in another process needs to wake up and get in
-ALONE_SECONDS = 0.06  # three runs; so long nobody else is thought to wait, once nobody came in
+ALONE_SECONDS = 0.06  # so long nobody else is thought to wait, once nobody came in
 
 
 class NoTurn(Fault):
@@ -71,6 +72,7 @@ class Turns:
         self.taken = False
         self.locked = False  # the file's lock is ours, and goes from turn to turn
         self.run_ends = 0.0
+        self.group_ends = 0.0
         self.run_is_over = False
         self.alone_until = 0.0
         self.kept_until = 0.0  # by a process of which nobody has the turn
@@ -100,7 +102,8 @@ class Turns:
             if self.lock(deadline):
                 self.alone_until = 0.0
             self.locked = True
-            self.run_ends = time.monotonic() + RUN_SECONDS_MAX
+            now = time.monotonic()
+            self.run_ends, self.group_ends = now + RUN_SECONDS_MAX, now + GROUP_SECONDS_MAX
         except BaseException:
             self.pass_on()
             raise
@@ -121,13 +124,13 @@ class Turns:
                 raise no_turn()
 
     def hand_on(self, until: float = 0.0) -> bool:
-        """Let the next one in as things are, if that one joins and the run is not over; whether it was done.
+        """Let the next one in as things are, if that one joins and may; whether it was done.
 
         Where nobody waits, somebody may come until that moment."""
         with self.mutex:
             while not self.waiting and (left := until - time.monotonic()) > 0:
                 self.came.wait(left)
-            if not self.waiting or not self.waiting[0].joins or time.monotonic() > self.run_ends:
+            if not self.waiting or not self.waiting[0].joins or time.monotonic() > self.group_ends:
                 return False
             self.waiting.popleft().is_next.set()
             return True

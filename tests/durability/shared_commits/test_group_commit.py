@@ -2,145 +2,26 @@
 
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from models import group_commit
-from models.db import Database
 from models.db import NotKept
 from models.sql import sqlite
 from models.sql import turns
 from models.sql.constraints import Locked
 from models.sql.constraints import UniqueViolation
 from models.transaction import Transaction
-from tests.conftest import open_app
+from tests.durability.shared_commits.writers import COSTLY_WRITE
+from tests.durability.shared_commits.writers import FOREVER
+from tests.durability.shared_commits.writers import INSERT
+from tests.durability.shared_commits.writers import Work
+from tests.durability.shared_commits.writers import first
+from tests.durability.shared_commits.writers import insert
+from tests.durability.shared_commits.writers import names
 from tests.waiting import until
-
-FOREVER = 30.0  # until a test that hangs is a test that fails
-INSERT = "INSERT INTO facts (name, value) VALUES (?, 'there')"
-COSTLY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-COSTLY_WRITE = f"INSERT INTO facts (name, value) SELECT 'costly', count(*) FROM ({COSTLY})"
-
-Work = Callable[[Transaction], object]
-
-
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of turns lasts, however slow the machine."""
-    monkeypatch.setattr(turns, "RUN_SECONDS_MAX", FOREVER)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
-    yield found
-    found.close()
-
-
-class Disk:
-    """What reaches the driver's COMMIT: how often, and with what result."""
-
-    def __init__(self) -> None:
-        self.commits = 0
-        self.failure: str | None = None
-        self.begun = threading.Event()
-        self.may_end = threading.Event()
-        self.may_end.set()
-
-    def commit(self) -> None:
-        self.commits += 1
-        self.begun.set()
-        assert self.may_end.wait(FOREVER)
-        if self.failure is not None:
-            raise sqlite.driver.OperationalError(self.failure)
-
-
-@pytest.fixture
-def disk(database: Database, monkeypatch: pytest.MonkeyPatch) -> Disk:
-    """The disk below `database`."""
-    made = Disk()
-    plain = sqlite.driver.Connection.execute
-
-    def execute(connection: sqlite.driver.Connection, sql: str, *arguments: object) -> object:
-        if sql == "COMMIT":
-            made.commit()
-        return plain(connection, sql, *arguments)
-
-    monkeypatch.setattr(sqlite.DriverConnection, "execute", execute, raising=False)
-    return made
-
-
-class Writers:
-    """Threads that write one after the other, and what each was told: None, or an exception."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.told: dict[str, BaseException | None] = {}
-        self.threads: list[threading.Thread] = []
-
-    def line_up(self, name: str, work: Work | None = None, **how: Any) -> None:
-        """Start one behind the others, and wait until it stands in the queue."""
-        before = len(self.database.turns.waiting)
-        self.start(name, work, **how)
-        until(lambda: len(self.database.turns.waiting) > before)
-
-    def start(
-        self,
-        name: str,
-        work: Work | None = None,
-        *,
-        is_brief: bool = True,
-        seconds_max: float = FOREVER,
-    ) -> None:
-        """Start one that does its work, or writes a row of its name."""
-        arguments = (name, work or insert(name), is_brief, seconds_max)
-        thread = threading.Thread(target=self.write, args=arguments, daemon=True)
-        thread.start()
-        self.threads.append(thread)
-
-    def write(self, name: str, work: Work, is_brief: bool, seconds_max: float) -> None:
-        try:
-            with self.database.writing(seconds_max, is_brief=is_brief) as transaction:
-                work(transaction)
-            self.told[name] = None
-        except BaseException as error:  # noqa: BLE001 - whatever it is told
-            self.told[name] = error
-
-    def finish(self) -> dict[str, BaseException | None]:
-        for thread in self.threads:
-            thread.join(FOREVER)
-            assert not thread.is_alive(), "a writer hangs"
-        return self.told
-
-
-@pytest.fixture
-def writers(database: Database) -> Writers:
-    return Writers(database)
-
-
-def insert(name: str) -> Work:
-    return lambda transaction: transaction.run(INSERT, (name,))
-
-
-@contextmanager
-def first(database: Database, name: str = "first", *, is_brief: bool = True) -> Iterator[None]:
-    """A write that has the turn until its block ends."""
-    with database.writing(is_brief=is_brief) as transaction:
-        transaction.run(INSERT, (name,))
-        yield
-
-
-def names(database: Database) -> list[str]:
-    with database.reading() as transaction:
-        rows = transaction.all("SELECT name FROM facts WHERE value = 'there' ORDER BY name")
-    return [name for (name,) in rows]
 
 
 def test_who_waits_shares_the_commit_of_who_has_the_turn(database, disk, writers):
@@ -334,8 +215,8 @@ def test_a_group_has_an_end(database, disk, writers, monkeypatch):
     assert len(names(database)) == 5
 
 
-def test_a_run_that_is_over_takes_nobody_in(database, disk, writers, monkeypatch):
-    monkeypatch.setattr(turns, "RUN_SECONDS_MAX", -1.0)
+def test_a_group_that_lasts_takes_nobody_in(database, disk, writers, monkeypatch):
+    monkeypatch.setattr(turns, "GROUP_SECONDS_MAX", -1.0)
     with first(database):
         for name in ("a", "b"):
             writers.line_up(name)
@@ -360,55 +241,3 @@ def test_each_unit_has_its_own_actor_and_time(database, disk, writers):
 
     writers.finish()
     assert seen == {"a": (None,), "b": (None,)}
-
-
-# The pace
-
-
-def test_who_came_together_lately_is_waited_for_where_the_disk_is_slow(database, disk, writers):
-    database.pace.seconds, database.pace.units = FOREVER, 2.0
-
-    writers.start("a")
-    until(lambda: database.turns.locked)
-    writers.start("b")
-
-    assert writers.finish() == {"a": None, "b": None}
-    assert disk.commits == 1
-    assert names(database) == ["a", "b"]
-
-
-@pytest.mark.parametrize(("seconds", "units"), [(0.0001, 8.0), (FOREVER, 1.0)])
-def test_nobody_is_waited_for_on_a_quick_disk_or_where_one_writes(
-    database, disk, writers, seconds, units
-):
-    database.pace.seconds, database.pace.units = seconds, units
-    asked: list[float] = []
-    hand_on = database.turns.hand_on
-    database.turns.hand_on = lambda until: (asked.append(until), hand_on(until))[1]
-
-    with first(database):
-        pass
-
-    assert asked == [0.0]
-
-
-def test_one_writer_is_found_to_be_alone_after_a_crowd(database, disk):
-    database.pace.note(0.01, 8)
-    assert database.pace.units == 8
-    for _ in range(20):
-        database.pace.note(0.01, 1)
-    assert database.pace.units == 1
-
-
-def test_others_are_served_while_a_slow_disk_is_waited_for(database, disk, writers):
-    ways: list[str] = []
-    database.make_way = lambda: ways.append(threading.current_thread().name)
-    database.pace.seconds = 0.0
-    with first(database, "quick"):
-        pass
-    assert ways == []
-
-    database.pace.seconds = 1.0
-    with first(database, "slow"):
-        pass
-    assert len(ways) == 1

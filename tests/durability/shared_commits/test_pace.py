@@ -1,0 +1,75 @@
+"""How long a group waits for others, and who serves while somebody waits: by how quick the disk was lately."""
+
+import threading
+
+import pytest
+
+from models.sql import turns
+from tests.durability.shared_commits.writers import FOREVER
+from tests.durability.shared_commits.writers import first
+from tests.durability.shared_commits.writers import names
+from tests.waiting import until
+
+
+def test_who_came_together_lately_is_waited_for_where_the_disk_is_slow(database, disk, writers):
+    database.pace.seconds, database.pace.units = FOREVER, 2.0
+
+    writers.start("a")
+    until(lambda: database.turns.locked)
+    writers.start("b")
+
+    assert writers.finish() == {"a": None, "b": None}
+    assert disk.commits == 1
+    assert names(database) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("seconds", "units"), [(0.0001, 8.0), (FOREVER, 1.0)])
+def test_nobody_is_waited_for_on_a_quick_disk_or_where_one_writes(
+    database, disk, writers, seconds, units
+):
+    database.pace.seconds, database.pace.units = seconds, units
+    asked: list[float] = []
+    hand_on = database.turns.hand_on
+    database.turns.hand_on = lambda until: (asked.append(until), hand_on(until))[1]
+
+    with first(database):
+        pass
+
+    assert asked == [0.0]
+
+
+def test_one_writer_is_found_to_be_alone_after_a_crowd(database, disk):
+    database.pace.note(0.01, 8)
+    assert database.pace.units == 8
+    for _ in range(20):
+        database.pace.note(0.01, 1)
+    assert database.pace.units == 1
+
+
+def test_others_are_served_while_a_slow_disk_is_waited_for(database, disk, writers):
+    ways: list[str] = []
+    database.make_way = lambda: ways.append(threading.current_thread().name)
+    database.pace.seconds = 0.0
+    with first(database, "quick"):
+        pass
+    assert ways == []
+
+    database.pace.seconds = 1.0
+    with first(database, "slow"):
+        pass
+    assert len(ways) == 1
+
+
+def test_others_are_served_while_another_process_has_the_turn(database, disk, writers):
+    ways: list[str] = []
+    database.serve_in_runs(lambda: False, lambda: ways.append(threading.current_thread().name))
+    with first(database, "alone"):
+        pass
+    assert ways == []
+
+    elsewhere = turns.Turns(database.turns.path)
+    with elsewhere.turn(FOREVER):
+        writers.start("behind")
+        until(lambda: ways)
+    assert writers.finish() == {"behind": None}
+    elsewhere.close()
