@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent
@@ -23,7 +24,6 @@ from serving import meters  # noqa: E402
 from serving import refusal  # noqa: E402
 from serving import start  # noqa: E402
 from serving import stop  # noqa: E402
-from serving.lock import ServingLock  # noqa: E402
 
 wsgi_app = "wsgi:app"
 chdir = str(PROJECT)
@@ -90,8 +90,10 @@ def on_starting(server: Arbiter) -> None:
         # before they import what counts.
         server.metrics_directory = meters.make_directory()
         configuration.count_in(server.metrics_directory)
-        with start.importing("app"):
-            server.serving_lock = _claim(configuration.database_path(settings["DATABASE_URL"]))
+        database = configuration.database_path(settings["DATABASE_URL"])
+        server.serving_lock = start.claim(database) if database is not None else None
+        start.load("app")
+        _look_at_database(server)
     except (configuration.ConfigurationError, start.StartRefused) as error:
         if directory := getattr(server, "metrics_directory", None):
             meters.remove_directory(directory)
@@ -123,11 +125,30 @@ def on_exit(server: Arbiter) -> None:
         server.serving_lock.release()
 
 
-def _claim(database: Path | None) -> ServingLock | None:
-    if database is None:
-        return None
-    check = [sys.executable, "-m", "flask", "--app", "app", "check", "--scan"]
-    lock = start.claim(database, [*check, "quick"], PROJECT)
-    if not lock.found_unclean:
-        start.require_usable(lock, [*check, "none"], PROJECT)
-    return lock
+def _look_at_database(server: Arbiter) -> None:
+    """Have a file looked at before it is served; closely, if the last server ended badly."""
+    lock = server.serving_lock
+    if lock is None:
+        return
+    if lock.found_unclean:
+        start.require_usable(
+            lock, partial(_check, server, "quick"), "the check after an unclean stop"
+        )
+    else:
+        start.require_usable(lock, partial(_check, server, "none"))
+
+
+def _check(server: Arbiter, scan: str) -> None:
+    """In a process of its own: what `flask check` does."""
+    from flask.cli import ScriptInfo
+
+    from app import create_app
+
+    application = create_app()
+    try:
+        application.cli.main(
+            ["check", "--scan", scan], obj=ScriptInfo(create_app=lambda: application)
+        )
+    finally:
+        stop.close_database(application)
+        meters.forget_all(server.metrics_directory, os.getpid())

@@ -22,5 +22,11 @@ def forget(directory: Path, pid: int) -> None:
         file.unlink(missing_ok=True)
 
 
+def forget_all(directory: Path, pid: int) -> None:
+    """Take back all that a process has counted, which served nobody."""
+    for file in directory.glob(f"*_{pid}.db"):
+        file.unlink(missing_ok=True)
+
+
 def remove_directory(directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)

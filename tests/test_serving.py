@@ -6,6 +6,7 @@ in its worker; that the shipped ones are the contract's is a test of its own.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import json
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
+import click
 import pytest
 
 from serving import refusal
@@ -409,18 +411,78 @@ def take_when_free(database: Path) -> ServingLock:
     raise AssertionError("the workers outlived their arbiter")
 
 
+def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
+    """Have a child say something, and end like that."""
+
+    def check() -> None:
+        print(said)
+        if isinstance(end, BaseException):
+            raise end
+        sys.exit(end)
+
+    start.require_usable(lock, check)
+
+
+@pytest.mark.parametrize(
+    ("said", "end", "told"),
+    [
+        ("first\nwalkthrough: row 5 missing", 1, "row 5 missing"),
+        ("", 3, "nothing said"),
+        ("", ValueError("it broke"), "ValueError: it broke"),
+        ("", click.ClickException("it is not ours"), "it is not ours"),
+        ("", "left with words", "left with words"),
+        ("lots\n" * 50_000 + "the end", 1, "the end"),
+    ],
+)
+def test_a_check_that_fails_keeps_the_server_from_starting(tmp_path, said, end, told):
+    database = tmp_path / "walkthrough.db"
+    lock = start.claim(database)
+
+    with pytest.raises(start.StartRefused, match=f"^the check at the start failed: {told}$"):
+        look(lock, said, end)
+    assert not start.claim(database).found_unclean
+
+
 def test_after_an_unclean_stop_the_check_decides(tmp_path):
     database = tmp_path / "walkthrough.db"
     ServingLock.take(database).abandon()
-    fine, broken = ["true"], ["sh", "-c", "echo 'row 5 missing'; exit 1"]
 
-    with pytest.raises(start.StartRefused, match="check after an unclean stop failed: row 5 miss"):
-        start.claim(database, broken, tmp_path)
-    start.claim(database, fine, tmp_path).release()
+    lock = start.claim(database)
+    with pytest.raises(start.StartRefused):
+        look(lock, "row 5 missing", 1)
 
-    lock = start.claim(database, broken, tmp_path)
-    assert not lock.found_unclean
+    lock = start.claim(database)
+    assert lock.found_unclean
+    look(lock, "sound")
     lock.release()
+    assert not start.claim(database).found_unclean
+
+
+def test_a_check_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(start, "CHECK_SECONDS_MAX", 0.5)
+    database, name = tmp_path / "walkthrough.db", tmp_path / "name"
+    lock = start.claim(database)
+
+    def check() -> None:
+        name.write_text(str(os.getpid()))
+        time.sleep(60)
+
+    with pytest.raises(start.StartRefused, match="the check at the start did not end"):
+        start.require_usable(lock, check)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(name.read_text()), 0)
+    assert start.claim(database).found_unclean
+
+
+def test_a_check_ends_nothing_of_its_parents(tmp_path):
+    ended: list[int] = []
+    atexit.register(ended.append, 1)
+    try:
+        assert start.ask_child(lambda: None, 10) == (0, "")
+        assert start.ask_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
+    finally:
+        atexit.unregister(ended.append)
+    assert ended == []
 
 
 def test_a_lock_on_a_removed_mark_is_no_lock(tmp_path, monkeypatch):
