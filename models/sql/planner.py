@@ -10,7 +10,6 @@ computed only for rows that are returned.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import or_
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +18,7 @@ from sqlalchemy.sql import visitors
 from models import RESOURCES
 from models.faults import Fault
 from models.sql import operators
+from models.sql.arms import disjoint
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
 from models.sql.catalog import catalog
@@ -162,18 +162,9 @@ class Planner:
         return found
 
     def arms(self, alias: Any, sought: Expression) -> list[Expression]:
-        """The rule in arms of which one at most holds of any row. Where it knows few rows by each of them, each
-        is a search of its own, in an index that may hold all that is asked; by an OR every row is fetched.
-        """
+        """The rule in arms that are searched one by one, where it knows few rows by each; else as it is."""
         whole = self.narrow.get(alias)
-        if whole is None:
-            return [sought]
-        before: list[Expression] = []
-        found = []
-        for said, searched in zip(parts_of(whole), parts_of(sought), strict=True):
-            found.append(sa.and_(searched, *before))
-            before.append(sa.not_(sa.func.coalesce(said, sa.false())))
-        return found
+        return [sought] if whole is None else disjoint(whole, sought)
 
     def equal_to(self, flt: Filter, relation: Relation) -> Expression:
         """What an equality compares its column with."""
@@ -383,13 +374,6 @@ def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
 
 def read_moment(text: str, binding: Binding) -> Bound:
     return read_timestamp(text, binding.zone)
-
-
-def parts_of(condition: Expression) -> list[Expression]:
-    """What an OR joins; anything else is its own only part."""
-    if isinstance(condition, sa.BooleanClauseList) and condition.operator is or_:
-        return list(condition.clauses)
-    return [condition]
 
 
 def is_resource(table: Any) -> bool:
