@@ -106,11 +106,13 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     logs.watch_threads()
+    stop.sign_on(server.metrics_directory)
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:
     """In the worker, when its requests are answered."""
     stop.close_database(getattr(worker, "wsgi", None))
+    stop.sign_off(server.metrics_directory)
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
@@ -119,10 +121,11 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
 
 
 def on_exit(server: Arbiter) -> None:
-    """The workers are gone; only here is a stop a clean one."""
+    """The workers are gone. A stop is a clean one here alone, and if none of them had to be killed."""
+    ended_well = stop.is_clean(server.metrics_directory)
     meters.remove_directory(server.metrics_directory)
     if server.serving_lock is not None:
-        server.serving_lock.release()
+        server.serving_lock.release() if ended_well else server.serving_lock.abandon()
 
 
 def _look_at_database(server: Arbiter) -> None:

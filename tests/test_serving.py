@@ -401,6 +401,19 @@ def test_a_killed_server_leaves_its_mark_and_its_lock_ends_with_its_workers(tmp_
         assert not (tmp_path / "walkthrough.db.serving").exists()
 
 
+def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
+    with serving(tmp_path) as server:
+        pid = server.process.pid
+        workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        os.kill(int(workers[0]), signal.SIGKILL)
+        await_answer(server)
+
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(15) == 0
+
+        assert (tmp_path / "walkthrough.db.serving").exists()
+
+
 def take_when_free(database: Path) -> ServingLock:
     """The workers of a killed arbiter notice within a second or two, and finish what they have."""
     give_up = time.monotonic() + 15
