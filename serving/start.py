@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import select
+import selectors
 import signal
 import socket
 import sys
@@ -90,9 +90,10 @@ def ask_child(check: Check, seconds_max: float) -> tuple[int, str]:
     give_up = time.monotonic() + seconds_max
     said = b""
     try:
-        with closing(open(theirs, "rb", buffering=0)) as answer:
-            while select.select([answer], [], [], max(0.0, give_up - time.monotonic()))[0]:
-                if not (more := answer.read(65_536)):
+        with selectors.DefaultSelector() as selector:
+            selector.register(theirs, selectors.EVENT_READ)
+            while selector.select(max(0.0, give_up - time.monotonic())):
+                if not (more := os.read(theirs, 65_536)):
                     break
                 said += more
             else:
@@ -101,6 +102,7 @@ def ask_child(check: Check, seconds_max: float) -> tuple[int, str]:
         os.kill(child, signal.SIGKILL)
         raise
     finally:
+        os.close(theirs)
         _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status), said.decode(errors="replace")
 

@@ -487,6 +487,19 @@ def test_a_check_that_does_not_end_is_ended(tmp_path, monkeypatch):
     assert start.claim(database).found_unclean
 
 
+def test_a_check_may_be_asked_beside_many_open_files():
+    copies = []
+    with contextlib.suppress(OSError):  # as many as may be
+        copies.extend(os.dup(0) for _ in range(2_000))
+    for descriptor in copies[-20:]:
+        os.close(descriptor)
+    try:
+        assert start.ask_child(lambda: print("sound"), 10) == (0, "sound\n")
+    finally:
+        for descriptor in copies[:-20]:
+            os.close(descriptor)
+
+
 def test_a_check_ends_nothing_of_its_parents(tmp_path):
     ended: list[int] = []
     atexit.register(ended.append, 1)
