@@ -302,6 +302,22 @@ def test_a_statement_is_prepared_once_whatever_its_values(
     assert later == [0, 0, 0]
 
 
+def test_a_row_by_its_key_costs_the_same_however_much_is_granted(tmp_path: Path) -> None:
+    counted = []
+    for name, granted in (("few", 1), ("many", 400)):
+        rows = portfolio(20)
+        rows["client_manager_inspection_access"] = [
+            {"manager_id": MOE, "inspection_id": number} for number in range(81, 81 + granted)
+        ]
+        source = tmp_path / f"{name}.json"
+        source.write_text(json.dumps(rows))
+        app = open_app(tmp_path / f"{name}.db")
+        import_rows(app, source)
+        counted.append(steps(app, "moe", "/inspections?id=eq.81"))
+
+    assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX
+
+
 def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
     apps: dict[str, Flask],
 ) -> None:

@@ -150,6 +150,8 @@ class Planner:
         def narrowed(element: Any, **_: Any) -> Expression | None:
             if not isinstance(element, AmongFew):
                 return None
+            if set(relation.key) <= said.keys():
+                return element.of_one_row()
             within = relation.model.indexed_within.get(element.column.name, ())
             more = [said[name] for name in within if name in said]
             if not more:

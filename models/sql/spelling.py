@@ -43,6 +43,13 @@ class AmongFew(FunctionElement[bool]):
         few = chosen.element.add_columns(*more.values())
         return AmongFew(sa.tuple_(self.column, *more), few)
 
+    def of_one_row(self) -> Expression:
+        """The same of a row that is found by other means: one look, instead of a list of the few."""
+        _, chosen = self.clauses
+        (found,) = chosen.element.selected_columns
+        looked_for: Expression = chosen.element.where(found == self.column).exists()
+        return looked_for
+
     def self_group(self, against: Any = None) -> Self:
         """As it is: it compares, where SQLAlchemy would compare it with 1 and hide it from the planner."""
         return self
