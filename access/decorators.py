@@ -186,7 +186,10 @@ def entering(
         )
         if entrance.is_anonymous:
             raise Anonymous(f"permission denied for {denied}")
-        claims = current.notes().claims = entrance.claims
+        notes = current.notes()
+        # Nobody is admitted yet: notes outlast a request where a context was open around it.
+        notes.caller = None
+        claims = notes.claims = entrance.claims
         if claims is not None:
             require_in_force(claims, current_time())
         role = Role.SUPER_ADMIN if claims is None else claims.role
@@ -215,7 +218,7 @@ def entering(
 
 def require_admitted() -> None:
     """Look the caller up, if nobody has: who may not enter is told that, whatever else was wrong."""
-    if "caller" not in current.notes():
+    if current.notes().caller is None:
         with reading() as transaction:
             admit(transaction)
 

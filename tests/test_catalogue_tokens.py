@@ -150,6 +150,15 @@ def test_T07_whoever_may_not_enter_is_told_nothing_else_of_a_write(
     assert answer.json["code"] == "PGRST303"
 
 
+def test_T07_who_was_let_in_before_lets_nobody_in(service: Service) -> None:
+    """Requests inside an open context share their notes."""
+    with service.app.app_context():
+        assert service.api(token=sessionless()).get("/buildings").status == 200
+        gone = service.api(token=KINDS["user-unknown"][1]())
+
+        assert gone.post("/buildings", {"nope": 1}).status == 401
+
+
 @pytest.mark.parametrize("scope", ["local", "global"])
 def test_T09_signed_out_token_is_dead_at_the_very_next_request_in_every_worker(
     service: Service, scope: str
