@@ -1,0 +1,170 @@
+"""Boards: what one shows, what ends it, and that it can do nothing else."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MOE
+from tests.conftest import ROOT
+
+USER = f"/auth/v1/admin/users/{MOE}"
+
+
+def make_board(admin: object, person: str = MOE, days: str = "90") -> str:
+    answer = admin.send("/console/devices", {"name": "Hall", "person": person, "days": days})
+    found = re.search(r'class="token">(wtk_[^<]+)<', answer.text)
+    assert found, answer.text
+    return found[1]
+
+
+def enter(desk: Callable, token: str) -> object:
+    board = desk()
+    answer = board.send("/console/kiosk/enter", {"token": token})
+    assert answer.status_code == 303, answer.text
+    flags = next(each for each in answer.headers.getlist("Set-Cookie") if "kiosk" in each)
+    assert "HttpOnly" in flags
+    assert "SameSite=Strict" in flags
+    assert "Path=/console/kiosk" in flags
+    return board
+
+
+def test_a_board_shows_what_its_user_sees_and_nothing_else(desk: Callable) -> None:
+    board = enter(desk, make_board(desk("ada")))
+
+    page = board.page("/console/kiosk")
+
+    assert "Harbor House" in page
+    assert "Ash, " not in page
+    for path in ("/console/", "/console/inspections", "/console/buildings/1", "/console/why"):
+        assert board.get(path).status_code == 303, path
+    for path in ("/console/kiosk", "/console/kiosk/board"):
+        assert board.client.post(path).status_code == 405
+
+
+def test_a_board_cannot_write_by_construction(
+    app: object, desk: Callable, monkeypatch: object
+) -> None:
+    from models.db import writing
+    from routes.console import kiosk
+
+    board = enter(desk, make_board(desk("ada")))
+    tried: list[str] = []
+
+    def attempt(caller: object) -> dict:
+        from models.db import reading
+
+        for way in (lambda: writing().__enter__(), lambda: None):
+            try:
+                way()
+                with reading() as transaction:
+                    transaction.run("UPDATE buildings SET name = 'x'")
+            except Exception as refusal:  # noqa: BLE001  (whichever it is, it is refused)
+                tried.append(type(refusal).__name__)
+        return {}
+
+    monkeypatch.setattr(kiosk, "picture", attempt)
+    board.get("/console/kiosk/board")
+
+    assert len(tried) == 2
+    assert "x" not in re.findall(r'class="where">([^<]*)<', desk("ada").page("/console/"))
+
+
+@pytest.mark.parametrize("token", ["", "x", "wtk_", "wtk_" + "A" * 43, "ö", "A" * 3_000])
+def test_a_wrong_token_shows_nothing(desk: Callable, token: str) -> None:
+    board = desk()
+    assert board.send("/console/kiosk/enter", {"token": token}).status_code == 401
+    if token.isascii():
+        board.client.set_cookie("walkthrough_kiosk", token, path="/console/kiosk")
+        assert board.get("/console/kiosk/board").status_code == 401
+
+
+def revoke_board(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    found = re.search(r"/console/devices/([^/]+)/revoke", ada.page("/console/devices"))
+    assert found
+    ada.send(f"/console/devices/{found[1]}/revoke", form="/console/devices")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(revoke_board, id="revoked"),
+        pytest.param(lambda desk, api: api("root").delete(f"/users?id=eq.{MOE}"), id="user deleted"),
+        pytest.param(lambda desk, api: api("root").put(USER, {"role": "client_admin"}), id="promoted"),
+        pytest.param(lambda desk, api: api("root").put(USER, {"ban_duration": "24h"}), id="disabled"),
+        pytest.param(lambda desk, api: api("root").put(USER, {"password": "another one"}), id="new password"),
+    ],
+)  # fmt: skip
+def test_what_ends_a_board(desk: Callable, api: Callable, end: Callable) -> None:
+    board = enter(desk, make_board(desk("ada")))
+    assert board.get("/console/kiosk/board").status_code == 200
+
+    end(desk, api)
+
+    assert board.get("/console/kiosk/board").status_code == 401
+
+
+def test_a_board_runs_out(app: object, desk: Callable) -> None:
+    import time
+
+    import models.db
+
+    board = enter(desk, make_board(desk("ada"), days="30"))
+    real = time.time
+    try:
+        models.db.time.time = lambda: real() + 30 * 86_400 + 1
+        assert board.get("/console/kiosk/board").status_code == 401
+    finally:
+        models.db.time.time = real
+
+
+def test_a_boards_token_is_no_bearer_and_is_not_kept(
+    app: object, desk: Callable, api: Callable
+) -> None:
+    from tests.conftest import Bearer
+
+    token = make_board(desk("ada"))
+
+    assert api(Bearer(f"Bearer {token}")).get("/inspections").status == 401
+    with app.app_context():
+        from models.db import reading
+
+        with reading() as transaction:
+            rows = transaction.all("SELECT * FROM devices")
+    assert len(rows) == 1
+    assert token not in str(rows)
+
+
+@pytest.mark.parametrize(
+    ("who", "person", "made"),
+    [
+        ("ada", MOE, True),
+        ("ada", ADA, True),
+        ("ada", BOB, False),
+        ("ada", MAX, False),
+        ("ada", ROOT, False),
+        ("root", BOB, True),
+        ("root", ROOT, True),
+    ],
+)
+def test_whose_board_one_may_make(desk: Callable, who: str, person: str, made: bool) -> None:
+    answer = desk(who).send("/console/devices", {"name": "Hall", "person": person, "days": "30"})
+
+    assert ("wtk_" in answer.text) is made
+
+
+def test_one_revokes_only_what_one_could_make(desk: Callable) -> None:
+    root, ada = desk("root"), desk("ada")
+    board = enter(desk, make_board(root, BOB))
+    found = re.search(r"/console/devices/([^/]+)/revoke", root.page("/console/devices"))
+    assert found
+    assert found[1] not in ada.page("/console/devices")
+
+    answer = ada.send(f"/console/devices/{found[1]}/revoke", form="/console/devices")
+
+    assert answer.status_code == 404
+    assert board.get("/console/kiosk/board").status_code == 200
