@@ -31,6 +31,8 @@ from bench.stores import Psql
 from bench.stores import say
 
 WARM_SECONDS: Final = 1.0
+TRIES: Final = 10
+MISSING: Final = 404
 ROWS_A_REMOVAL: Final = 2_000
 WRITTEN: Final = "building_id,inspection_type,date_visited,status,inspector_id,notes"
 
@@ -102,8 +104,17 @@ class Measurer:
         return lines
 
     def answers(self, side: Side, request: Request) -> bool:
-        """PostgREST has no counterpart to some of our functions."""
-        return ask(side.server.port, request.calls(side.cast)[0], self.tokens).status in (200, 206)
+        """PostgREST has no counterpart to some of our functions. What is not in memory yet may come too late at
+        first, and is asked for again."""
+        status = 0
+        for _ in range(TRIES):
+            status = ask(side.server.port, request.calls(side.cast)[0], self.tokens).status
+            if status in (200, 206):
+                return True
+            if status == MISSING:
+                return False
+        say(f"{side.name} answers {status} to: {request.title}")
+        return False
 
     def writes(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:
         """The rates of writes; what was written is removed again, so that the sizes stay."""
