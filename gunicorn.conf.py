@@ -125,7 +125,10 @@ def on_exit(server: Arbiter) -> None:
     ended_well = stop.is_clean(server.metrics_directory)
     meters.remove_directory(server.metrics_directory)
     if server.serving_lock is not None:
-        server.serving_lock.release() if ended_well else server.serving_lock.abandon()
+        if ended_well:
+            server.serving_lock.release()
+        else:
+            server.serving_lock.abandon()
 
 
 def _look_at_database(server: Arbiter) -> None:
@@ -142,7 +145,7 @@ def _look_at_database(server: Arbiter) -> None:
 
 
 def _check(server: Arbiter, scan: str) -> None:
-    """In a process of its own: what `flask check` does."""
+    """In a process of its own: what `flask check` does, with what is imported by now."""
     from flask.cli import ScriptInfo
 
     from app import create_app

@@ -95,17 +95,19 @@ class Measurer:
         lines: list[Line] = []
         self.sweep(sides)  # what a run that was stopped has left
         for request in requests:
-            asked = [side for side in sides if self.answers(side, request)]
+            late: set[str] = set()
+            asked = [side for side in sides if self.answers(side, request, late)]
             for other in asked[1:]:
                 if asked[0].cast is other.cast:
                     ports = asked[0].server.port, other.server.port
                     compare.require_same(request, other.cast, *ports, self.tokens)
             lines.append(self.rounds(request, asked))
+            lines[-1].failed |= late
         return lines
 
-    def answers(self, side: Side, request: Request) -> bool:
+    def answers(self, side: Side, request: Request, late: set[str]) -> bool:
         """PostgREST has no counterpart to some of our functions. What is not in memory yet may come too late at
-        first, and is asked for again."""
+        first, and is asked for again; a side that refuses it to the last is `late`."""
         status = 0
         for _ in range(TRIES):
             status = ask(side.server.port, request.calls(side.cast)[0], self.tokens).status
@@ -114,6 +116,7 @@ class Measurer:
             if status == MISSING:
                 return False
         say(f"{side.name} answers {status} to: {request.title}")
+        late.add(side.name)
         return False
 
     def writes(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:

@@ -81,18 +81,12 @@ class Answer(Response):
 
     def is_shown_by(self, method: str) -> bool:
         """Whether all of it is there, and is to be sent."""
+        if method == "HEAD" or type(self.response) is not list or self._on_close:
+            return False
         has_length = "Content-Length" in self.headers
-        return (
-            method != "HEAD"
-            and (has_length if self.status_code in SHOWING else self.is_empty and not has_length)
-            and type(self.response) is list
-            and not self._on_close
-        )
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to be sent, and it says so."""
-        return self.status_code == NO_CONTENT and not any(self.response)
+        if self.status_code == NO_CONTENT:
+            return not has_length and not any(self.response)
+        return has_length and self.status_code in SHOWING
 
 
 class ReadRule(Rule):

@@ -45,9 +45,9 @@ def claim(database: Path) -> ServingLock:
 
 
 def load(module: str) -> None:
-    """Import what every worker needs: they are forked with it, once in memory. Nothing is opened by that, and what
-    cannot be imported, a worker says."""
-    gc.disable()  # what is imported is there to stay: to look through it again and again takes a tenth of the time
+    """Import what every worker needs: they are forked with it, once in memory. Nothing is opened by that. What cannot
+    be imported, whoever needs it next says: the check, or a worker."""
+    gc.disable()  # what is imported is there to stay: to look through it again and again finds nothing
     try:
         with suppress(Exception):
             importlib.import_module(module)

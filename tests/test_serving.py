@@ -99,6 +99,7 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
         "DATABASE_URL": f"sqlite:///{database}",
         "SECRET_KEY": "s" * 32,
         "ANON_KEY": "anon",
+        "TMPDIR": str(directory),
     }
 
 
@@ -414,6 +415,13 @@ def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
         assert (tmp_path / "walkthrough.db.serving").exists()
 
 
+def test_what_looked_at_the_file_first_is_counted_nowhere(tmp_path):
+    with serving(tmp_path):
+        (metrics,) = tmp_path.glob("walkthrough-metrics-*")
+
+        assert list(metrics.glob("*.db")) == []
+
+
 def take_when_free(database: Path) -> ServingLock:
     """The workers of a killed arbiter notice within a second or two, and finish what they have."""
     give_up = time.monotonic() + 15
@@ -501,14 +509,14 @@ def test_a_check_may_be_asked_beside_many_open_files():
 
 
 def test_a_check_ends_nothing_of_its_parents(tmp_path):
-    ended: list[int] = []
-    atexit.register(ended.append, 1)
+    mark = tmp_path / "ended"  # a file: what the child has in memory is its own
+    atexit.register(mark.touch)
     try:
         assert start.ask_child(lambda: None, 10) == (0, "")
         assert start.ask_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
     finally:
-        atexit.unregister(ended.append)
-    assert ended == []
+        atexit.unregister(mark.touch)
+    assert not mark.exists()
 
 
 def test_a_lock_on_a_removed_mark_is_no_lock(tmp_path, monkeypatch):

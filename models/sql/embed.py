@@ -21,7 +21,6 @@ from models.sql.columns import Output
 from models.sql.groups import Groups
 from models.sql.groups import has_aggregates
 from models.sql.planner import Planner
-from models.sql.planner import embeds_of
 from models.sql.query import Column
 from models.sql.query import Embed
 from models.sql.query import Node
@@ -159,7 +158,7 @@ class Printer:
 
     def outputs(self, node: Node, relation: Relation, source: Source) -> list[Output]:
         """What a node prints, joining to `source` what its to-one embeds need."""
-        names = [embed.name for embed in embeds_of(node) if not embed.spread]
+        names = [embed.name for embed in node.embeds if not embed.spread]
         for name in names:
             if names.count(name) > 1:
                 raise DuplicateEmbed(
@@ -195,7 +194,7 @@ class Printer:
         target, _, scope = self.planner.tied(way, source.alias)
         there = self.planner.catalog.relations[way.target]
         self.planner.conditions(embed.node, there, target, scope)
-        for inner in embeds_of(embed.node):
+        for inner in embed.node.embeds:
             self.embed(inner, there, Source(target, target))
 
     def one(self, embed: Embed, way: Relationship, source: Source) -> Expression:

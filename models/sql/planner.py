@@ -9,7 +9,6 @@ computed only for rows that are returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,7 +23,6 @@ from models.sql.catalog import Relationship
 from models.sql.catalog import catalog
 from models.sql.dialect import Spelling
 from models.sql.dialect import json_array
-from models.sql.query import Column
 from models.sql.query import Condition
 from models.sql.query import Embed
 from models.sql.query import Filter
@@ -127,7 +125,7 @@ class Planner:
     ) -> list[Expression]:
         """A node's filters and inner embeds, over an alias of its relation."""
         found = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
-        inner = [embed for embed in embeds_of(node) if embed.join == "inner"]
+        inner = [embed for embed in node.embeds if embed.join == "inner"]
         return found + [self.embed_exists(embed, relation, alias) for embed in inner]
 
     def where(
@@ -248,13 +246,13 @@ class Planner:
         """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
         if flt.operator != "is" or flt.keyword not in ("null", "not_null") or flt.path:
             return None
-        return next((embed for embed in embeds_of(node) if flt.column == embed.name), None)
+        return next((embed for embed in node.embeds if flt.column == embed.name), None)
 
     # Embeds as conditions
 
     def require_ways(self, node: Node, relation: Relation) -> None:
         """Find out whether every embed leads somewhere, which is told before anything of columns."""
-        for embed in embeds_of(node):
+        for embed in node.embeds:
             way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
             self.require_ways(embed.node, self.catalog.relations[way.target])
 
@@ -265,7 +263,7 @@ class Planner:
         node = embed.node
         where = [*ties, scope]
         where += self.conditions(node, self.catalog.relations[way.target], target, scope)
-        if is_total(node) and not embed.spread:
+        if node.is_total and not embed.spread:
             return sa.and_(sa.true(), *self.within(node))
         if way.to_one:
             where += self.within(node)
@@ -328,7 +326,7 @@ class Planner:
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
     ) -> Expression:
         """A column of a to-one embed, for its parent to be ordered by."""
-        embed = next((each for each in embeds_of(node) if term.embed == each.name), None)
+        embed = next((each for each in node.embeds if term.embed == each.name), None)
         if embed is None:
             raise NotEmbedded(
                 f"'{term.embed}' is not an embedded resource in this request",
@@ -380,17 +378,6 @@ def read_moment(text: str, binding: Binding) -> Bound:
 
 def is_resource(table: Any) -> bool:
     return isinstance(table, sa.Table) and table.name in RESOURCES
-
-
-def embeds_of(node: Node) -> Iterator[Embed]:
-    return (item for item in node.items if isinstance(item, Embed))
-
-
-def is_total(node: Node) -> bool:
-    """Whether a node's rows are one in any case: it aggregates, and groups by nothing."""
-    return bool(node.items) and all(
-        isinstance(item, Column) and item.aggregate is not None for item in node.items
-    )
 
 
 def directed(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:

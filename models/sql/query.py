@@ -118,6 +118,18 @@ class Node:
     limit: int | None = None
     offset: int | None = None
 
+    @property
+    def embeds(self) -> list[Embed]:
+        """What is embedded in its rows."""
+        return [item for item in self.items if isinstance(item, Embed)]
+
+    @property
+    def is_total(self) -> bool:
+        """Whether its rows are one in any case: it aggregates, and groups by nothing."""
+        return bool(self.items) and all(
+            isinstance(item, Column) and item.aggregate is not None for item in self.items
+        )
+
 
 @dataclass(frozen=True)
 class Shape:
