@@ -9,6 +9,7 @@ import pytest
 
 from access import deadline
 from access import password
+from models.db import TURN_SECONDS_MAX
 from tests import databases
 from tests import tokens
 from tests.conftest import MAX
@@ -20,7 +21,6 @@ from tests.signin import Service
 from tests.signin import claims
 from tests.signin import error
 from tests.signin import open_service
-from tests.waiting import TIMED
 
 USER_KEYS = {
     "id",
@@ -316,19 +316,19 @@ def test_sign_in_that_gets_no_turn_to_hash_is_not_counted(
     assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
-@TIMED
-@pytest.mark.parametrize(("path", "seconds_max"), [("token", 3.0), ("logout", 0.6), ("admin", 0.6)])
-def test_write_that_gets_no_turn_answers_within_three_seconds(
-    service: Service, monkeypatch: pytest.MonkeyPatch, path: str, seconds_max: float
+@pytest.mark.parametrize("path", ["token", "logout", "admin"])
+def test_write_that_gets_no_turn_answers_within_the_time_of_an_answer(
+    service: Service, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr(deadline, "ANSWER_SECONDS_MAX", seconds_max)
+    """Of three seconds; here of a fraction, so that it is not a write's own wait that was over."""
+    monkeypatch.setattr(deadline, "ANSWER_SECONDS_MAX", 0.6)
     session = service.sign_in("moe")
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
         with databases.turn(service.file):
             held.set()
-            done.wait(10)
+            done.wait(30)
 
     writer = threading.Thread(target=hold)
     writer.start()
@@ -348,4 +348,4 @@ def test_write_that_gets_no_turn_answers_within_three_seconds(
 
     assert error(refused) == (503, "request_timeout")
     assert refused.headers["Retry-After"] == "1"
-    assert 0.1 < waited < seconds_max
+    assert 0.1 < waited < TURN_SECONDS_MAX

@@ -31,7 +31,6 @@ from serving import worker
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 from tests.ports import free_port
-from tests.waiting import TIMED
 
 PROJECT = Path(__file__).resolve().parent.parent
 HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -247,36 +246,29 @@ def test_no_header_passes_for_another_or_moves_the_application(server):
     assert b"('wsgi.url_scheme', 'http')" in environ
 
 
-@TIMED
-def test_clients_that_say_half_of_it_delay_nobody_for_long(server):
+def test_clients_that_say_half_of_it_delay_nobody_and_are_sent_away(server):
     with contextlib.ExitStack() as crowd:
         half_sent = [crowd.enter_context(server.connect()) for _ in range(24)]
         for connection in half_sent:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Half: ")
-        began = time.monotonic()
 
         assert all(served(server) for _ in range(10))
 
-        assert time.monotonic() - began < 5
         assert [read_to_end(connection) for connection in half_sent] == [b""] * 24
 
 
-@TIMED
 def test_a_crowd_that_drips_is_sent_away(server):
-    """A hundred take every thread; the deadline, here of a second, gives the threads back."""
+    """A hundred take every thread; the deadline, here of a second, gives the threads back while they drip on."""
     with contextlib.ExitStack() as crowd:
         dripping = [crowd.enter_context(server.connect()) for _ in range(100)]
         stop = threading.Event()
         dripper = threading.Thread(target=drip, args=(dripping, stop))
         dripper.start()
-        began = time.monotonic()
         try:
             assert served(server)
         finally:
             stop.set()
             dripper.join()
-
-        assert time.monotonic() - began < 10
 
 
 def drip(connections: list[socket.socket], stop: threading.Event) -> None:
@@ -288,16 +280,17 @@ def drip(connections: list[socket.socket], stop: threading.Event) -> None:
                 connection.sendall(b"X")
 
 
-@TIMED
-def test_clients_that_say_nothing_take_no_thread(server):
-    with contextlib.ExitStack() as crowd:
-        for _ in range(200):
-            crowd.enter_context(server.connect())
-        began = time.monotonic()
+def test_clients_that_say_nothing_take_no_thread(tmp_path):
+    """The deadline is the shipped one: others are served while all of them are still there."""
+    with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
+        silent = [crowd.enter_context(server.connect()) for _ in range(200)]
 
-        assert served(server)
+        assert all(served(server) for _ in range(5))
 
-        assert time.monotonic() - began < 3
+        for connection in silent:
+            connection.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                connection.recv(1)
 
 
 def test_half_a_head_behind_a_whole_request_takes_no_thread(tmp_path):
@@ -323,17 +316,13 @@ def test_half_a_head_behind_a_whole_request_is_sent_away(server):
     assert answer.endswith(b"served")
 
 
-@TIMED
 def test_clients_that_do_not_hang_up_after_a_refusal_delay_nobody_for_long(server):
-    """gunicorn waits for each of them in its main loop, two seconds at a time."""
+    """gunicorn waits for each of them in its main loop, two seconds at a time: longer than anybody here waits."""
     with contextlib.ExitStack() as crowd:
         for _ in range(60):
             crowd.enter_context(server.connect()).sendall(b"no HTTP at all\r\n\r\n")
-        began = time.monotonic()
 
         assert all(served(server) for _ in range(5))
-
-        assert time.monotonic() - began < 8
 
 
 def test_a_slow_reader_is_cut_off(server):

@@ -4,8 +4,6 @@ import os
 import pathlib
 import signal
 import threading
-import time
-from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -16,7 +14,6 @@ from tests import databases
 from tests.conftest import CAST
 from tests.conftest import Api
 from tests.conftest import Database
-from tests.conftest import Response
 from tests.conftest import ids
 from tests.standby.pair import Pair
 from tests.standby.pair import running_pair
@@ -24,25 +21,16 @@ from tests.standby.world import BASE
 from tests.standby.world import World
 from tests.standby.world import make_base
 from tests.standby.world import open_over
-from tests.waiting import TIMED
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
-
-ANSWER_SECONDS_MAX = 1.0
 
 
 # Its troubles
 
 
-def timed(ask: Callable[[], Response]) -> tuple[Response, float]:
-    began = time.monotonic()
-    return ask(), time.monotonic() - began
-
-
-@TIMED
 def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> None:
-    stop, answers = threading.Event(), []
+    stop, statuses = threading.Event(), []
     # So that it comes back soon: what was replayed since the last one is replayed again.
     world.pair.sql(world.pair.primary, "postgres", "CHECKPOINT")
     world.pair.catch_up()
@@ -50,19 +38,14 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
 
     def read(who: str) -> None:
         while not stop.wait(0.003):
-            answer, seconds = timed(
-                lambda: world.api(who).get("/inspections?select=id,buildings(id)")
-            )
-            answers.append((answer.status, seconds))
+            statuses.append(world.api(who).get("/inspections?select=id,buildings(id)").status)
 
     def write() -> None:
         for number in count():
             if stop.wait(0.003):
                 return
-            answer, seconds = timed(
-                lambda n=number: world.api("ada").patch("/buildings?id=eq.1", {"floors": n % 9})
-            )
-            answers.append((answer.status, seconds))
+            answer = world.api("ada").patch("/buildings?id=eq.1", {"floors": number % 9})
+            statuses.append(answer.status)
 
     threads = [threading.Thread(target=read, args=(who,)) for who in ("root", "ada", "moe")]
     threads.append(threading.Thread(target=write))
@@ -71,8 +54,8 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
     try:
         until(lambda: "standby" in world.served[-20:])
         world.pair.stop()
-        mark = len(answers)
-        until(lambda: len(answers) > mark + 200)
+        mark = len(statuses)
+        until(lambda: len(statuses) > mark + 200)
         world.pair.start()
         world.served.clear()
         until(lambda: "standby" in world.served)
@@ -81,12 +64,11 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
         for each in threads:
             each.join()
 
-    assert {status for status, _ in answers} <= {200, 204}
-    assert max(seconds for _, seconds in answers) < 2 * ANSWER_SECONDS_MAX
+    assert set(statuses) <= {200, 204}
 
 
-@TIMED
 def test_standby_that_falls_silent_is_left_alone(world: World) -> None:
+    """Within the time of a read: a little longer, and its answer would be that it was stopped."""
     silent = [pid for (pid,) in world.pair.sql(
         world.pair.standby, world.name,
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
@@ -96,10 +78,9 @@ def test_standby_that_falls_silent_is_left_alone(world: World) -> None:
     for pid in silent:
         os.kill(pid, signal.SIGSTOP)
     try:
-        answers = [timed(lambda: world.api("mia").get("/buildings")) for _ in range(5)]
+        answers = [world.api("mia").get("/buildings") for _ in range(5)]
 
-        assert [answer.status for answer, _ in answers] == [200] * 5
-        assert max(seconds for _, seconds in answers) < ANSWER_SECONDS_MAX
+        assert [answer.status for answer in answers] == [200] * 5
         assert world.reasons[-1] == "standby away"
     finally:
         for pid in silent:
