@@ -17,7 +17,7 @@ from typing import cast
 
 Result = TypeVar("Result")
 
-RESULTS_MAX = 512  # some kilobytes each; people × questions of a small deployment
+RESULTS_MAX = 2_000  # a number or some kilobytes each; people × questions of a small deployment
 WAIT_SECONDS_MAX = 2.0  # as long as a read may take; nobody's result comes later
 
 NOTHING = object()

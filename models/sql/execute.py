@@ -11,8 +11,10 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from models.audit import last_change
 from models.base import Filled
 from models.db import Transaction
 from models.sql import blame
@@ -34,11 +36,14 @@ from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import Binding
+from models.sql.statement import Statement
 from models.sql.switches import VALUE_BYTES_MAX
 from models.sql.upsert import conflict_target
 from models.sql.upsert import insert_new
 from models.sql.upsert import upsert
 from models.types import Bound
+
+QUESTION_CHARACTERS_MAX = 2_000  # of a count's values: longer questions are not remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ def select(
     complete = len(rows) < binding.limit and (rows or not binding.offset)
     if complete and not plans.grouped:
         return Selected(rows, binding.offset + len(rows))
-    return Selected(rows, transaction.value(plans.count.sql, plans.count.bind(binding)))
+    return Selected(rows, total_of(transaction, plans.count, binding))
 
 
 def count(
@@ -101,8 +106,22 @@ def count(
         return Counted(selected.shown, selected.total)
     if not total:
         return Counted(transaction.value(plans.shown.sql, plans.shown.bind(binding)))
-    found: int = transaction.value(plans.count.sql, plans.count.bind(binding))
+    found = total_of(transaction, plans.count, binding)
     return Counted(max(0, min(binding.limit, found - binding.offset)), found)
+
+
+def total_of(transaction: Transaction, statement: Statement, binding: Binding) -> int:
+    """How many rows a statement counts, whatever the range.
+
+    Remembered until any row changes: who pages through a list asks for the same number with every page. What the
+    statement is given, callers and clients included, is part of the question.
+    """
+    values = statement.bind(binding)
+    count: Callable[[], int] = partial(transaction.value, statement.sql, values)
+    if sum(len(each) for each in values if isinstance(each, str)) > QUESTION_CHARACTERS_MAX:
+        return count()
+    question = (statement.sql, *values)
+    return transaction.remembered.get(last_change(transaction), question, count)
 
 
 def fetch(transaction: Transaction, sql: str, parameters: list[Bound]) -> list[str]:
