@@ -16,6 +16,7 @@ from access.caller import Standing
 from models import User
 from models.base import Model
 from models.base import Row
+from models.sql.catalog import aliased
 from models.sql.spelling import AmongFew
 from models.sql.statement import parameter
 
@@ -75,4 +76,4 @@ def among_few(key: Row, column: Row, where: Condition) -> Condition:
 
 def alias(model: type[Model], name: str) -> Row:
     """A table that only a rule looks at: its name says so, and the plan's guard lets it pass."""
-    return model.__table__.alias(name)
+    return aliased(model.__table__, name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from functools import lru_cache
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -23,25 +24,35 @@ ROOT_LIMIT = parameter("root_limit", sa.BigInteger)
 ROOT_OFFSET = parameter("root_offset", sa.BigInteger)
 
 
-@dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Rows, each one JSON text; the number of those in range, and of all of them, whatever the range."""
+    """The statements of a read. Those that count are made when they are first asked for, which most reads never do."""
 
-    rows: Statement
-    shown: Statement
-    count: Statement
-    grouped: bool
+    def __init__(self, database: str, relation_name: str, shape: Shape, rule: Rule) -> None:
+        self.planner = partial(Planner, SPELLINGS[database], rule)
+        self.relation_name = relation_name
+        self.shape = shape
+        self.rows: Statement = read_rows(self.planner(), relation_name, shape)
+        """The rows, each one JSON text."""
+
+    @cached_property
+    def shown(self) -> Statement:
+        """The number of those in range."""
+        return count_shown(self.planner(), self.relation_name, self.shape)
+
+    @cached_property
+    def count(self) -> Statement:
+        """The number of all of them, whatever the range."""
+        return count_rows(self.planner(), self.relation_name, self.shape)
+
+    @cached_property
+    def grouped(self) -> bool:
+        return has_aggregates(self.shape.root)
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_read(database: str, relation_name: str, shape: Shape, rule: Rule) -> ReadPlan:
     """The rows of a relation that the rule lets be read, as the shape wants them printed."""
-    return ReadPlan(
-        read_rows(Planner(SPELLINGS[database], rule), relation_name, shape),
-        count_shown(Planner(SPELLINGS[database], rule), relation_name, shape),
-        count_rows(Planner(SPELLINGS[database], rule), relation_name, shape),
-        has_aggregates(shape.root),
-    )
+    return ReadPlan(database, relation_name, shape, rule)
 
 
 @lru_cache(maxsize=PLANS_MAX)

@@ -20,6 +20,7 @@ from models.sql import operators
 from models.sql.arms import disjoint
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
+from models.sql.catalog import aliased
 from models.sql.catalog import catalog
 from models.sql.dialect import Spelling
 from models.sql.dialect import json_array
@@ -73,7 +74,7 @@ class Planner:
     # Relations and their rule
 
     def alias(self, relation: Relation) -> Any:
-        alias = relation.table.alias(f"t{len(self.guarded)}")
+        alias = aliased(relation.table, f"t{len(self.guarded)}")
         self.guarded.add(alias)
         return alias
 

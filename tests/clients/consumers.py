@@ -19,6 +19,7 @@ supabase_auth = pytest.importorskip("supabase_auth", reason=MISSING)
 Client = supabase.Client
 APIError = postgrest.APIError
 AuthApiError = supabase_auth.errors.AuthApiError
+AuthRetryableError = supabase_auth.errors.AuthRetryableError
 AuthWeakPasswordError = supabase_auth.errors.AuthWeakPasswordError
 
 TLS = (

@@ -1,5 +1,6 @@
 """Sign-in, sessions and the admin API, as supabase-py says them."""
 
+import contextlib
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ import pytest
 from tests import tokens
 from tests.clients.consumers import APIError
 from tests.clients.consumers import AuthApiError
+from tests.clients.consumers import AuthRetryableError
 from tests.clients.consumers import AuthWeakPasswordError
 from tests.clients.consumers import Client
 from tests.clients.consumers import Consumers
@@ -24,6 +26,8 @@ from tests.conftest import MOE
 from tests.conftest import NO_ONE
 
 SignedIn = Callable[[str], Client]
+
+TRIES = 10
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +95,15 @@ def test_client_made_as_the_manual_says(consumers: Consumers) -> None:
 def test_people_who_sign_in_at_once_all_get_in(consumers: Consumers) -> None:
     clients = [consumers.connect() for _ in range(8)]
 
-    with ThreadPoolExecutor(len(clients)) as pool:
-        given = credentials("moe")
-        users = pool.map(lambda c: c.auth.sign_in_with_password(given).user.id, clients)
+    def user_of(client: Client) -> str:
+        for _ in range(TRIES):
+            # Who had no turn within the time of an answer is told so, and the client that it may try again.
+            with contextlib.suppress(AuthRetryableError):
+                return client.auth.sign_in_with_password(credentials("moe")).user.id
+        raise AssertionError("nobody ever gets in")
 
-    assert list(users) == [MOE] * 8
+    with ThreadPoolExecutor(len(clients)) as pool:
+        assert list(pool.map(user_of, clients)) == [MOE] * 8
 
 
 def test_sign_in_takes_the_email_in_any_case(consumers: Consumers) -> None:

@@ -35,7 +35,7 @@ EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.rea
 COOKIE = "walkthrough_console"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
-PATIENCE_MS = 10_000
+PATIENCE_MS = 60_000
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 

@@ -51,9 +51,9 @@ def problems_of(served: Served, acked: set[int]) -> list[str]:
 
 def kill_often(
     served: Served, kills: int, *, acked_min: int = 0, until_faulty: bool = False
-) -> tuple[list[str], int]:
+) -> tuple[list[str], float]:
     """Kill so many times, and on until so many transactions were acknowledged, which takes a slow machine longer; what
-    is wrong afterwards, and how many they are."""
+    is wrong afterwards, and how many seconds the longest start took."""
     dice, acked, first, longest = random.Random(SEED), set(), 1, 0.0
     problems: list[str] = []
     try:
@@ -78,15 +78,13 @@ def kill_often(
     print(
         f"seed {SEED}: {number} kills, {len(acked)} acknowledged, restart {longest:.2f} s at most"
     )
-    assert longest < RESTART_SECONDS_MAX
-    return problems, len(acked)
+    return problems, longest
 
 
 def test_nothing_acknowledged_is_lost_when_it_is_killed(served):
-    problems, acked = kill_often(served, 8)
+    problems, _ = kill_often(served, 8, acked_min=50)
 
     assert not problems, f"seed {SEED}: {problems}"
-    assert acked > 50
 
 
 def test_who_answers_before_the_commit_is_found_out(served):
@@ -101,6 +99,7 @@ def test_who_answers_before_the_commit_is_found_out(served):
 def test_nothing_acknowledged_is_lost_in_many_kills(served):
     served.application = SHIPPED
 
-    problems, _ = kill_often(served, scaled(1_000), acked_min=scaled(50_000))
+    problems, longest_start = kill_often(served, scaled(1_000), acked_min=scaled(50_000))
 
     assert not problems, f"seed {SEED}: {problems}"
+    assert longest_start < RESTART_SECONDS_MAX
