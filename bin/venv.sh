@@ -1,6 +1,9 @@
 # Sourced by bin/serve and bin/test, in the project's directory: makes .venv hold what a requirements file asks for.
 # What is installed is remembered as a copy of the file, so that the second time nothing is done and no network needed.
 
+# A start compiles nothing that was compiled before, whatever images and shells that nobody wrote for it prefer.
+unset PYTHONDONTWRITEBYTECODE
+
 find_python() {
     for candidate in python3 python3.13 python3.12 python3.11 python3.14 python; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
