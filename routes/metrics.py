@@ -93,9 +93,13 @@ def register_meters(app: Flask) -> None:
     app.extensions[KEPT] = meters
     app.after_request(meters.count)
     with app.app_context():
-        found = database()
-        measure_turns(found, meters.turn_waits.observe)
-        found.tell_reads_to(meters.count_read)
+        tie(meters, database())
+
+
+def tie(meters: Meters, found: Database) -> None:
+    """Have a database tell how long its writers wait, and who serves its reads."""
+    measure_turns(found, meters.turn_waits.observe)
+    found.tell_reads_to(meters.count_read)
 
 
 class Meters:

@@ -6,6 +6,8 @@ import json
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests import databases
@@ -17,6 +19,7 @@ from tests.conftest import Bearer
 from tests.conftest import Database
 from tests.conftest import Response
 from tests.conftest import import_rows
+from tests.conftest import lent_app
 from tests.conftest import open_app
 
 EMAILS = {
@@ -105,6 +108,15 @@ def open_service(directory: pathlib.Path, **config: object) -> Service:
     file = directory / "service.db"
     databases.copy(signed_up_file(), file)
     return Service(open_app(file, **config), file)
+
+
+@contextmanager
+def lent_service(directory: pathlib.Path) -> Iterator[Service]:
+    """The same for the time of a test."""
+    file = directory / "service.db"
+    databases.copy(signed_up_file(), file)
+    with lent_app(file) as app:
+        yield Service(app, file)
 
 
 def error(response: Response) -> tuple[int, str]:

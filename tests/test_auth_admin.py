@@ -2,6 +2,7 @@
 
 import pathlib
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,13 +17,15 @@ from tests.conftest import ROOT
 from tests.signin import EMAILS
 from tests.signin import Service
 from tests.signin import error
+from tests.signin import lent_service
 from tests.signin import open_service
 from tests.test_auth_http import USER_KEYS
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    with lent_service(tmp_path) as found:
+        yield found
 
 
 # admin/users

@@ -4,6 +4,7 @@ import json
 import pathlib
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.signin import THERE
 from tests.signin import Service
 from tests.signin import claims
 from tests.signin import error
+from tests.signin import lent_service
 from tests.signin import open_service
 
 USER_KEYS = {
@@ -40,8 +42,9 @@ USER_KEYS = {
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    with lent_service(tmp_path) as found:
+        yield found
 
 
 # token

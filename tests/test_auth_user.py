@@ -1,6 +1,7 @@
 """/auth/v1/user and /logout: one's own account, and the end of sessions."""
 
 import pathlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,12 +10,13 @@ from tests.signin import EMAILS
 from tests.signin import PASSWORDS
 from tests.signin import Service
 from tests.signin import error
-from tests.signin import open_service
+from tests.signin import lent_service
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    with lent_service(tmp_path) as found:
+        yield found
 
 
 # user

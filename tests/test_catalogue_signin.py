@@ -5,6 +5,7 @@ import pathlib
 import statistics
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,15 +20,16 @@ from tests.signin import PASSWORDS
 from tests.signin import THERE
 from tests.signin import Service
 from tests.signin import error
-from tests.signin import open_service
+from tests.signin import lent_service
 from tests.waiting import TIMED
 
 ADMIN = "/auth/v1/admin/users"
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    with lent_service(tmp_path) as found:
+        yield found
 
 
 def same(*responses: Response) -> bool:

@@ -4,6 +4,7 @@
 import json
 import logging
 import pathlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,14 +21,15 @@ from tests.signin import EMAILS
 from tests.signin import PASSWORDS
 from tests.signin import Service
 from tests.signin import error
-from tests.signin import open_service
+from tests.signin import lent_service
 from tests.test_catalogue_signin import ADMIN
 from tests.test_catalogue_signin import same
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    with lent_service(tmp_path) as found:
+        yield found
 
 
 # L07: nobody is there from the start

@@ -8,6 +8,7 @@ what is ignored rather than refused, and what needs a history: sign-outs, new pa
 import json
 import pathlib
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.signin import EMAILS
 from tests.signin import Service
 from tests.signin import claims
 from tests.signin import error
+from tests.signin import lent_service
 from tests.signin import open_service
 from tests.test_hostile_tokens import KINDS
 from tests.tokens import ANON_KEY
@@ -31,8 +33,9 @@ NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    with lent_service(tmp_path) as found:
+        yield found
 
 
 def is_dead(service: Service, access_token: str) -> bool:
