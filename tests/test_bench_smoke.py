@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bench import cast as casting
+from bench import compare
 from bench.drive import Answer
 from bench.drive import Tokens
 from bench.drive import Unanswered
@@ -137,6 +138,18 @@ def test_every_order_can_be_decided(cast):
     for request in READS:
         query = parse_qs(urlsplit(request.calls(cast)[0].path).query)
         assert "limit" in query or "order" not in query
+
+
+def test_who_answers_late_once_is_asked_again(cast, monkeypatch):
+    """Only a difference that stays is one."""
+    late, here = Answer(500, "", b"{}"), Answer(200, "0-0/*", b'[{"id": 1}]')
+    given = {1: [here] * 50, 2: [late, *[here] * 50], 3: [late] * 500}
+    monkeypatch.setattr(compare, "ask", lambda port, *_: given[port].pop(0))
+
+    compare.require_same(READS[0], cast, 1, 2, Tokens())
+
+    with pytest.raises(compare.Difference):
+        compare.require_same(READS[0], cast, 1, 3, Tokens())
 
 
 def test_the_calls_file_has_five_fields_a_line(cast, tmp_path):

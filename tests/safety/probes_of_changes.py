@@ -109,6 +109,45 @@ def found_anew(site: Site) -> None:
         site.load(cast_world())
 
 
+def counted_for_each(site: Site) -> None:
+    """How many there are is told to each as it is for them, whoever asked the same just before: max and mia hold grants
+    of the same kind, so that nothing but who they are tells their questions apart."""
+    grant = {"manager_id": MIA, "building_id": 1}
+    try:
+        answer = send(site, "ada", "POST", "/client_manager_building_access", grant)
+        expect(answer.status == 201, answer)
+        found = [total(site, who) for who in ("root", "ada", "bob", "moe", "max", "mia")]
+        expect(found == [9, 7, 4, 4, 2, 3], found)
+    finally:
+        site.load(cast_world())
+
+
+def counted_anew(site: Site) -> None:
+    """It follows what is written, and what is granted, from one request to the next."""
+    table, held = "/client_manager_building_access", f"manager_id=eq.{MIA}"
+    grant = {"manager_id": MIA, "building_id": 1}
+    steps = [
+        ("POST", "/inspections", {"building_id": 1, "inspection_type": "x"}, 1, 0),
+        ("POST", table, grant, 0, 4),
+        ("DELETE", f"{table}?{held}", None, 0, -4),
+        ("DELETE", "/inspections?inspection_type=eq.x", None, -1, 0),
+    ]
+    try:
+        before = [total(site, who) for who in ("ada", "mia")]
+        for method, path, body, *more in steps:
+            answer = send(site, "ada", method, path, body, prefer="return=minimal")
+            expect(answer.status in (201, 204), answer)
+            before = [sum(pair) for pair in zip(before, more, strict=True)]
+            expect([total(site, who) for who in ("ada", "mia")] == before, path)
+    finally:
+        site.load(cast_world())
+
+
+def total(site: Site, who: str) -> int:
+    answer = send(site, who, "HEAD", "/inspections", prefer="count=exact")
+    return int(answer.header("content-range").split("/")[1])
+
+
 def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[Site], None]:
     """Ada is made a manager while her write waits for its turn."""
 
@@ -286,6 +325,8 @@ OTHERS = [
     Probe("the user is looked up", frozenset(("session",)), looked_up),
     Probe("who is not let in learns nothing else", frozenset(("session",)), told_nothing_else),
     Probe("the user is looked up anew", frozenset(("session",)), found_anew),
+    Probe("everybody's own are counted", frozenset(("counts",)), counted_for_each),
+    Probe("what there is is counted anew", frozenset(("counts",)), counted_anew),
     Probe(
         "a write asks again who writes",
         frozenset(("session", "again")),

@@ -42,6 +42,8 @@ from models import Inspection
 from models import User
 from models.base import Row
 from models.db import reading
+from models.remembered import Remembered
+from models.sql import execute
 from models.sql import operators
 from models.transaction import Transaction
 from routes import resource
@@ -267,6 +269,20 @@ def found_for_ever(patch: Patch, site: Site) -> None:
     patch.setattr(Transaction, "recall", recall)
 
 
+def counted_for_ever(patch: Patch, site: Site) -> None:
+    patch.setattr(execute, "last_change", lambda transaction: 0)
+
+
+def counted_for_anybody(patch: Patch, site: Site) -> None:
+    """What is remembered is remembered by its statement alone."""
+    get = Remembered.get
+
+    def forgetful(kept: Remembered, change: int, question: tuple, answer: Callable) -> object:
+        return get(kept, change, question[:1], answer)
+
+    patch.setattr(Remembered, "get", forgetful)
+
+
 def barrier_off(patch: Patch, site: Site) -> None:
     bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
     patch.setattr(operators, "OPERATORS", bare)
@@ -301,6 +317,8 @@ OTHERS = [
     Mutant("no apikey asked for", ("door",), apikey_off),
     Mutant("the user is not looked up", ("session",), look_up_off),
     Mutant("the user is as they were once", ("session",), found_for_ever),
+    Mutant("what was counted is counted for ever", ("counts",), counted_for_ever),
+    Mutant("what was counted for one is anybody's", ("counts",), counted_for_anybody),
     Mutant("no barrier before filters", ("barrier",), barrier_off),
     Mutant("a write does not ask in its turn", ("again",), first_look_only),
     Mutant("a write that comes to nothing does not ask", ("session",), no_look_at_all),

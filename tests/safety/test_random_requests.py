@@ -66,7 +66,7 @@ class Journey:
     sent: int = 0
 
     def visit(self) -> None:
-        """Two people read the same few things, then somebody writes."""
+        """Two people read the same few things, somebody writes, and they read the last of them again."""
         users = [self.rng.choice(self.world["users"]) for _ in range(2)]
         seen = [seen_by(self.world, user) for user in users]
         for _ in range(READS_PER_VISIT):
@@ -75,6 +75,9 @@ class Journey:
                 self.read(user, visible, read)
         for _ in range(WRITES_PER_VISIT):
             self.write(self.writer())
+        for user in users:
+            if user in self.world["users"]:
+                self.read(user, seen_by(self.world, user), read)
 
     def writer(self) -> dict:
         """Client admins mostly, since they are who the row rules are for; now and then one who is gone."""
