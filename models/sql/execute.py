@@ -114,11 +114,13 @@ def total_of(transaction: Transaction, statement: Statement, binding: Binding) -
     """How many rows a statement counts, whatever the range.
 
     Remembered until any row changes: who pages through a list asks for the same number with every page. What the
-    statement is given, callers and clients included, is part of the question.
+    statement is given, callers and clients included, is part of the question. A change that is not committed has no
+    number of its own yet.
     """
     values = statement.bind(binding)
     count: Callable[[], int] = partial(transaction.value, statement.sql, values)
-    if sum(len(each) for each in values if isinstance(each, str)) > QUESTION_CHARACTERS_MAX:
+    characters = sum(len(each) for each in values if isinstance(each, str))
+    if transaction.writes or characters > QUESTION_CHARACTERS_MAX:
         return count()
     question = (statement.sql, *values)
     return transaction.remembered.get(last_change(transaction), question, count)
