@@ -31,7 +31,6 @@ from bench.stores import Psql
 from bench.stores import say
 
 WARM_SECONDS: Final = 1.0
-TRIES: Final = 10
 MISSING: Final = 404
 ROWS_A_REMOVAL: Final = 2_000
 WRITTEN: Final = "building_id,inspection_type,date_visited,status,inspector_id,notes"
@@ -106,17 +105,14 @@ class Measurer:
         return lines
 
     def answers(self, side: Side, request: Request, late: set[str]) -> bool:
-        """PostgREST has no counterpart to some of our functions. What is not in memory yet may come too late at
-        first, and is asked for again; a side that refuses it to the last is `late`."""
-        status = 0
-        for _ in range(TRIES):
-            status = ask(side.server.port, request.calls(side.cast)[0], self.tokens).status
-            if status in (200, 206):
-                return True
-            if status == MISSING:
-                return False
-        say(f"{side.name} answers {status} to: {request.title}")
-        late.add(side.name)
+        """PostgREST has no counterpart to some of our functions. A side that refuses to the last is `late`."""
+        call = request.calls(side.cast)[0]
+        status = compare.asked_on(side.server.port, call, self.tokens).status
+        if status in (200, 206):
+            return True
+        if status != MISSING:
+            say(f"{side.name} answers {status} to: {request.title}")
+            late.add(side.name)
         return False
 
     def writes(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:

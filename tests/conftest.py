@@ -30,7 +30,6 @@ import pathlib
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import ExitStack
-from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
 from urllib.parse import quote
@@ -40,6 +39,9 @@ from hypothesis import settings
 
 from tests import databases
 from tests import tokens
+from tests.applications import import_rows
+from tests.applications import lent_app
+from tests.applications import open_app
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
@@ -267,30 +269,6 @@ class Api:
         return Response(answer.status_code, answer.headers, answer.get_data(as_text=True))
 
 
-def open_app(file: pathlib.Path, **config: object) -> object:
-    """Build the service over one SQLite file.
-
-    It is imported here and not above, so that the tests of the pure rooms need no service.
-    """
-    from app import create_app
-
-    settings = {
-        "TESTING": True,
-        "DATABASE_URL": databases.url(file),
-        "SECRET_KEY": tokens.SECRET_KEY,
-        "ANON_KEY": tokens.ANON_KEY,
-        "SERVICE_KEY": tokens.SERVICE_KEY,
-        **config,
-    }
-    return databases.serve(create_app(settings), file)
-
-
-def import_rows(app: object, file: pathlib.Path) -> None:
-    """Load a JSON of table -> rows with the service's own command."""
-    run = app.test_cli_runner().invoke(args=["import", str(file)])
-    assert run.exit_code == 0, f"import failed: {run.output} {run.exception!r}"
-
-
 @pytest.fixture(autouse=databases.SERVER is not None)
 def given_back(tmp_path: pathlib.Path) -> Iterator[None]:
     """A test's databases on a server serve the next test."""
@@ -314,20 +292,6 @@ def pristine(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) 
     file = tmp_path_factory.mktemp("pristine") / "walkthrough.db"
     databases.copy(base_file, file)
     return open_app(file)
-
-
-@contextmanager
-def lent_app(file: pathlib.Path) -> Iterator[object]:
-    """An application over a database for the time of a test; the next one gets it over another."""
-    app = databases.open_again(IDLE.pop(), file) if IDLE else open_app(file)
-    yield app
-    if databases.SERVER is None:
-        app.extensions["walkthrough"].close()
-        IDLE.append(app)
-
-
-IDLE: list[object] = []
-"""Applications whose test is over: to give one another database takes a tenth of what it takes to make one."""
 
 
 @pytest.fixture

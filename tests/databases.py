@@ -13,12 +13,9 @@ from contextlib import closing
 from contextlib import contextmanager
 from typing import Any
 
-from models.attach import elsewhere
 from models.migrations import schema_version
 from models.sql.sqlite import driver
 from models.sql.turns import Turns
-from models.upkeep import ensure_schema
-from routes import metrics
 
 SCHEMA = pathlib.Path(__file__).parent.parent / "models" / "sql" / "postgresql.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")
@@ -47,16 +44,6 @@ def serve(app: Any, file: pathlib.Path) -> Any:
     """An app over a database, whose sessions end with it."""
     if SERVER is not None:
         SERVED.setdefault(file, []).append(app)
-    return app
-
-
-def open_again(app: Any, file: pathlib.Path) -> Any:
-    """An application that serves another database from now on; what it knew of the one before is that one's."""
-    app.config["DATABASE_URL"] = url(file)
-    app.extensions["walkthrough"] = database = elsewhere(url(file))
-    app.extensions["walkthrough.clock"] = database.clock
-    ensure_schema(database)
-    metrics.tie(app.extensions[metrics.KEPT], database)
     return app
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import selectors
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,14 @@ def exchange(port: int, sent: bytes, *, then_close: bool = False) -> bytes:
             if then_close:
                 connection.shutdown(socket.SHUT_WR)
         return read_to_end(connection)
+
+
+def still_waiting(connections: list[socket.socket]) -> int:
+    """How many of them the service has neither answered nor sent away."""
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
+        return len(connections) - len(selector.select(0))
 
 
 def read_to_end(connection: socket.socket) -> bytes:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from tests import databases
 from tests import tokens
+from tests.applications import import_rows
+from tests.applications import lent_app
+from tests.applications import open_app
 from tests.conftest import CAST
 from tests.conftest import DATASET
 from tests.conftest import Api
 from tests.conftest import Bearer
 from tests.conftest import Database
 from tests.conftest import Response
-from tests.conftest import import_rows
-from tests.conftest import lent_app
-from tests.conftest import open_app
 
 EMAILS = {
     "root": "root@example.org",

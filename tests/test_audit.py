@@ -10,11 +10,11 @@ import pytest
 
 from models import audit
 from models.db import database
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE
 from tests.conftest import ROOT
-from tests.conftest import open_app
 
 
 def trail(api: Callable, who: str = "root", **filters: str) -> list[dict]:

@@ -21,6 +21,7 @@ from models.db import Database as Opened
 from models.db import writing
 from routes import resource
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MIA
 from tests.conftest import MOE
@@ -29,7 +30,6 @@ from tests.conftest import Database
 from tests.conftest import Response
 from tests.conftest import api_over
 from tests.conftest import dump
-from tests.conftest import open_app
 from tests.durability.served import Consumer
 from tests.durability.served import Served
 from tests.durability.served import serving

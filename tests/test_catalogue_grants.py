@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -23,7 +24,6 @@ from tests.conftest import Response
 from tests.conftest import api_over
 from tests.conftest import dump
 from tests.conftest import ids
-from tests.conftest import open_app
 from tests.conftest import privilege
 from tests.conftest import rule
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import tokens
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -16,7 +17,6 @@ from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import NO_ONE
 from tests.conftest import ROOT
-from tests.conftest import open_app
 from tests.signin import EMAILS
 from tests.signin import PASSWORDS
 from tests.signin import Service

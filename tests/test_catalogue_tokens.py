@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import pytest
 
 import config
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MOE
-from tests.conftest import open_app
 from tests.signin import EMAILS
 from tests.signin import Service
 from tests.signin import claims

@@ -11,12 +11,12 @@ import pytest
 from models.clock import Clock
 from tests import databases
 from tests import tokens
+from tests.applications import open_app
 from tests.conftest import MIA
 from tests.conftest import ROOT
 from tests.conftest import Bearer
 from tests.conftest import Database
 from tests.conftest import api_over
-from tests.conftest import open_app
 
 YEAR = 365 * 86_400
 HALF_AN_HOUR = 1_800

@@ -6,8 +6,8 @@ import sqlite3
 import pytest
 
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import MOE
-from tests.conftest import open_app
 from tests.signin import HERE
 from tests.signin import Service
 from tests.signin import open_service

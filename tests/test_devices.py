@@ -12,11 +12,11 @@ from access.caller import Caller
 from access.caller import Role
 from models.db import Transaction
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import ROOT
-from tests.conftest import open_app
 
 SUPER = Caller(ROOT, None, STANDINGS[Role.SUPER_ADMIN, False, False])
 ADMIN = Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import databases
-from tests.conftest import open_app
+from tests.applications import open_app
 
 
 @pytest.fixture

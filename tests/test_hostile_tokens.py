@@ -11,12 +11,12 @@ from collections.abc import Callable
 import pytest
 
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import ROOT
 from tests.conftest import Api
 from tests.conftest import Bearer
 from tests.conftest import Database
-from tests.conftest import open_app
 from tests.hostile import HEADERS
 from tests.hostile import KINDS
 from tests.hostile import NOBODY

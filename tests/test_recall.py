@@ -11,7 +11,7 @@ import pytest
 import models.transaction as module
 from models.db import Database
 from models.sql.sqlite import driver
-from tests.conftest import open_app
+from tests.applications import open_app
 
 pytestmark = pytest.mark.sqlite("a server is asked each time")
 

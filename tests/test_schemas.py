@@ -6,7 +6,7 @@ import pytest
 
 from models import credential
 from tests import databases
-from tests.conftest import open_app
+from tests.applications import open_app
 
 TABLES = sorted(credential.metadata.tables)
 

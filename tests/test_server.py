@@ -13,8 +13,8 @@ from models.sql.constraints import ForeignKeyViolation
 from models.sql.turns import NoTurn
 from models.types import OutOfRange
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import MIA
-from tests.conftest import open_app
 from tests.signin import Service
 from tests.signin import open_service
 

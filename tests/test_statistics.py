@@ -20,10 +20,10 @@ from models.sql import counts
 from models.statistics import NoSuchBuilding
 from models.statistics import Visible
 from tests import databases
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.conftest import ROOT
-from tests.conftest import open_app
 
 EVERYTHING = Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), None, None)
 ADAS = Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, False]), ADA, 1)

@@ -26,12 +26,12 @@ from models.sql.catalog import catalog
 from models.sql.sqlite import Connection
 from models.transaction import Transaction
 from models.upkeep import SCHEMA
+from tests.applications import import_rows
+from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import DATASET
 from tests.conftest import MOE
 from tests.conftest import ROOT
-from tests.conftest import import_rows
-from tests.conftest import open_app
 from tests.tokens import ANON_KEY
 from tests.tokens import token_for
 

@@ -17,6 +17,8 @@ from werkzeug.test import Client
 from werkzeug.test import TestResponse
 
 from tests import databases
+from tests.applications import import_rows
+from tests.applications import open_app
 from tests.clients.server import KEYS
 from tests.clients.server import Server
 from tests.clients.server import environment
@@ -27,8 +29,6 @@ from tests.clients.server import wait_until_live
 from tests.conftest import DATASET
 from tests.conftest import Database
 from tests.conftest import api_over
-from tests.conftest import import_rows
-from tests.conftest import open_app
 from tests.ports import free_port
 
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}

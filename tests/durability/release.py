@@ -8,9 +8,9 @@ from pathlib import Path
 
 from models import backup
 from models import migrations
+from tests.applications import import_rows
+from tests.applications import open_app
 from tests.conftest import DATASET
-from tests.conftest import import_rows
-from tests.conftest import open_app
 
 RELEASED = Path(__file__).resolve().parent.parent / "data" / "released"
 

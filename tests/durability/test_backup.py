@@ -14,7 +14,7 @@ from models import backup
 from models.db import Database
 from models.sql.sqlite import driver
 from models.upkeep import RefusedFile
-from tests.conftest import open_app
+from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity

@@ -10,9 +10,9 @@ import pytest
 from app import NotStarted
 from models import upkeep
 from models.sql.sqlite import driver
+from tests.applications import open_app
 from tests.conftest import MOE
 from tests.conftest import RESOURCES
-from tests.conftest import open_app
 from tests.durability.conftest import scaled
 from tests.durability.test_power_cuts import SEED
 

@@ -172,9 +172,8 @@ def test_while_another_has_the_lock_writes_wait_five_seconds_and_reads_none(runn
     descriptor = os.open(f"{running.database}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        waited: dict[
-            str, tuple[float, int, str | None, str | None]
-        ] = {}  # in the order of their answers
+        # In the order of their answers.
+        waited: dict[str, tuple[float, int, str | None, str | None]] = {}
 
         def ask(name: str, method: str, path: str, body: object) -> None:
             with closing(running.consumer()) as consumer:

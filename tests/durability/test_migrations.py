@@ -25,7 +25,7 @@ from models.migrations.step import Step
 from models.sql import copies
 from models.sql.sqlite import driver
 from models.sql.turns import Turns
-from tests.conftest import open_app
+from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity

@@ -16,7 +16,7 @@ import pytest
 
 from models.sql.sqlite import ERRORS
 from models.sql.sqlite import driver
-from tests.conftest import open_app
+from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity

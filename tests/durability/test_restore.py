@@ -13,8 +13,8 @@ import pytest
 from models.sql.sqlite import driver
 from serving.lock import ServingLock
 from tests import tokens
+from tests.applications import open_app
 from tests.conftest import CAST
-from tests.conftest import open_app
 from tests.durability.test_power_cuts import SEED
 
 

@@ -17,7 +17,7 @@ from models.sql import log
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.turns import NoTurn
-from tests.conftest import open_app
+from tests.applications import open_app
 
 PUT = "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 MODEST = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 
 import schemathesis
 from flask import Flask
-from hypothesis import HealthCheck
 from hypothesis import given
-from hypothesis import settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
 from schemathesis.core.failures import ServerError
@@ -20,6 +18,7 @@ from schemathesis.specs.openapi.checks import status_code_conformance
 
 from tests import tokens
 from tests.conftest import CAST
+from tests.safety.examples import sized
 from tests.safety.killers import USERS
 from tests.safety.killers import cast_world
 from tests.safety.sites import Site
@@ -46,16 +45,6 @@ def operations(app: Flask) -> Iterator[object]:
     schema = schemathesis.openapi.from_wsgi("/", app, headers={"apikey": tokens.ANON_KEY})
     for found in schema.get_all_operations():
         yield found.ok()
-
-
-def sized(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def try_out(site: Site, who: str | None, examples: int) -> int:

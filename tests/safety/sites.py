@@ -24,9 +24,9 @@ import pytest
 from models.clock import Clock
 from tests import oracle
 from tests import tokens
+from tests.applications import open_app
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.conftest import open_app
 
 MOMENT = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
 NOW = "2025-06-15T12:00:00+00:00"

@@ -16,11 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck
-from hypothesis import Phase
 from hypothesis import example
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from models.faults import Fault
@@ -34,6 +31,7 @@ from tests.safety import strategies
 from tests.safety.breaking import BREAKS
 from tests.safety.breaking import breaks
 from tests.safety.breaking import broken
+from tests.safety.examples import sized
 from tests.safety.grammar import Grammar
 from tests.safety.grammar import Vocabulary
 from tests.safety.killers import USERS
@@ -51,19 +49,6 @@ COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = 2_000, 1_500, 1_000
 LONG_QUERIES, LONG_REQUESTS, LONG_BODIES = 100_000, 200_000, 200_000
 COVERAGE_SECONDS = 30 * 60
 KEYS = {"code", "message", "details", "hint"}
-
-
-def sized(examples: int) -> settings:
-    """So many examples, the same ones every time; a failure prints how to repeat it, and is made small."""
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        print_blob=True,
-        phases=(Phase.explicit, Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def kept(name: str) -> list[bytes]:

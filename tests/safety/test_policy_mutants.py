@@ -18,8 +18,6 @@ from flask import g
 from access import decorators
 from access import policy
 from access.caller import SERVICE
-from access.caller import STANDINGS
-from access.caller import Caller
 from access.caller import Kind
 from access.caller import Role
 from access.caller import Standing
@@ -41,18 +39,21 @@ from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
 from models.base import Row
-from models.db import reading
-from models.remembered import Remembered
-from models.sql import execute
-from models.sql import operators
-from models.transaction import Transaction
-from routes import resource
 from routes import rpc
 from tests.safety.killers import ELSEWHERE
 from tests.safety.killers import every_probe
 from tests.safety.killers import is_entered
 from tests.safety.killers import killed
 from tests.safety.planted import forget_plans
+from tests.safety.planted_looks import apikey_off
+from tests.safety.planted_looks import barrier_off
+from tests.safety.planted_looks import counted_for_anybody
+from tests.safety.planted_looks import counted_for_ever
+from tests.safety.planted_looks import first_look_only
+from tests.safety.planted_looks import found_for_ever
+from tests.safety.planted_looks import look_up_off
+from tests.safety.planted_looks import no_look_at_all
+from tests.safety.planted_looks import no_second_look
 from tests.safety.sites import Site
 
 Patch = pytest.MonkeyPatch
@@ -239,75 +240,6 @@ def of_doors(site: Site) -> Iterator[Mutant]:
         yield unlocked(endpoint, parts)
         if not all(parts["allowed"](role) for role in Role):
             yield unprivileged(endpoint, parts)
-
-
-def apikey_off(patch: Patch, site: Site) -> None:
-    patch.setattr(decorators, "check_apikey", lambda *_: None)
-
-
-# The caller, the barrier, the second look
-
-
-def look_up_off(patch: Patch, site: Site) -> None:
-    patch.setattr(
-        decorators,
-        "look_up",
-        lambda transaction, claims: Caller(
-            claims.user_id, claims.client_id, STANDINGS[claims.role, True, True], claims.session_id
-        ),
-    )
-
-
-def found_for_ever(patch: Patch, site: Site) -> None:
-    found: dict[object, object] = {}
-
-    def recall(self: Transaction, question: object, ask: Callable[[], object]) -> object:
-        if question not in found:
-            found[question] = ask()
-        return found[question]
-
-    patch.setattr(Transaction, "recall", recall)
-
-
-def counted_for_ever(patch: Patch, site: Site) -> None:
-    patch.setattr(execute, "last_change", lambda transaction: 0)
-
-
-def counted_for_anybody(patch: Patch, site: Site) -> None:
-    """What is remembered is remembered by its statement alone."""
-    get = Remembered.get
-
-    def forgetful(kept: Remembered, change: int, question: tuple, answer: Callable) -> object:
-        return get(kept, change, question[:1], answer)
-
-    patch.setattr(Remembered, "get", forgetful)
-
-
-def barrier_off(patch: Patch, site: Site) -> None:
-    bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
-    patch.setattr(operators, "OPERATORS", bare)
-
-
-def no_second_look(room: object) -> Apply:
-    return lambda patch, site: patch.setattr(room, "admit", lambda transaction: g.caller)
-
-
-def first_look_only(patch: Patch, site: Site) -> None:
-    """Who writes is looked up when the request is read, and not in its turn."""
-    read = resource.Asked.__init__
-
-    def read_and_look(asked: resource.Asked, relation: object) -> None:
-        read(asked, relation)
-        with reading() as transaction:
-            decorators.admit(transaction)
-
-    patch.setattr(resource.Asked, "__init__", read_and_look)
-    patch.setattr(resource, "admit", lambda transaction: g.caller)
-
-
-def no_look_at_all(patch: Patch, site: Site) -> None:
-    """Whose write comes to nothing is not looked up."""
-    patch.setattr(decorators, "require_admitted", lambda: None)
 
 
 OTHERS = [

@@ -5,9 +5,7 @@ every door shows each person what the oracle says, and the world is what the mod
 import types
 
 import pytest
-from hypothesis import HealthCheck
 from hypothesis import Phase
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 from hypothesis.stateful import initialize
@@ -24,6 +22,7 @@ from models.transaction import Transaction
 from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import model
+from tests.safety.examples import sized
 from tests.safety.model import Delete
 from tests.safety.model import Insert
 from tests.safety.model import Step
@@ -364,16 +363,7 @@ def run(
     machine = type("LifeHere", (Life,), {"site": site, "source": source})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=runs,
-            stateful_step_count=steps,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            print_blob=True,
-            phases=phases,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=sized(runs, stateful_step_count=steps, phases=phases),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from models.marks import Marks
+from tests.applications import import_rows
 from tests.conftest import ADA
 from tests.conftest import CAST
 from tests.conftest import MAX
@@ -18,7 +19,6 @@ from tests.conftest import RESOURCES
 from tests.conftest import Api
 from tests.conftest import Bearer
 from tests.conftest import ids
-from tests.conftest import import_rows
 from tests.standby.pair import Pair
 from tests.standby.pair import connected
 from tests.standby.world import BASE

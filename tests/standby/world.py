@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.applications import import_rows
 from tests.conftest import CAST
 from tests.conftest import DATASET
 from tests.conftest import Api
 from tests.conftest import Bearer
 from tests.conftest import Database
-from tests.conftest import import_rows
 from tests.standby.pair import Pair
 from tests.tokens import ANON_KEY
 from tests.tokens import SECRET_KEY

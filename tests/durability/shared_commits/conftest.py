@@ -10,7 +10,7 @@ import pytest
 from models.db import Database
 from models.sql import sqlite
 from models.sql import turns
-from tests.conftest import open_app
+from tests.applications import open_app
 from tests.durability.shared_commits.writers import FOREVER
 from tests.durability.shared_commits.writers import Disk
 from tests.durability.shared_commits.writers import Writers
