@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Hashable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from functools import cached_property
@@ -70,19 +71,12 @@ class ServerTransaction(Transaction):
         """Asked each time: a server does not tell whether anything has changed."""
         return ask()
 
-    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
+    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         assert not self.dead, "a statement after an error"
-        tells = " RETURNING " in sql
         try:
-            self.cursor.executemany(sql, parameters, returning=tells)
-            if not tells:
-                return ()
-            made = [self.cursor.fetchone()[0]]
-            while self.cursor.nextset():
-                made.append(self.cursor.fetchone()[0])
+            self.cursor.executemany(sql, parameters)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
-        return made
 
     def run_script(self, script: str) -> None:
         """Run many statements without parameters at once."""
@@ -94,6 +88,9 @@ class ServerTransaction(Transaction):
     def made_id(self, cursor: Any) -> int:
         made: int = cursor.fetchone()[0]
         return made
+
+    def made_ids(self, cursor: Any, count: int) -> Iterable[int]:
+        return [made for (made,) in cursor.fetchall()]
 
     def failed(self, error: Exception) -> Exception:
         """Note that nothing more can be said; the error as a fact."""

@@ -10,6 +10,7 @@ import datetime
 import time
 from collections.abc import Callable
 from collections.abc import Hashable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -134,8 +135,8 @@ class Transaction:
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error
 
-    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> Sequence[int]:
-        """Run one insert for many rows; the ids that the database gave them, one after the other."""
+    def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> None:
+        """Run one insert for many rows."""
         assert not self.dead, "a statement after an error"
         done = 0
         try:
@@ -147,13 +148,16 @@ class Transaction:
                     done += size
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error
-        last: int = self.value("SELECT last_insert_rowid()")
-        return range(last - len(parameters) + 1, last + 1)
 
     def made_id(self, cursor: Any) -> int:
         """The id that the database gave the row of the insert just run."""
         made: int = cursor.lastrowid
         return made
+
+    def made_ids(self, cursor: Any, count: int) -> Iterable[int]:
+        """The ids that it gave the rows of the insert just run, one after the other."""
+        last = self.made_id(cursor)
+        return range(last - count + 1, last + 1)
 
     def failed(self, error: Exception) -> Exception:
         """Note what an error leaves of the transaction and its connection; the error as a fact."""

@@ -1,5 +1,6 @@
 """How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -291,3 +292,58 @@ def test_key_that_is_none_is_told_before_values(api: Callable, target: str, code
     )
 
     assert (response.status, response.code) == (400, code)
+
+
+def test_rows_sent_at_once_are_stored_as_those_sent_alone(api: Callable) -> None:
+    """A thousand are one statement, which reads them from JSON; the last digit of a number, and their order, stay."""
+    draw = random.Random(7)
+    numbers = [
+        5e-324,
+        -0.0,
+        1.7976931348623157e308,
+        0.1 + 0.2,
+        -73.98565499999999,
+        1e22,
+        12345678901234567.0,
+    ]
+    numbers += [draw.uniform(-180, 180) for _ in range(993)]
+    texts = [
+        '"quoted"',
+        "back\\slash",
+        "{[,]}",
+        "ünïcödé \N{BUILDING CONSTRUCTION}",
+        "NULL",
+        "null",
+        "",
+        " ",
+        "1e5",
+    ]
+    rows = [
+        {
+            "name": f"{texts[place % len(texts)]} {place}",
+            "city": texts[place % len(texts)] if place % 3 else None,
+            "client_id": 1,
+            "latitude": number,
+            "floors": place if place % 2 else None,
+        }
+        for place, number in enumerate(numbers)
+    ]
+    select = "select=name,city,client_id,latitude,floors"
+
+    together = api("root").post(f"/buildings?{select},id", rows, prefer="return=representation")
+
+    assert together.status == 201
+    stored = together.json
+    ids = [row.pop("id") for row in stored]
+    assert stored == rows
+    assert ids == list(range(ids[0], ids[0] + 1_000))
+    for place in (*range(20), 999):
+        path = f"/buildings?{select}"
+        alone = api("root").post(path, rows[place], prefer="return=representation")
+        assert repr(alone.json) == repr([stored[place]])
+    lines = api("root").get(f"/audit_log?select=after&relation=eq.buildings&row_key=eq.{ids[500]}")
+    assert [line["after"]["name"] for line in lines.json] == [rows[500]["name"]]
+    trail = api("root").get(
+        "/audit_log?select=row_key&relation=eq.buildings&action=eq.insert&order=id.desc&limit=1000&offset=21"
+    )
+    assert [int(line["row_key"]) for line in trail.json] == ids[::-1]

@@ -33,10 +33,12 @@ Expression = sa.ColumnElement[Any]
 
 @dataclass(frozen=True, slots=True)
 class InsertPlan:
-    """`denied` finds a would-be row that the rule refuses; `insert` takes one row."""
+    """`denied` finds a would-be row that the rule refuses; `insert` takes one row, `insert_all` all of them
+    (None where no column is named)."""
 
     denied: Statement | None
     insert: Statement
+    insert_all: Statement | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ class DeletePlan:
 def plan_insert(
     database: str, relation_name: str, columns: tuple[str, ...], rule: Rule
 ) -> InsertPlan:
-    """An insert that gives values to `columns`, in that order, by `Binding.new`."""
+    """An insert that gives values to `columns`, in that order, by `Binding.new`; of all rows, by `Binding.rows`."""
     writer = Writer(database, relation_name, rule)
-    return InsertPlan(writer.denied(columns), writer.insert(columns))
+    return InsertPlan(writer.denied(columns), writer.insert(columns), writer.insert_all(columns))
 
 
 @lru_cache(maxsize=PLANS_MAX)
@@ -173,9 +175,12 @@ class Writer:
 
     def would_be(self, columns: tuple[str, ...]) -> Any:
         """The rows of `Binding.rows` as a table with every column, hidden ones included."""
-        kinds = [(name, self.relation.attributes[name].type) for name in columns]
-        given = self.spelling.keys_table("given", kinds, "rows")
+        given = self.given(columns)
         return self.completed(given, {name: given.c[name] for name in columns}, given.c.position)
+
+    def given(self, columns: tuple[str, ...]) -> Any:
+        kinds = [(name, self.relation.attributes[name].type) for name in columns]
+        return self.spelling.keys_table("given", kinds, "rows")
 
     def completed(self, source: Any, known: dict[str, Expression], position: Expression) -> Any:
         row = Columns(known, self.table)
@@ -217,8 +222,7 @@ class Writer:
         return self.violation(self.completed(joined, known, given.c.position))
 
     def conflicts(self, columns: tuple[str, ...], target: tuple[str, ...]) -> tuple[Any, Any, Any]:
-        kinds = [(name, self.relation.attributes[name].type) for name in columns]
-        given = self.spelling.keys_table("given", kinds, "rows")
+        given = self.given(columns)
         source = self.planner.alias(self.relation)
         return source, given, [source.c[name] == given.c[name] for name in target]
 
@@ -244,21 +248,41 @@ class Writer:
         for place, name in enumerate(columns):
             self.planner.slots[f"n{place}"] = new_value(place)
             values[name] = parameter(f"n{place}", self.table.c[name].type)
+        return self.with_derived(values)
+
+    def with_derived(self, values: dict[str, Expression]) -> dict[str, Expression]:
+        """The same, and what the hidden columns are that are computed from them."""
         row = Columns(values, self.table)
-        for name, derive in self.relation.model.derived.items():
-            if depends(derive, columns, self.table):
-                values[name] = derive(row)
-        return values
+        derived = {
+            name: derive(row)
+            for name, derive in self.relation.model.derived.items()
+            if depends(derive, tuple(values), self.table)
+        }
+        return {**values, **derived}
 
     def insert(self, columns: tuple[str, ...]) -> Statement:
-        values = self.new_values(columns)
-        for name in self.relation.key:
-            if self.relation.attributes[name].filled is None:
-                values.setdefault(name, sa.null())  # for NOT NULL to complain of, not the compiler
+        values = self.with_key(self.new_values(columns))
         statement = sa.insert(self.table)
         return self.planner.finish(
             self.telling_id(statement.values(values) if values else statement)
         )
+
+    def insert_all(self, columns: tuple[str, ...]) -> Statement | None:
+        """One statement whatever their number: each has a savepoint of its own, triggers, and a way to a server."""
+        if not columns:
+            return None
+        given = self.given(columns)
+        values = self.with_key(self.with_derived({name: given.c[name] for name in columns}))
+        rows = sa.select(*values.values()).select_from(given).order_by(given.c.position)
+        statement = sa.insert(self.table).from_select([*values], rows, include_defaults=False)
+        return self.planner.finish(self.telling_id(statement))
+
+    def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
+        """The same; a key that nothing fills is null, for NOT NULL to complain of, not the compiler."""
+        missing = (
+            name for name in self.relation.key if self.relation.attributes[name].filled is None
+        )
+        return {**dict.fromkeys(missing, sa.null()), **values}
 
     def upsert(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None

@@ -433,16 +433,25 @@ BEGIN
 END $$;
 CREATE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION keep_trail();
 
+CREATE FUNCTION audit_moment() RETURNS timestamptz LANGUAGE sql STABLE
+    RETURN coalesce(nullif(current_setting('walkthrough.at', true), '')::timestamptz, now());
+CREATE FUNCTION audit_actor() RETURNS uuid LANGUAGE sql STABLE
+    RETURN nullif(current_setting('walkthrough.actor', true), '')::uuid;
+
+-- Nobody of another client is named to the grantee's: that line is for super admins alone.
+CREATE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE sql STABLE
+    RETURN (SELECT u.client_id FROM users AS u LEFT JOIN users AS actor ON actor.id = audit_actor()
+        WHERE u.id = grantee AND coalesce(actor.client_id, u.client_id) = u.client_id);
+
 CREATE FUNCTION audit_line(action text, relation text, row_key text, client_id bigint, before json, after json)
     RETURNS void LANGUAGE sql AS $$
     -- The turn to write, which a statement by hand has not taken yet: so that ids are in the order of commits.
     SELECT pg_advisory_xact_lock(1463897163);
-    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after) VALUES (
-        coalesce(nullif(current_setting('walkthrough.at', true), '')::timestamptz, now()),
-        nullif(current_setting('walkthrough.actor', true), '')::uuid, $1, $2, $3, $4, $5, $6)
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+        VALUES (audit_moment(), audit_actor(), $1, $2, $3, $4, $5, $6)
 $$;
 
--- Arguments: the key's columns, and the column that is hidden, if any. A row that changes hands leaves one client and
+-- Of changes and deletions. Arguments: the key's columns, and the column that is hidden, if any. A row that changes hands leaves one client and
 -- comes to another: to each it is told as that, since neither may learn of the other.
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -461,9 +470,7 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
-    IF TG_OP <> 'INSERT' THEN
-        old_row := row_to_json(OLD);
-    END IF;
+    old_row := row_to_json(OLD);
     IF TG_OP <> 'DELETE' THEN
         new_row := row_to_json(NEW);
     END IF;
@@ -473,11 +480,7 @@ BEGIN
     IF TG_TABLE_NAME = 'clients' THEN
         client := one ->> 'id';
     ELSIF grantee IS NOT NULL THEN
-        -- Nobody of another client is named to the grantee's: that line is for super admins alone.
-        SELECT u.client_id INTO client
-            FROM users AS u
-            LEFT JOIN users AS actor ON actor.id = nullif(current_setting('walkthrough.actor', true), '')::uuid
-            WHERE u.id = (one ->> grantee)::uuid AND coalesce(actor.client_id, u.client_id) = u.client_id;
+        client := grantees_client((one ->> grantee)::uuid);
     ELSE
         client := one ->> 'client_id';
     END IF;
@@ -485,8 +488,8 @@ BEGIN
         FROM json_each(old_row) AS told (name, value) WHERE name <> TG_ARGV[1];
     SELECT json_object_agg(name, value) INTO after
         FROM json_each(new_row) AS told (name, value) WHERE name <> TG_ARGV[1];
-    IF TG_OP <> 'UPDATE' THEN
-        PERFORM audit_line(lower(TG_OP), TG_TABLE_NAME, key, client, before, after);
+    IF TG_OP = 'DELETE' THEN
+        PERFORM audit_line('delete', TG_TABLE_NAME, key, client, before, NULL);
     ELSIF old_row ->> 'client_id' IS DISTINCT FROM new_row ->> 'client_id' THEN
         PERFORM audit_line('delete', TG_TABLE_NAME, key, (old_row ->> 'client_id')::bigint, before, NULL);
         PERFORM audit_line('insert', TG_TABLE_NAME, key, client, NULL, after);
@@ -500,24 +503,49 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
--- Deletions are told before, since what a grant belongs to may go with it.
-CREATE TRIGGER clients_audit AFTER INSERT OR UPDATE ON clients FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER clients_audit_delete BEFORE DELETE ON clients FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER users_audit AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER users_audit_delete BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER inspectors_audit AFTER INSERT OR UPDATE ON inspectors FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER inspectors_audit_delete BEFORE DELETE ON inspectors FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER buildings_audit AFTER INSERT OR UPDATE ON buildings FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER buildings_audit_delete BEFORE DELETE ON buildings FOR EACH ROW EXECUTE FUNCTION audit('id', '');
-CREATE TRIGGER inspections_audit AFTER INSERT OR UPDATE ON inspections FOR EACH ROW EXECUTE FUNCTION audit('id', 'client_id');
-CREATE TRIGGER inspections_audit_delete BEFORE DELETE ON inspections FOR EACH ROW EXECUTE FUNCTION audit('id', 'client_id');
-CREATE TRIGGER reports_lead_audit AFTER INSERT OR UPDATE ON reports_lead FOR EACH ROW EXECUTE FUNCTION audit('id', 'client_id');
-CREATE TRIGGER reports_lead_audit_delete BEFORE DELETE ON reports_lead FOR EACH ROW EXECUTE FUNCTION audit('id', 'client_id');
-CREATE TRIGGER client_admin_building_access_audit AFTER INSERT OR UPDATE ON client_admin_building_access FOR EACH ROW EXECUTE FUNCTION audit('admin_id,building_id', '');
-CREATE TRIGGER client_admin_building_access_audit_delete BEFORE DELETE ON client_admin_building_access FOR EACH ROW EXECUTE FUNCTION audit('admin_id,building_id', '');
-CREATE TRIGGER client_manager_building_access_audit AFTER INSERT OR UPDATE ON client_manager_building_access FOR EACH ROW EXECUTE FUNCTION audit('manager_id,building_id', '');
-CREATE TRIGGER client_manager_building_access_audit_delete BEFORE DELETE ON client_manager_building_access FOR EACH ROW EXECUTE FUNCTION audit('manager_id,building_id', '');
-CREATE TRIGGER client_admin_inspection_access_audit AFTER INSERT OR UPDATE ON client_admin_inspection_access FOR EACH ROW EXECUTE FUNCTION audit('admin_id,inspection_id', '');
-CREATE TRIGGER client_admin_inspection_access_audit_delete BEFORE DELETE ON client_admin_inspection_access FOR EACH ROW EXECUTE FUNCTION audit('admin_id,inspection_id', '');
-CREATE TRIGGER client_manager_inspection_access_audit AFTER INSERT OR UPDATE ON client_manager_inspection_access FOR EACH ROW EXECUTE FUNCTION audit('manager_id,inspection_id', '');
-CREATE TRIGGER client_manager_inspection_access_audit_delete BEFORE DELETE ON client_manager_inspection_access FOR EACH ROW EXECUTE FUNCTION audit('manager_id,inspection_id', '');
+
+-- Changes and deletions are told row by row; deletions before they happen, since what a grant belongs to may go with it.
+-- What was inserted is told at the end of the statement, all rows at once, by a function that knows the table's columns.
+DO $do$
+DECLARE
+    audited record;
+    pairs text;
+    parts text;
+BEGIN
+    FOR audited IN
+        SELECT * FROM (VALUES
+            ('clients', 'id', '', 'made.id'),
+            ('users', 'id', '', 'made.client_id'),
+            ('inspectors', 'id', '', 'NULL'),
+            ('buildings', 'id', '', 'made.client_id'),
+            ('inspections', 'id', 'client_id', 'made.client_id'),
+            ('reports_lead', 'id', 'client_id', 'made.client_id'),
+            ('client_admin_building_access', 'admin_id,building_id', '', 'grantees_client(made.admin_id)'),
+            ('client_manager_building_access', 'manager_id,building_id', '', 'grantees_client(made.manager_id)'),
+            ('client_admin_inspection_access', 'admin_id,inspection_id', '', 'grantees_client(made.admin_id)'),
+            ('client_manager_inspection_access', 'manager_id,inspection_id', '', 'grantees_client(made.manager_id)')
+        ) AS listed (relation, key, hidden, client)
+    LOOP
+        SELECT string_agg(format('%L, made.%I', attname, attname), ', ' ORDER BY attnum) INTO pairs FROM pg_attribute
+            WHERE attrelid = audited.relation::regclass AND attnum > 0 AND attname <> audited.hidden;
+        SELECT string_agg(format('made.%I', name), ', ' ORDER BY place) INTO parts
+            FROM string_to_table(audited.key, ',') WITH ORDINALITY AS listed (name, place);
+        EXECUTE format($sql$
+            CREATE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
+                    PERFORM pg_advisory_xact_lock(1463897163);
+                    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+                        SELECT audit_moment(), audit_actor(), 'insert', %2$L, concat_ws(',', %3$s), %4$s, NULL,
+                            json_build_object(%5$s)
+                        FROM made;
+                END IF;
+                RETURN NULL;
+            END $$;
+            CREATE TRIGGER %1$s_insert AFTER INSERT ON %2$I REFERENCING NEW TABLE AS made
+                FOR EACH STATEMENT EXECUTE FUNCTION %1$I();
+            CREATE TRIGGER %1$s_update AFTER UPDATE ON %2$I FOR EACH ROW EXECUTE FUNCTION audit(%6$L, %7$L);
+            CREATE TRIGGER %1$s_delete BEFORE DELETE ON %2$I FOR EACH ROW EXECUTE FUNCTION audit(%6$L, %7$L);
+        $sql$, audited.relation || '_audit', audited.relation, parts, audited.client, pairs, audited.key, audited.hidden);
+    END LOOP;
+END $do$;

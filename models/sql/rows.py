@@ -19,6 +19,7 @@ from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.constraints import NotNullViolation
+from models.sql.mutate import InsertPlan
 from models.sql.plan import PLANS_MAX
 from models.sql.statement import Binding
 from models.sql.statement import Statement
@@ -150,14 +151,15 @@ class Rows:
     def binding(self) -> Binding:
         return self.original.but(rows=to_json(self.values))
 
-    def write_all(self, statement: Statement) -> list[Key]:
+    def write_all(self, statements: InsertPlan) -> list[Key]:
         """Insert every row: at once where that goes well, else one by one to find what is at fault."""
-        if len(self.values) > 1 and self.keys_are_known():
+        all_at_once = statements.insert_all
+        if len(self.values) > 1 and all_at_once is not None and self.keys_are_known():
             try:
-                return self.write_many(statement)
+                return self.write_many(all_at_once)
             except Fault:
                 self.transaction.run("ROLLBACK TO many")
-        written = [self.write(statement, values) for values in self.values]
+        written = [self.write(statements.insert, values) for values in self.values]
         return [key for key in written if key is not None]
 
     def keys_are_known(self) -> bool:
@@ -173,18 +175,16 @@ class Rows:
                 raise NotNullViolation(self.relation.name, name)
 
     def write_many(self, statement: Statement) -> list[Key]:
-        places = statement.bind(self.original.but(new=tuple(range(len(self.columns)))))
         self.transaction.run("SAVEPOINT many")
         for row in self.values:
             self.require_complete(row)
-        made = self.transaction.insert_many(
-            statement.sql,
-            [[values[place] for place in places] for values in self.values],  # type: ignore[index]
-        )
-        self.transaction.run("RELEASE many")
+        cursor = self.transaction.run(statement.sql, statement.bind(self.binding))
         if set(self.relation.key) <= set(self.columns):
-            return [self.key(values) for values in self.values]
-        return [(each,) for each in made]
+            keys = [self.key(values) for values in self.values]
+        else:
+            keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
+        self.transaction.run("RELEASE many")
+        return keys
 
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)

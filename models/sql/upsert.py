@@ -80,7 +80,7 @@ def insert_new(
     """Rows none of which is there: their keys are new, or a constraint says that they are not."""
     statements = mutate.plan_insert(transaction.spelling.name, relation.name, rows.columns, rule)
     deny(transaction, relation, statements.denied, rows.binding)
-    keys = rows.write_all(statements.insert)
+    keys = rows.write_all(statements)
     return Written(keys, len(keys))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
@@ -27,6 +28,7 @@ from routes.postgrest.media import parse_content_type
 Row = dict[str, object]
 
 NO_JSON = "Empty or invalid json"
+DOUBTFUL_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # of NUL, or of half a character
 
 
 class InvalidPayload(Fault):
@@ -118,7 +120,7 @@ def _parse_json(text: str, limits: Limits) -> object:
     except ValueError as error:
         raise InvalidPayload(NO_JSON, str(error)) from error
     _bound_depth(parsed, limits)
-    if "\\u" in text:
+    if DOUBTFUL_ESCAPE.search(text):
         _check_characters(parsed)
     return parsed
 
@@ -150,10 +152,14 @@ def too_deep(limits: Limits) -> str:
 
 def _bound_depth(parsed: object, limits: Limits) -> None:
     """Go down level by level, not by calling itself."""
-    level = [parsed]
+    level = [parsed] if isinstance(parsed, (dict, list)) else []
     for _ in range(limits.payload_depth):
-        children = [child for parent in level for child in _children(parent)]
-        level = [child for child in children if isinstance(child, (dict, list))]
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, (dict, list))
+        ]
         if not level:
             return
     raise InvalidPayload(too_deep(limits))
