@@ -26,6 +26,7 @@ of the other client and its inspection 8; bob reads inspection 3 of the other cl
 """
 
 import json
+import os
 import pathlib
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -376,3 +377,9 @@ def privilege(table: str) -> tuple[int, str, str]:
 def rule(table: str) -> tuple[int, str, str]:
     """The refusal of a row that would end up out of the writer's reach."""
     return (403, "42501", f'new row violates row-level security policy for table "{table}"')
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three processes for two cores: some tests wait, for servers and browsers, and the cores need not."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, (cores or 1) * 3 // 2)

@@ -8,7 +8,9 @@ one get the same answer, no foreign key having spoken yet.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,14 +33,23 @@ from models.sql.statement import parameter
 Expression = sa.ColumnElement[Any]
 
 
-@dataclass(frozen=True, slots=True)
 class InsertPlan:
-    """`denied` finds a would-be row that the rule refuses; `insert` takes one row, `insert_all` all of them
-    (None where no column is named)."""
+    """The statements of an insert. That of many rows is made when it is first asked for, as most never do."""
 
-    denied: Statement | None
-    insert: Statement
-    insert_all: Statement | None
+    def __init__(
+        self, database: str, relation_name: str, columns: tuple[str, ...], rule: Rule
+    ) -> None:
+        self.writer = partial(Writer, database, relation_name, rule)
+        self.columns = columns
+        self.denied: Statement | None = self.writer().denied(columns)
+        """Finds a would-be row that the rule refuses."""
+        self.insert: Statement = self.writer().insert(columns)
+        """Takes one row."""
+
+    @cached_property
+    def insert_all(self) -> Statement | None:
+        """Takes all of them; None where no column is named."""
+        return self.writer().insert_all(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +84,7 @@ def plan_insert(
     database: str, relation_name: str, columns: tuple[str, ...], rule: Rule
 ) -> InsertPlan:
     """An insert that gives values to `columns`, in that order, by `Binding.new`; of all rows, by `Binding.rows`."""
-    writer = Writer(database, relation_name, rule)
-    return InsertPlan(writer.denied(columns), writer.insert(columns), writer.insert_all(columns))
+    return InsertPlan(database, relation_name, columns, rule)
 
 
 @lru_cache(maxsize=PLANS_MAX)

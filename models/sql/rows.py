@@ -153,10 +153,10 @@ class Rows:
 
     def write_all(self, statements: InsertPlan) -> list[Key]:
         """Insert every row: at once where that goes well, else one by one to find what is at fault."""
-        all_at_once = statements.insert_all
-        if len(self.values) > 1 and all_at_once is not None and self.keys_are_known():
+        at_once = statements.insert_all if len(self.values) > 1 else None
+        if at_once is not None and self.keys_are_known():
             try:
-                return self.write_many(all_at_once)
+                return self.write_many(at_once)
             except Fault:
                 self.transaction.run("ROLLBACK TO many")
         written = [self.write(statements.insert, values) for values in self.values]

@@ -18,6 +18,7 @@ from werkzeug.test import TestResponse
 
 from tests import databases
 from tests.applications import import_rows
+from tests.applications import lent_app
 from tests.applications import open_app
 from tests.clients.server import KEYS
 from tests.clients.server import Server
@@ -92,10 +93,11 @@ def staffed_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture
-def app(staffed_file: pathlib.Path, tmp_path: pathlib.Path) -> object:
+def app(staffed_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[object]:
     file = tmp_path / "walkthrough.db"
     databases.copy(staffed_file, file)
-    return open_app(file)
+    with lent_app(file) as lent:
+        yield lent
 
 
 @pytest.fixture

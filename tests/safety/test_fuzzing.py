@@ -45,7 +45,7 @@ from tests.safety.twins import seen_by
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 LATE_SECONDS = 1.0
 BREAKS_PER_QUERY = 10
-COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = 2_000, 1_500, 1_000
+COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = 1_000, 1_000, 600
 LONG_QUERIES, LONG_REQUESTS, LONG_BODIES = 100_000, 200_000, 200_000
 COVERAGE_SECONDS = 30 * 60
 KEYS = {"code", "message", "details", "hint"}
