@@ -356,9 +356,13 @@ def steady(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def dump(api: Callable) -> dict[str, list[str]]:
-    """Every row of every resource, as root reads it."""
-    rows = {table: api("root").get(f"/{table}").json for table in RESOURCES}
-    return {table: sorted(json.dumps(row, sort_keys=True) for row in rows[table]) for table in rows}
+    """Every row of every resource, as it is stored, hidden columns and all."""
+    stored = api("root").database.app_for("GET", "/").extensions["walkthrough"]
+    with stored.reading() as transaction:
+        return {
+            table: sorted(str(tuple(row)) for row in transaction.all(f"SELECT * FROM {table}"))
+            for table in RESOURCES
+        }
 
 
 def ids(response: Response) -> set:
