@@ -1,10 +1,12 @@
 """How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
 
+import json
 import random
 from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import DATASET
 from tests.test_catalogue_write import NEW_BUILDING
 from tests.test_catalogue_write import unchanged_after
 
@@ -347,3 +349,55 @@ def test_rows_sent_at_once_are_stored_as_those_sent_alone(api: Callable) -> None
         "/audit_log?select=row_key&relation=eq.buildings&action=eq.insert&order=id.desc&limit=1000&offset=21"
     )
     assert [int(line["row_key"]) for line in trail.json] == ids[::-1]
+
+
+def upserted(api: Callable, rows: list, prefer: str = "return=representation") -> list:
+    path = "/buildings?select=id,name,city,floors,client_id"
+    answer = api("root").post(path, rows, prefer=f"resolution=merge-duplicates,{prefer}")
+    assert answer.status in (200, 201), answer.text
+    return sorted(answer.json, key=lambda row: row["id"])
+
+
+def test_rows_merged_at_once_are_stored_as_those_merged_alone(
+    world: Callable,
+) -> None:
+    """Some exist and some do not; one moves to another client. The trail tells of them alike."""
+    api, other = (world(json.loads(DATASET.read_text())) for _ in range(2))
+    kept = api("root").get("/buildings?id=eq.2&select=name,city").json[0]
+    rows = [
+        {"id": 1, "name": "Renamed", "city": "Elsewhere", "client_id": 1},
+        {"id": 2, **kept, "client_id": 1},
+        *(
+            {"id": number, "name": f"new {number}", "city": None, "client_id": 2}
+            for number in range(900, 1_100)
+        ),
+        {"id": 4, "name": "Moved", "city": None, "client_id": 1},
+    ]
+
+    together = upserted(api, rows)
+    alone = sorted((upserted(other, [row])[0] for row in rows), key=lambda row: row["id"])
+
+    assert together == alone
+    assert len(together) == 203
+    trails = [
+        each("root")
+        .get("/audit_log?select=action,relation,row_key&relation=neq.users&order=row_key,action")
+        .json
+        for each in (api, other)
+    ]
+    assert trails[0] == trails[1]
+    assert upserted(api, rows) == together
+
+
+def test_a_merge_that_fails_names_the_row_at_fault_and_writes_none(api: Callable) -> None:
+    rows = [
+        {"id": number, "name": "x", "client_id": 1 if number != 905 else 77}
+        for number in range(900, 910)
+    ]
+
+    response = unchanged_after(
+        api, "root", "POST", "/buildings", rows, prefer="resolution=merge-duplicates"
+    )
+
+    assert (response.status, response.code) == (409, "23503")
+    assert "(client_id)=(77)" in response.json["details"]

@@ -135,14 +135,14 @@ class Spelling(Protocol):
         """The same column, by whose index no list of rows is begun."""
         ...
 
+    def insert_into(self, table: sa.Table) -> sa.Insert:
+        """An insert that `upsert` understands."""
+        ...
+
     def upsert(
-        self,
-        table: sa.Table,
-        values: dict[str, Expression],
-        target: tuple[str, ...],
-        changed: tuple[str, ...] | None,
+        self, statement: sa.Insert, target: tuple[str, ...], changed: tuple[str, ...] | None
     ) -> sa.Insert:
-        """An insert that, where `target` is taken, changes these columns, or none."""
+        """The same insert, which changes these columns, or none, where `target` is taken."""
         ...
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:

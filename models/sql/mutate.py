@@ -52,14 +52,32 @@ class InsertPlan:
         return self.writer().insert_all(self.columns)
 
 
-@dataclass(frozen=True, slots=True)
 class UpsertPlan:
-    """Beside an insert's: which rows exist already, and which merged rows the rule refuses."""
+    """The same of an upsert: where `target` is taken, rows are merged (`merged` columns) or left alone (None)."""
 
-    denied: Statement | None
-    insert: Statement
-    existing: Statement
-    merged_denied: Statement | None
+    def __init__(
+        self,
+        database: str,
+        relation_name: str,
+        columns: tuple[str, ...],
+        target: tuple[str, ...],
+        merged: tuple[str, ...] | None,
+        rule: Rule,
+    ) -> None:
+        self.writer = partial(Writer, database, relation_name, rule)
+        self.asked = columns, target, merged
+        self.denied: Statement | None = self.writer().denied(columns)
+        self.insert: Statement = self.writer().upsert(*self.asked)
+        self.existing: Statement = self.writer().existing(columns, target)
+        """Which rows exist already."""
+        self.merged_denied: Statement | None = (
+            self.writer().merged_denied(columns, target, merged) if merged is not None else None
+        )
+        """Finds a merged row that the rule refuses."""
+
+    @cached_property
+    def insert_all(self) -> Statement:
+        return self.writer().upsert_all(*self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +114,8 @@ def plan_upsert(
     merged: tuple[str, ...] | None,
     rule: Rule,
 ) -> UpsertPlan:
-    """The same where rows that exist by `target` are merged (`merged` columns) or left alone (None)."""
-    writer = Writer(database, relation_name, rule)
-    return UpsertPlan(
-        writer.denied(columns),
-        writer.upsert(columns, target, merged),
-        writer.existing(columns, target),
-        writer.merged_denied(columns, target, merged) if merged is not None else None,
-    )
+    """The same where rows that exist by `target` are merged or left alone."""
+    return UpsertPlan(database, relation_name, columns, target, merged, rule)
 
 
 @lru_cache(maxsize=PLANS_MAX)
@@ -281,11 +293,16 @@ class Writer:
         """One statement whatever their number: each has a savepoint of its own, triggers, and a way to a server."""
         if not columns:
             return None
+        return self.planner.finish(self.telling_id(self.of_all(columns)))
+
+    def of_all(self, columns: tuple[str, ...]) -> sa.Insert:
         given = self.given(columns)
         values = self.with_key(self.with_derived({name: given.c[name] for name in columns}))
-        rows = sa.select(*values.values()).select_from(given).order_by(given.c.position)
-        statement = sa.insert(self.table).from_select([*values], rows, include_defaults=False)
-        return self.planner.finish(self.telling_id(statement))
+        # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
+        rows = sa.select(*values.values()).select_from(given).where(sa.true())
+        statement = self.spelling.insert_into(self.table)
+        ordered = rows.order_by(given.c.position)
+        return statement.from_select([*values], ordered, include_defaults=False)
 
     def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
         """The same; a key that nothing fills is null, for NOT NULL to complain of, not the compiler."""
@@ -298,17 +315,33 @@ class Writer:
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> Statement:
         values = self.new_values(columns)
+        one = self.spelling.insert_into(self.table).values(values)
+        changed = self.changed(columns, merged)
+        return self.planner.finish(self.telling_id(self.spelling.upsert(one, target, changed)))
+
+    def upsert_all(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> Statement:
+        rows = self.of_all(columns)
+        return self.planner.finish(
+            self.spelling.upsert(rows, target, self.changed(columns, merged))
+        )
+
+    def changed(
+        self, columns: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> tuple[str, ...] | None:
+        """The columns that a merge writes: those that were named, what is computed from them, and clocks."""
         if merged is None:
-            ignoring = self.spelling.upsert(self.table, values, target, None)
-            return self.planner.finish(self.telling_id(ignoring))
-        hidden = [name for name in self.relation.model.derived if name in values]
+            return None
+        hidden = [
+            name for name, derive in self.relation.model.derived.items()
+            if depends(derive, columns, self.table)
+        ]  # fmt: skip
         clocks = [
             name for name, each in self.relation.attributes.items()
-            if each.filled is Filled.BY_CLOCK_ALWAYS
+            if each.filled is Filled.BY_CLOCK_ALWAYS and name not in merged
         ]  # fmt: skip
-        changed = (*merged, *hidden, *(name for name in clocks if name not in merged))
-        merging = self.spelling.upsert(self.table, values, target, changed)
-        return self.planner.finish(self.telling_id(merging))
+        return (*merged, *hidden, *clocks)
 
     def telling_id(self, statement: sa.Insert) -> sa.Insert:
         """The insert, telling the id of its row where the database chooses one."""

@@ -20,6 +20,7 @@ from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.constraints import NotNullViolation
 from models.sql.mutate import InsertPlan
+from models.sql.mutate import UpsertPlan
 from models.sql.plan import PLANS_MAX
 from models.sql.statement import Binding
 from models.sql.statement import Statement
@@ -151,40 +152,50 @@ class Rows:
     def binding(self) -> Binding:
         return self.original.but(rows=to_json(self.values))
 
-    def write_all(self, statements: InsertPlan) -> list[Key]:
+    def write_all(self, plan: InsertPlan) -> list[Key]:
         """Insert every row: at once where that goes well, else one by one to find what is at fault."""
-        at_once = statements.insert_all if len(self.values) > 1 else None
-        if at_once is not None and self.keys_are_known():
-            try:
-                return self.write_many(at_once)
-            except Fault:
-                self.transaction.run("ROLLBACK TO many")
-        written = [self.write(statements.insert, values) for values in self.values]
+        if self.keys_are_known():
+            keys = self.write_at_once(plan)
+            if keys is not None:
+                return keys
+        written = [self.write(plan.insert, values) for values in self.values]
         return [key for key in written if key is not None]
+
+    def write_at_once(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
+        """Write all of many rows by one statement; None, and nothing is written, where that cannot be."""
+        statement = plan.insert_all if len(self.values) > 1 else None
+        if statement is None:
+            return None
+        self.transaction.run("SAVEPOINT many")
+        try:
+            for row in self.values:
+                self.require_complete(row)
+            cursor = self.transaction.run(statement.sql, statement.bind(self.binding))
+            if self.have_keys():
+                keys = [self.key(values) for values in self.values]
+            else:
+                keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
+        except Fault:
+            self.transaction.run("ROLLBACK TO many")
+            return None
+        self.transaction.run("RELEASE many")
+        return keys
+
+    def have_keys(self) -> bool:
+        """Whether every row names its key."""
+        return set(self.relation.key) <= set(self.columns) and not any(
+            None in self.key(values) for values in self.values
+        )
 
     def keys_are_known(self) -> bool:
         """Whether every row names its key, or none does and the database counts on from one id."""
-        places = [self.columns.index(name) for name in self.relation.key if name in self.columns]
-        named = all(values[place] is not None for values in self.values for place in places)
-        return not places or (len(places) == len(self.relation.key) and named)
+        return self.have_keys() or not set(self.relation.key) & set(self.columns)
 
     def require_complete(self, values: tuple[Bound, ...]) -> None:
         """Insist on what a row must have; the database would ask its triggers and conflicts first."""
         for name, place in self.required:
             if place is None or values[place] is None:
                 raise NotNullViolation(self.relation.name, name)
-
-    def write_many(self, statement: Statement) -> list[Key]:
-        self.transaction.run("SAVEPOINT many")
-        for row in self.values:
-            self.require_complete(row)
-        cursor = self.transaction.run(statement.sql, statement.bind(self.binding))
-        if set(self.relation.key) <= set(self.columns):
-            keys = [self.key(values) for values in self.values]
-        else:
-            keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
-        self.transaction.run("RELEASE many")
-        return keys
 
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)

@@ -106,13 +106,9 @@ class CommonSpelling(ABC):
         return pattern
 
     def upsert(
-        self,
-        table: sa.Table,
-        values: dict[str, Expression],
-        target: tuple[str, ...],
-        changed: tuple[str, ...] | None,
+        self, statement: sa.Insert, target: tuple[str, ...], changed: tuple[str, ...] | None
     ) -> sa.Insert:
-        statement = self.insert_into(table).values(values)
+        assert isinstance(statement, (sqlite.Insert, postgresql.Insert))
         if changed is None:
             return statement.on_conflict_do_nothing(index_elements=target)
         return statement.on_conflict_do_update(

@@ -55,15 +55,17 @@ def upsert(
     deny(transaction, relation, statements.denied, rows.binding)
     require_reached(relation, target, existing)
     deny(transaction, relation, statements.merged_denied, rows.binding)
+    written: list[Key] | None = None
     if merge:
         require_distinct(relation, rows, target)
+        written = rows.write_at_once(statements) if rows.have_keys() else None
     keys: list[Key] = []
     inserted = 0
     for position, values in enumerate(rows.values):
         if position in existing and not merge:
             rows.require_complete(values)
             continue
-        key = rows.write(statements.insert, values)
+        key = rows.write(statements.insert, values) if written is None else written[position]
         if position in existing:
             keys.append(
                 key_after_merge(relation, existing[position][1], values, rows.columns, merged)
