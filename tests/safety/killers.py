@@ -21,8 +21,10 @@ from tests.safety.probes_of_changes import FOLLOWS
 from tests.safety.probes_of_changes import OTHERS
 from tests.safety.probes_of_rows import CALLS
 from tests.safety.probes_of_rows import EMBEDS
+from tests.safety.probes_of_rows import GIVEN
 from tests.safety.probes_of_rows import WRITES
 from tests.safety.probes_of_rows import calls
+from tests.safety.probes_of_rows import given
 from tests.safety.probes_of_rows import reads
 from tests.safety.probes_of_rows import writes
 from tests.safety.sites import Site
@@ -80,6 +82,7 @@ def every_probe(site: Site) -> list[Probe]:
         *(reads(who, table) for table in RESOURCES for who in PEOPLE),
         *EMBEDS,
         *(writes(*row) for row in WRITES),
+        *(given(*row) for row in GIVEN),
         *(calls(*row) for row in CALLS),
         *FOLLOWS,
         *OTHERS,

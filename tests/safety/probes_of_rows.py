@@ -16,6 +16,7 @@ from tests.safety.probe import MGR_BUILDING
 from tests.safety.probe import MGR_INSPECTION
 from tests.safety.probe import UNDONE
 from tests.safety.probe import Probe
+from tests.safety.probe import cast_world
 from tests.safety.probe import expect
 from tests.safety.probe import send
 from tests.safety.sites import Site
@@ -185,6 +186,30 @@ def writes(who: str, method: str, path: str, body: object, end: tuple) -> Probe:
 
     name = f"{who} {method} {path} {body} -> {status or 'done'}"
     return Probe(name, frozenset((table, "write", who)), run)
+
+
+# What root writes first, and what somebody is then shown, or may take back of it.
+GIVEN: list[tuple] = [
+    (f"/{MGR_BUILDING}", {"manager_id": MOE, "building_id": 4},
+     "ada", "DELETE", f"/{MGR_BUILDING}?building_id=eq.4", []),
+    (f"/{MGR_INSPECTION}", {"manager_id": MOE, "inspection_id": 6},
+     "ada", "DELETE", f"/{MGR_INSPECTION}?inspection_id=eq.6", []),
+    ("/reports_lead", {"inspection_id": 3, "gun_id": 7},
+     "bob", "GET", "/reports_lead?select=gun_id&inspection_id=eq.3", [{"gun_id": 7}]),
+]  # fmt: skip
+
+
+def given(table: str, row: dict, who: str, method: str, path: str, rows: list) -> Probe:
+    def run(site: Site) -> None:
+        try:
+            expect(send(site, "root", "POST", table, row).status == 201, row)
+            answer = send(site, who, method, path, prefer=UNDONE)
+            expect(answer.json == rows, answer)
+        finally:
+            site.load(cast_world())
+
+    about = frozenset((table[1:], "read" if method == "GET" else "write", who))
+    return Probe(f"{who} {method} {path} of what root gave", about, run)
 
 
 # ── functions ────────────────────────────────────────────────────────────────────────────────────────────
