@@ -377,7 +377,6 @@ def test_many_rows_are_one_statement(tmp_path: Path) -> None:
 
     assert [row["name"] for row in answer.json] == [row["name"] for row in rows]
     assert len({row["id"] for row in answer.json}) == 237
-    # Each is told of again for every trigger that it sets off.
     inserts = {text for text in said if text.startswith("INSERT INTO inspectors")}
     assert len(inserts) == 1
 

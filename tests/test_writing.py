@@ -1,12 +1,9 @@
 """How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
 
-import json
-import random
 from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import DATASET
 from tests.test_catalogue_write import NEW_BUILDING
 from tests.test_catalogue_write import unchanged_after
 
@@ -294,110 +291,3 @@ def test_key_that_is_none_is_told_before_values(api: Callable, target: str, code
     )
 
     assert (response.status, response.code) == (400, code)
-
-
-def test_rows_sent_at_once_are_stored_as_those_sent_alone(api: Callable) -> None:
-    """A thousand are one statement, which reads them from JSON; the last digit of a number, and their order, stay."""
-    draw = random.Random(7)
-    numbers = [
-        5e-324,
-        -0.0,
-        1.7976931348623157e308,
-        0.1 + 0.2,
-        -73.98565499999999,
-        1e22,
-        12345678901234567.0,
-    ]
-    numbers += [draw.uniform(-180, 180) for _ in range(993)]
-    texts = [
-        '"quoted"',
-        "back\\slash",
-        "{[,]}",
-        "ünïcödé \N{BUILDING CONSTRUCTION}",
-        "NULL",
-        "null",
-        "",
-        " ",
-        "1e5",
-    ]
-    rows = [
-        {
-            "name": f"{texts[place % len(texts)]} {place}",
-            "city": texts[place % len(texts)] if place % 3 else None,
-            "client_id": 1,
-            "latitude": number,
-            "floors": place if place % 2 else None,
-        }
-        for place, number in enumerate(numbers)
-    ]
-    select = "select=name,city,client_id,latitude,floors"
-
-    together = api("root").post(f"/buildings?{select},id", rows, prefer="return=representation")
-
-    assert together.status == 201
-    stored = together.json
-    ids = [row.pop("id") for row in stored]
-    assert stored == rows
-    assert ids == list(range(ids[0], ids[0] + 1_000))
-    for place in (*range(20), 999):
-        path = f"/buildings?{select}"
-        alone = api("root").post(path, rows[place], prefer="return=representation")
-        assert repr(alone.json) == repr([stored[place]])
-    lines = api("root").get(f"/audit_log?select=after&relation=eq.buildings&row_key=eq.{ids[500]}")
-    assert [line["after"]["name"] for line in lines.json] == [rows[500]["name"]]
-    trail = api("root").get(
-        "/audit_log?select=row_key&relation=eq.buildings&action=eq.insert&order=id.desc&limit=1000&offset=21"
-    )
-    assert [int(line["row_key"]) for line in trail.json] == ids[::-1]
-
-
-def upserted(api: Callable, rows: list, prefer: str = "return=representation") -> list:
-    path = "/buildings?select=id,name,city,floors,client_id"
-    answer = api("root").post(path, rows, prefer=f"resolution=merge-duplicates,{prefer}")
-    assert answer.status in (200, 201), answer.text
-    return sorted(answer.json, key=lambda row: row["id"])
-
-
-def test_rows_merged_at_once_are_stored_as_those_merged_alone(
-    world: Callable,
-) -> None:
-    """Some exist and some do not; one moves to another client. The trail tells of them alike."""
-    api, other = (world(json.loads(DATASET.read_text())) for _ in range(2))
-    kept = api("root").get("/buildings?id=eq.2&select=name,city").json[0]
-    rows = [
-        {"id": 1, "name": "Renamed", "city": "Elsewhere", "client_id": 1},
-        {"id": 2, **kept, "client_id": 1},
-        *(
-            {"id": number, "name": f"new {number}", "city": None, "client_id": 2}
-            for number in range(900, 1_100)
-        ),
-        {"id": 4, "name": "Moved", "city": None, "client_id": 1},
-    ]
-
-    together = upserted(api, rows)
-    alone = sorted((upserted(other, [row])[0] for row in rows), key=lambda row: row["id"])
-
-    assert together == alone
-    assert len(together) == 203
-    trails = [
-        each("root")
-        .get("/audit_log?select=action,relation,row_key&relation=neq.users&order=row_key,action")
-        .json
-        for each in (api, other)
-    ]
-    assert trails[0] == trails[1]
-    assert upserted(api, rows) == together
-
-
-def test_a_merge_that_fails_names_the_row_at_fault_and_writes_none(api: Callable) -> None:
-    rows = [
-        {"id": number, "name": "x", "client_id": 1 if number != 905 else 77}
-        for number in range(900, 910)
-    ]
-
-    response = unchanged_after(
-        api, "root", "POST", "/buildings", rows, prefer="resolution=merge-duplicates"
-    )
-
-    assert (response.status, response.code) == (409, "23503")
-    assert "(client_id)=(77)" in response.json["details"]

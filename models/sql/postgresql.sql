@@ -451,8 +451,8 @@ CREATE FUNCTION audit_line(action text, relation text, row_key text, client_id b
         VALUES (audit_moment(), audit_actor(), $1, $2, $3, $4, $5, $6)
 $$;
 
--- Of changes and deletions. Arguments: the key's columns, and the column that is hidden, if any. A row that changes hands leaves one client and
--- comes to another: to each it is told as that, since neither may learn of the other.
+-- Of changes and deletions. Arguments: the key's columns, and the column that is hidden, if any. A row that changes
+-- hands leaves one client and comes to another: to each it is told as that, since neither may learn of the other.
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     old_row json;
@@ -505,7 +505,8 @@ BEGIN
 END $$;
 
 -- Changes and deletions are told row by row; deletions before they happen, since what a grant belongs to may go with it.
--- What was inserted is told at the end of the statement, all rows at once, by a function that knows the table's columns.
+-- What was inserted is told at the end of the statement, all rows at once, by a function that knows the table's columns:
+-- whoever adds one has it made anew.
 DO $do$
 DECLARE
     audited record;
@@ -527,13 +528,13 @@ BEGIN
         ) AS listed (relation, key, hidden, client)
     LOOP
         SELECT string_agg(format('%L, made.%I', attname, attname), ', ' ORDER BY attnum) INTO pairs FROM pg_attribute
-            WHERE attrelid = audited.relation::regclass AND attnum > 0 AND attname <> audited.hidden;
+            WHERE attrelid = audited.relation::regclass AND attnum > 0 AND NOT attisdropped AND attname <> audited.hidden;
         SELECT string_agg(format('made.%I', name), ', ' ORDER BY place) INTO parts
             FROM string_to_table(audited.key, ',') WITH ORDINALITY AS listed (name, place);
         EXECUTE format($sql$
             CREATE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
+                IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' AND EXISTS (SELECT FROM made) THEN
                     PERFORM pg_advisory_xact_lock(1463897163);
                     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
                         SELECT audit_moment(), audit_actor(), 'insert', %2$L, concat_ws(',', %3$s), %4$s, NULL,

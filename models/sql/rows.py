@@ -13,12 +13,14 @@ from typing import Any
 
 from models.base import Filled
 from models.db import Transaction
-from models.faults import Fault
 from models.sql import blame
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
+from models.sql.constraints import CheckViolation
+from models.sql.constraints import ForeignKeyViolation
 from models.sql.constraints import NotNullViolation
+from models.sql.constraints import UniqueViolation
 from models.sql.mutate import InsertPlan
 from models.sql.mutate import UpsertPlan
 from models.sql.plan import PLANS_MAX
@@ -31,6 +33,9 @@ from models.types import new_uuid
 from models.types import read_timestamp
 
 ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
+
+# What a row may be at fault of, after which a transaction goes on: not a full disk, nor time that is over.
+VIOLATIONS = (UniqueViolation, ForeignKeyViolation, CheckViolation, NotNullViolation)
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]
@@ -162,25 +167,24 @@ class Rows:
         return [key for key in written if key is not None]
 
     def write_at_once(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
-        """Write all of many rows by one statement; None, and nothing is written, where that cannot be."""
+        """Write all of many rows by one statement; None, and nothing is written, where one of them is at fault."""
         statement = plan.insert_all if len(self.values) > 1 else None
-        if statement is None:
+        if statement is None or any(self.missing(values) for values in self.values):
             return None
         self.transaction.run("SAVEPOINT many")
         try:
-            for row in self.values:
-                self.require_complete(row)
             cursor = self.transaction.run(statement.sql, statement.bind(self.binding))
-            if self.have_keys():
-                keys = [self.key(values) for values in self.values]
-            else:
-                keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
-        except Fault:
+        except VIOLATIONS:
             self.transaction.run("ROLLBACK TO many")
             return None
+        if self.have_keys:
+            keys = [self.key(values) for values in self.values]
+        else:
+            keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
         self.transaction.run("RELEASE many")
         return keys
 
+    @cached_property
     def have_keys(self) -> bool:
         """Whether every row names its key."""
         return set(self.relation.key) <= set(self.columns) and not any(
@@ -189,13 +193,20 @@ class Rows:
 
     def keys_are_known(self) -> bool:
         """Whether every row names its key, or none does and the database counts on from one id."""
-        return self.have_keys() or not set(self.relation.key) & set(self.columns)
+        return self.have_keys or not set(self.relation.key) & set(self.columns)
 
     def require_complete(self, values: tuple[Bound, ...]) -> None:
         """Insist on what a row must have; the database would ask its triggers and conflicts first."""
+        name = self.missing(values)
+        if name is not None:
+            raise NotNullViolation(self.relation.name, name)
+
+    def missing(self, values: tuple[Bound, ...]) -> str | None:
+        """The first column that a row must have and has not."""
         for name, place in self.required:
             if place is None or values[place] is None:
-                raise NotNullViolation(self.relation.name, name)
+                return name
+        return None
 
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)

@@ -58,7 +58,9 @@ def upsert(
     written: list[Key] | None = None
     if merge:
         require_distinct(relation, rows, target)
-        written = rows.write_at_once(statements) if rows.have_keys() else None
+        # Within a statement a key that moves away may be given to another row, before anybody asks what hangs on it.
+        keeps_keys = set(relation.key) & set(insertion.columns) <= set(target)
+        written = rows.write_at_once(statements) if keeps_keys and rows.have_keys else None
     keys: list[Key] = []
     inserted = 0
     for position, values in enumerate(rows.values):

@@ -184,6 +184,7 @@ class Beside:
 
     def answered_meanwhile(self, moments: list[Moments]) -> int:
         """How many of them before the first of the crowd was stopped: none of these waited for one of those."""
+        assert self.stopped, "none was costly"
         first = min(self.stopped)
         return sum(ended < first for _, ended in moments)
 

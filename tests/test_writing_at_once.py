@@ -1,0 +1,279 @@
+"""Many rows in one body are one statement: what it stores, tells and refuses is what the rows alone would have had."""
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+
+from models.server_transaction import ServerTransaction
+from models.transaction import Transaction
+from tests import databases
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import DATASET
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import uuid
+from tests.test_catalogue_write import unchanged_after
+
+MERGE = "resolution=merge-duplicates"
+CLOCKS = ("created_at", "updated_at", "assigned_at")
+
+
+def test_rows_sent_at_once_are_stored_as_those_sent_alone(api: Callable) -> None:
+    """A thousand are one statement, which reads them from JSON; the last digit of a number, and their order, stay."""
+    draw = random.Random(7)
+    numbers = [
+        5e-324,
+        -0.0,
+        1.7976931348623157e308,
+        0.1 + 0.2,
+        -73.98565499999999,
+        1e22,
+        12345678901234567.0,
+    ]
+    numbers += [draw.uniform(-180, 180) for _ in range(993)]
+    texts = [
+        '"quoted"',
+        "back\\slash",
+        "{[,]}",
+        "ünïcödé \N{BUILDING CONSTRUCTION}",
+        "NULL",
+        "null",
+        "",
+        " ",
+        "1e5",
+    ]
+    rows = [
+        {
+            "name": f"{texts[place % len(texts)]} {place}",
+            "city": texts[place % len(texts)] if place % 3 else None,
+            "client_id": 1,
+            "latitude": number,
+            "floors": place if place % 2 else None,
+        }
+        for place, number in enumerate(numbers)
+    ]
+    select = "select=name,city,client_id,latitude,floors"
+
+    together = api("root").post(f"/buildings?{select},id", rows, prefer="return=representation")
+
+    assert together.status == 201
+    stored = together.json
+    ids = [row.pop("id") for row in stored]
+    assert stored == rows
+    assert ids == list(range(ids[0], ids[0] + 1_000))
+    for place in (*range(20), 999):
+        path = f"/buildings?{select}"
+        alone = api("root").post(path, rows[place], prefer="return=representation")
+        assert repr(alone.json) == repr([stored[place]])
+    lines = api("root").get(f"/audit_log?select=after&relation=eq.buildings&row_key=eq.{ids[500]}")
+    assert [line["after"]["name"] for line in lines.json] == [rows[500]["name"]]
+    trail = api("root").get(
+        "/audit_log?select=row_key&relation=eq.buildings&action=eq.insert&order=id.desc&limit=1000&offset=21"
+    )
+    assert [int(line["row_key"]) for line in trail.json] == ids[::-1]
+
+
+# who, path, rows, preference
+TOGETHER = {
+    "new": ("root", "/buildings", [{"name": "a", "client_id": 1}, {"name": "b", "client_id": 2}], None),
+    "new-by-an-admin": (
+        "ada",
+        "/inspections",
+        [{"building_id": 1, "inspection_type": "x"}, {"building_id": 2, "inspection_type": "y"}],
+        None,
+    ),
+    "new-users": (
+        "root",
+        "/users",
+        [
+            {"id": uuid("71"), "email": "a@x.example", "name": "a", "role": "client_manager", "client_id": 1},
+            {"id": uuid("72"), "email": "b@x.example", "name": "b", "role": "super_admin", "client_id": None},
+        ],
+        None,
+    ),
+    "grants-by-an-admin": (
+        "ada",
+        "/client_manager_building_access",
+        [{"manager_id": MIA, "building_id": 2}, {"manager_id": MOE, "building_id": 3}],
+        None,
+    ),
+    "grants-over-clients": (
+        "root",
+        "/client_admin_building_access",
+        [{"admin_id": BOB, "building_id": 1}, {"admin_id": ADA, "building_id": 4}],
+        None,
+    ),
+    "grants-of-inspections": (
+        "root",
+        "/client_manager_inspection_access",
+        [{"manager_id": MAX, "inspection_id": 1}, {"manager_id": MOE, "inspection_id": 6}],
+        None,
+    ),
+    "merged": (
+        "root",
+        "/buildings",
+        [
+            {"id": 1, "name": "Renamed", "city": "Elsewhere", "client_id": 1},
+            *({"id": n, "name": f"new {n}", "city": None, "client_id": 2} for n in range(900, 1_000)),
+            {"id": 4, "name": "Moved", "city": None, "client_id": 1},
+        ],
+        MERGE,
+    ),
+    "merged-by-an-admin": (
+        "ada",
+        "/inspections",
+        [
+            {"id": 1, "building_id": 2, "inspection_type": "annual", "notes": "here"},
+            {"id": 2, "building_id": 1, "inspection_type": "lead", "notes": "there"},
+        ],
+        MERGE,
+    ),
+    "merged-to-another-client": (
+        "root",
+        "/reports_lead",
+        [{"id": 1, "inspection_id": 6, "gun_id": 1}, {"id": 3, "inspection_id": 1, "gun_id": 3}],
+        MERGE,
+    ),
+    "merged-users": (
+        "root",
+        "/users?on_conflict=email",
+        [
+            {"email": "moe@acme.example", "name": "M", "role": "client_manager", "client_id": 2},
+            {"email": "mia@acme.example", "name": "N", "role": "client_manager", "client_id": 1},
+        ],
+        MERGE,
+    ),
+    "merged-grants": (
+        "root",
+        "/client_manager_building_access",
+        [{"manager_id": MOE, "building_id": 1}, {"manager_id": MIA, "building_id": 1}],
+        MERGE,
+    ),
+}  # fmt: skip
+
+
+def without_clocks(row: dict | None) -> dict | None:
+    return row and {name: value for name, value in row.items() if name not in CLOCKS}
+
+
+def written(api: Callable, who: str, path: str, bodies: list, prefer: str | None) -> list:
+    """What is answered, and then stands in the table and in the trail."""
+    wanted = ", ".join(filter(None, (prefer, "return=representation")))
+    answered = []
+    for body in bodies:
+        answer = api(who).post(path, body, prefer=wanted)
+        assert answer.status in (200, 201), answer.text
+        answered += answer.json
+    stored = api("root").get(path.partition("?")[0]).json
+    lines = (
+        api("root")
+        .get("/audit_log?select=action,relation,row_key,client_id,actor_id,before,after")
+        .json
+    )
+    for line in lines:
+        line.update({side: without_clocks(line[side]) for side in ("before", "after")})
+    return [
+        sorted(json.dumps(row, sort_keys=True) for row in rows)
+        for rows in (map(without_clocks, answered), map(without_clocks, stored), lines)
+    ]
+
+
+@pytest.mark.parametrize(("who", "path", "rows", "prefer"), TOGETHER.values(), ids=TOGETHER)
+def test_rows_written_at_once_are_stored_and_told_as_those_written_alone(
+    world: Callable, who: str, path: str, rows: list, prefer: str | None
+) -> None:
+    together, alone = (world(json.loads(DATASET.read_text())) for _ in range(2))
+
+    assert written(together, who, path, [rows], prefer) == written(
+        alone, who, path, [[row] for row in rows], prefer
+    )
+
+
+BUILDING = {"name": "x", "client_id": 1}
+AT_FAULT = {
+    "foreign-key": ({"id": 905, "name": "x", "client_id": 77}, 409, "23503", "(client_id)=(77)"),
+    "null": ({"id": 905, "name": None, "client_id": 1}, 400, "23502", None),
+}
+
+
+@pytest.mark.parametrize("prefer", [None, MERGE])
+@pytest.mark.parametrize(("bad", "status", "code", "said"), AT_FAULT.values(), ids=AT_FAULT)
+def test_the_row_at_fault_is_named_and_none_is_written(
+    api: Callable, bad: dict, status: int, code: str, said: str | None, prefer: str | None
+) -> None:
+    rows = [{"id": number, **BUILDING} for number in range(900, 905)] + [bad]
+
+    response = unchanged_after(api, "root", "POST", "/buildings", rows, prefer=prefer)
+
+    assert (response.status, response.code) == (status, code)
+    assert said is None or said in response.json["details"]
+
+
+@pytest.mark.parametrize("email", ["bob@borough.example", "Bob@Borough.Example"])
+def test_a_merge_by_key_that_takes_a_second_key_is_refused(api: Callable, email: str) -> None:
+    rows = [
+        {"id": MOE, "email": "other@acme.example", "name": "m", "role": "client_manager", "client_id": 1},
+        {"id": MIA, "email": email, "name": "m", "role": "client_manager", "client_id": 1},
+    ]  # fmt: skip
+
+    response = unchanged_after(api, "root", "POST", "/users", rows, prefer=MERGE)
+
+    assert (response.status, response.code) == (409, "23505")
+
+
+def test_a_key_that_a_merge_moves_is_given_to_nobody_else(api: Callable) -> None:
+    """Nor the grants that hang on it: in one statement the first row would let go of what the second takes."""
+    rows = [
+        {"id": uuid("91"), "email": "ada@acme.example", "name": "k", "role": "client_admin", "client_id": 1},
+        {"id": ADA, "email": "zz@x.example", "name": "k", "role": "client_admin", "client_id": 2},
+    ]  # fmt: skip
+
+    response = unchanged_after(api, "root", "POST", "/users?on_conflict=email", rows, prefer=MERGE)
+
+    assert (response.status, response.code) == (409, "23503")
+
+
+@pytest.mark.parametrize("prefer", [None, MERGE])
+def test_time_that_is_over_is_told_as_that(
+    api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
+) -> None:
+    kind = Transaction if databases.SERVER is None else ServerTransaction
+    run = kind.run
+
+    def late(self: Transaction, sql: str, parameters: object = ()) -> object:
+        if sql.startswith("INSERT INTO buildings"):
+            (self.connection if databases.SERVER is None else self).deadline = 0.0
+        return run(self, sql, parameters)
+
+    monkeypatch.setattr(kind, "run", late)
+    rows = [{"id": number, **BUILDING} for number in range(900, 905)]
+
+    response = unchanged_after(api, "root", "POST", "/buildings", rows, prefer=prefer)
+
+    assert (response.status, response.code) == (500, "57014")
+
+
+@pytest.mark.sqlite("a file that is full; a server's disk is its own")
+@pytest.mark.parametrize("prefer", [None, MERGE])
+def test_a_full_disk_is_told_as_that(
+    api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
+) -> None:
+    run = Transaction.run
+
+    def full(self: Transaction, sql: str, parameters: object = ()) -> object:
+        if sql.startswith("INSERT INTO buildings"):
+            driver = self.connection.driver_connection
+            pages = driver.execute("PRAGMA page_count").fetchone()[0]
+            driver.execute(f"PRAGMA max_page_count = {pages}")
+        return run(self, sql, parameters)
+
+    monkeypatch.setattr(Transaction, "run", full)
+    rows = [{"id": number, **BUILDING, "city": "y" * 3_000} for number in range(900, 1_000)]
+
+    response = unchanged_after(api, "root", "POST", "/buildings", rows, prefer=prefer)
+
+    assert (response.status, response.code) == (503, "53100")
