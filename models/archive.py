@@ -24,10 +24,10 @@ from models.sql import copies
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
-from models.sql.mutate import Writer
 from models.sql.rows import require_id
 from models.sql.rule import Action
 from models.sql.statement import Binding
+from models.sql.writer import Writer
 from models.types import DOUBLE
 from models.types import Bound
 

@@ -10,6 +10,7 @@ from flask import g
 from access import decorators
 from access.caller import STANDINGS
 from access.caller import Caller
+from access.token import Claims
 from models.db import reading
 from models.remembered import Remembered
 from models.sql import execute
@@ -45,6 +46,17 @@ def found_for_ever(patch: Patch, site: Site) -> None:
         return found[question]
 
     patch.setattr(Transaction, "recall", recall)
+
+
+def held_for_ever(patch: Patch, site: Site) -> None:
+    """What somebody holds is remembered from one request to the next, whatever their token."""
+    look_up, known = decorators.look_up, {}
+
+    def remember(transaction: Transaction, claims: Claims) -> Caller:
+        fresh = look_up(transaction, claims)
+        return known.setdefault((claims.user_id, claims.role, claims.client_id), fresh)
+
+    patch.setattr(decorators, "look_up", remember)
 
 
 def counted_for_ever(patch: Patch, site: Site) -> None:

@@ -26,7 +26,7 @@ from tests.worlds import building_row
 from tests.worlds import user_row
 
 ENDS_WITHIN_SECONDS = 2.2
-HURRIED_SECONDS = 0.5  # a quarter of what a read has
+HURRIED_SECONDS = 0.5
 MARGIN_SECONDS = 1.8  # what comes after the query, on the slowest machine
 TEXT = "a" * 65_536
 TEXTS = ("name", "address", "city", "state", "zip", "building_type")
@@ -136,7 +136,7 @@ COSTLY = {
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read has less time than it has, so that nothing goes on for long: how it ends is the same."""
+    """A read has a quarter of its time, so that nothing goes on for long: how it ends is the same."""
     monkeypatch.setattr(Database.reading, "__defaults__", (HURRIED_SECONDS,))
 
 
@@ -147,7 +147,7 @@ def test_costly_filters_are_stopped(heavy: Site, query: str, who: str) -> None:
     answer, seconds = send(heavy, who, "GET", f"/buildings?select=id&{query}")
 
     assert (answer.status, answer.code) == (500, "57014") or answer.status == 200, answer
-    assert seconds < HURRIED_SECONDS + MARGIN_SECONDS
+    assert seconds < 2 * HURRIED_SECONDS
 
 
 def test_a_costly_filter_has_its_two_seconds_and_no_more(heavy: Site) -> None:
@@ -306,7 +306,7 @@ def test_without_the_time_limit_it_would_run_on(
     heavy.app.extensions["walkthrough"].close()
     monkeypatch.setattr("models.sql.sqlite.Connection.overdue", lambda self: 0)
     monkeypatch.setattr("models.sql.sqlite.Connection.in_time", lambda self: 1)
-    query = f"name=not.like.{PATTERN}&limit=60"
+    query = f"name=not.like.{PATTERN}&limit=90"
 
     answer, seconds = send(heavy, "admin", "GET", f"/buildings?select=id&{query}")
 

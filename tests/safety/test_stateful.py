@@ -14,11 +14,7 @@ from hypothesis.stateful import precondition
 from hypothesis.stateful import rule
 from hypothesis.stateful import run_state_machine_as_test
 
-from access import decorators
-from access.caller import Caller
-from access.token import Claims
 from models import statistics
-from models.transaction import Transaction
 from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import model
@@ -28,6 +24,7 @@ from tests.safety.model import Insert
 from tests.safety.model import Step
 from tests.safety.model import Update
 from tests.safety.model import Where
+from tests.safety.planted_looks import held_for_ever
 from tests.safety.sites import NOW
 from tests.safety.sites import Answer
 from tests.safety.sites import Site
@@ -378,18 +375,6 @@ def test_every_life_ends_as_the_model_says_at_length(
     run(site, still, LONG)
 
 
-@pytest.fixture
-def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: what somebody holds is remembered from one request to the next."""
-    look_up, known = decorators.look_up, {}
-
-    def remember(transaction: Transaction, claims: Claims) -> Caller:
-        fresh = look_up(transaction, claims)
-        return known.setdefault((claims.user_id, claims.role, claims.client_id), fresh)
-
-    monkeypatch.setattr(decorators, "look_up", remember)
-
-
 def test_numbers_that_are_remembered_too_long_are_found(
     site: Site, still: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +384,10 @@ def test_numbers_that_are_remembered_too_long_are_found(
         run(site, still, COMMIT, FOUND_IS_ENOUGH)
 
 
-@pytest.mark.usefixtures("remembered")
-def test_grants_that_are_remembered_are_found(site: Site, still: types.SimpleNamespace) -> None:
+def test_grants_that_are_remembered_are_found(
+    site: Site, still: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held_for_ever(monkeypatch, site)
+
     with pytest.raises(AssertionError):
         run(site, still, COMMIT, FOUND_IS_ENOUGH)

@@ -1,0 +1,292 @@
+"""A write in the making: would-be rows against the rule, keys within reach, and the statements that write.
+
+As `planner.py` is for reads; what it makes is kept by `mutate.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from models.base import Filled
+from models.sql.catalog import Relation
+from models.sql.catalog import catalog
+from models.sql.dialect import SPELLINGS
+from models.sql.plan import ROOT_LIMIT
+from models.sql.plan import ROOT_OFFSET
+from models.sql.planner import Planner
+from models.sql.query import Shape
+from models.sql.rule import Action
+from models.sql.rule import Rule
+from models.sql.statement import Slot
+from models.sql.statement import Statement
+from models.sql.statement import parameter
+
+Expression = sa.ColumnElement[Any]
+
+
+class Writer:
+    """The state of one write's plan in the making."""
+
+    def __init__(self, database: str, relation_name: str, rule: Rule) -> None:
+        self.spelling = SPELLINGS[database]
+        self.rule = rule
+        self.relation: Relation = catalog().relations[relation_name]
+        self.planner = Planner(self.spelling, rule)
+
+    @property
+    def table(self) -> sa.Table:
+        return self.relation.table
+
+    # Keys
+
+    def keys(self, shape: Shape, action: Action) -> Statement:
+        """The keys of the rows that a write's filters match and its action reaches."""
+        source, scope = self.planner.scoped(self.relation, action)
+        visible = self.rule.rows(Action.READ, self.relation.model, source.c)
+        conditions = self.planner.conditions(shape.root, self.relation, source, scope)
+        order = self.planner.order(shape.root, self.relation, source)
+        keys = sa.select(*(source.c[name] for name in self.relation.key))
+        if shape.root.limit is None and shape.root.offset is None:
+            return self.planner.finish(keys.where(scope, visible, *conditions).order_by(*order))
+        return self.planner.finish(
+            keys.where(scope, self.within_range(shape, source)).order_by(*order)
+        )
+
+    def within_range(self, shape: Shape, source: Any) -> Expression:
+        """Whether a row is among those that a GET with this range would show: then it may be written.
+
+        As in PostgREST: the range is taken of what is visible, not of what may be written.
+        """
+        shown, visible = self.planner.scoped(self.relation)
+        conditions = self.planner.conditions(shape.root, self.relation, shown, visible)
+        order = self.planner.order(shape.root, self.relation, shown)
+        page = sa.select(*(shown.c[name] for name in self.relation.key)).where(visible, *conditions)
+        page = page.order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+        return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
+
+    def key_rows(self) -> Any:
+        kinds = [(name, self.relation.attributes[name].type) for name in self.relation.key]
+        return self.spelling.keys_table("k", kinds, "keys")
+
+    def by_key(self, columns: Any) -> Expression:
+        """Whether a row's key is among `Binding.keys`."""
+        keys = self.key_rows()
+        names = self.relation.key
+        if len(names) == 1:
+            found: Expression = columns[names[0]].in_(sa.select(keys.c[names[0]]))
+            return found
+        chosen = sa.select(*(keys.c[name] for name in names))
+        return sa.tuple_(*(columns[name] for name in names)).in_(chosen)
+
+    # Would-be rows
+
+    def would_be(self, columns: tuple[str, ...]) -> Any:
+        """The rows of `Binding.rows` as a table with every column, hidden ones included."""
+        given = self.given(columns)
+        return self.completed(given, {name: given.c[name] for name in columns}, given.c.position)
+
+    def given(self, columns: tuple[str, ...]) -> Any:
+        kinds = [(name, self.relation.attributes[name].type) for name in columns]
+        return self.spelling.keys_table("given", kinds, "rows")
+
+    def completed(self, source: Any, known: dict[str, Expression], position: Expression) -> Any:
+        row = Columns(known, self.table)
+        derived = self.relation.model.derived
+        selected = [
+            (derived[column.name](row) if column.name in derived else row[column.name]).label(
+                column.name
+            )
+            for column in self.table.c
+        ]
+        return (
+            sa.select(*selected, position.label("position"))
+            .select_from(source)
+            .subquery("would_be")
+        )
+
+    def violation(self, rows: Any) -> Statement | None:
+        """Find a would-be row that the rule refuses; None where it refuses none, ever."""
+        check = self.rule.check(self.relation.model, rows.c)
+        if isinstance(check, sa.True_):
+            return None
+        refused = sa.not_(sa.func.coalesce(check, sa.false()))
+        return self.planner.finish(sa.select(rows.c.position).where(refused).limit(1))
+
+    def denied(self, columns: tuple[str, ...]) -> Statement | None:
+        return self.violation(self.would_be(columns))
+
+    def merged_denied(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...]
+    ) -> Statement | None:
+        """The same over rows that exist, as a merge would leave them."""
+        source, given, ties = self.conflicts(columns, target)
+        known = {
+            column.name: given.c[column.name] if column.name in merged else source.c[column.name]
+            for column in self.table.c
+            if column.name not in self.relation.model.derived
+        }
+        joined = source.join(given, sa.and_(*ties))
+        return self.violation(self.completed(joined, known, given.c.position))
+
+    def conflicts(self, columns: tuple[str, ...], target: tuple[str, ...]) -> tuple[Any, Any, Any]:
+        given = self.given(columns)
+        source = self.planner.alias(self.relation)
+        return source, given, [source.c[name] == given.c[name] for name in target]
+
+    def existing(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
+        """Of the rows to be written those that exist: position, key, and whether a write reaches it."""
+        source, given, ties = self.conflicts(columns, target)
+        reach = sa.and_(
+            self.rule.rows(Action.READ, self.relation.model, source.c),
+            self.rule.rows(Action.UPDATE, self.relation.model, source.c),
+        )
+        key = [source.c[name] for name in self.relation.key]
+        within = sa.case((reach, 1), else_=0)
+        found = sa.select(given.c.position, within, *key).select_from(
+            source.join(given, sa.and_(*ties))
+        )
+        return self.planner.finish(found)
+
+    # Statements that write
+
+    def new_values(self, columns: tuple[str, ...]) -> dict[str, Expression]:
+        """A parameter for each column, its value taken from `Binding.new` by place."""
+        values: dict[str, Expression] = {}
+        for place, name in enumerate(columns):
+            self.planner.slots[f"n{place}"] = new_value(place)
+            values[name] = parameter(f"n{place}", self.table.c[name].type)
+        return self.with_derived(values)
+
+    def with_derived(self, values: dict[str, Expression]) -> dict[str, Expression]:
+        """The same, and what the hidden columns are that are computed from them."""
+        row = Columns(values, self.table)
+        derived = {
+            name: derive(row)
+            for name, derive in self.relation.model.derived.items()
+            if depends(derive, tuple(values), self.table)
+        }
+        return {**values, **derived}
+
+    def insert(self, columns: tuple[str, ...]) -> Statement:
+        values = self.with_key(self.new_values(columns))
+        statement = sa.insert(self.table)
+        return self.planner.finish(
+            self.telling_id(statement.values(values) if values else statement)
+        )
+
+    def insert_all(self, columns: tuple[str, ...]) -> Statement | None:
+        """One statement whatever their number: each has a savepoint of its own, triggers, and a way to a server."""
+        if not columns:
+            return None
+        return self.planner.finish(self.telling_id(self.of_all(columns)))
+
+    def of_all(self, columns: tuple[str, ...]) -> sa.Insert:
+        given = self.given(columns)
+        values = self.with_key(self.with_derived({name: given.c[name] for name in columns}))
+        # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
+        rows = sa.select(*values.values()).select_from(given).where(sa.true())
+        statement = self.spelling.insert_into(self.table)
+        ordered = rows.order_by(given.c.position)
+        return statement.from_select([*values], ordered, include_defaults=False)
+
+    def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
+        """The same; a key that nothing fills is null, for NOT NULL to complain of, not the compiler."""
+        missing = (
+            name for name in self.relation.key if self.relation.attributes[name].filled is None
+        )
+        return {**dict.fromkeys(missing, sa.null()), **values}
+
+    def upsert(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> Statement:
+        values = self.new_values(columns)
+        one = self.spelling.insert_into(self.table).values(values)
+        changed = self.changed(columns, merged)
+        return self.planner.finish(self.telling_id(self.spelling.upsert(one, target, changed)))
+
+    def upsert_all(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> Statement:
+        rows = self.of_all(columns)
+        return self.planner.finish(
+            self.spelling.upsert(rows, target, self.changed(columns, merged))
+        )
+
+    def changed(
+        self, columns: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> tuple[str, ...] | None:
+        """The columns that a merge writes: those that were named, what is computed from them, and clocks."""
+        if merged is None:
+            return None
+        hidden = [
+            name for name, derive in self.relation.model.derived.items()
+            if depends(derive, columns, self.table)
+        ]  # fmt: skip
+        clocks = [
+            name for name, each in self.relation.attributes.items()
+            if each.filled is Filled.BY_CLOCK_ALWAYS and name not in merged
+        ]  # fmt: skip
+        return (*merged, *hidden, *clocks)
+
+    def telling_id(self, statement: sa.Insert) -> sa.Insert:
+        """The insert, telling the id of its row where the database chooses one."""
+        for name, each in self.relation.attributes.items():
+            if each.filled is Filled.BY_SEQUENCE:
+                return self.spelling.telling_id(statement, self.table.c[name])
+        return statement
+
+    def update_denied(self, columns: tuple[str, ...]) -> Statement | None:
+        source = self.planner.alias(self.relation)
+        values = self.new_values(columns)
+        known = {
+            column.name: values.get(column.name, source.c[column.name]) for column in self.table.c
+        }
+        selected = [known[column.name].label(column.name) for column in self.table.c]
+        rows = (
+            sa.select(*selected, sa.literal_column("0").label("position"))
+            .where(self.by_key(source.c))
+            .subquery("would_be")
+        )
+        return self.violation(rows)
+
+    def update(self, columns: tuple[str, ...]) -> Statement:
+        values = self.new_values(columns)
+        statement = sa.update(self.table).values(values).where(self.by_key(self.table.c))
+        return self.planner.finish(statement)
+
+    def delete(self) -> Statement:
+        return self.planner.finish(sa.delete(self.table).where(self.by_key(self.table.c)))
+
+
+class Columns:
+    """Expressions by column name, null where nothing is known: what rules and derivations look at."""
+
+    def __init__(self, known: dict[str, Expression], table: sa.Table) -> None:
+        self.known = known
+        self.table = table
+
+    def __getattr__(self, name: str) -> Expression:
+        return self[name]
+
+    def __getitem__(self, name: str) -> Expression:
+        found = self.known.get(name)
+        return found if found is not None else sa.cast(sa.null(), self.table.c[name].type)
+
+
+def depends(derive: Any, columns: tuple[str, ...], table: sa.Table) -> bool:
+    """Whether a hidden column is computed from any of these."""
+    asked: set[str] = set()
+
+    class Watch(Columns):
+        def __getitem__(self, name: str) -> Expression:
+            asked.add(name)
+            return table.c[name]
+
+    derive(Watch({}, table))
+    return bool(asked & set(columns))
+
+
+def new_value(place: int) -> Slot:
+    return lambda binding: binding.new[place]
