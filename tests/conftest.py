@@ -25,6 +25,7 @@ So: moe sees inspection 3 without its building 2; mia sees nothing; ada reads, a
 of the other client and its inspection 8; bob reads inspection 3 of the other client. 999 exists nowhere.
 """
 
+import gc
 import json
 import os
 import pathlib
@@ -75,6 +76,11 @@ CALLS_THAT_READ = (
 # How long an example takes is the machine's business, and says nothing of what it shows.
 settings.register_profile("walkthrough", deadline=None)
 settings.load_profile("walkthrough")
+
+
+def pytest_configure() -> None:
+    """Look through the thousands of tests that are there to stay for garbage now and then, not all the time."""
+    gc.set_threshold(10_000, 20, 100)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
