@@ -30,6 +30,9 @@ from models.clock import Clock
 from models.faults import Fault
 from models.group_commit import Group
 from models.group_commit import Pace
+from models.joint import Joint
+from models.joint import is_possible
+from models.joint import joint
 from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.constraints import Locked
@@ -70,6 +73,9 @@ class Database:
     served_at_once = 1
     """How many requests a process does well to work on at a time. SQLite works in the process itself."""
 
+    is_served_together = is_possible()
+    """Whether small writes that came together are best served together."""
+
     tell_wait: Callable[[float], None] | None = None
     """Told how long a turn was waited for, where it is not the file's own turns that tell."""
 
@@ -108,8 +114,11 @@ class Database:
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
         assert self.turns is not None
         deadline = time.monotonic() + wait_seconds_max
-        self.turns.take(wait_seconds_max, joins=is_brief)
-        group = self.joined() or self.new_group()
+        together = joint() if is_brief else None
+        group = together.meet() if together is not None else None
+        if group is None:
+            self.turns.take(max(0.0, deadline - time.monotonic()), joins=is_brief)
+            group = self.joined() or self.new_group()
         try:
             group.connection.wait_until(deadline)
             unit = Transaction(
@@ -128,9 +137,9 @@ class Database:
         except BaseException as error:
             if isinstance(error, sqlite.DISK_FAULTS):
                 self.refused_a_write = True
-            self.leave(group, has_failed=True)
+            self.leave(group, together, has_failed=True)
             raise
-        self.leave(group)
+        self.leave(group, together)
 
     def joined(self) -> Group | None:
         """The group that was handed on with the turn."""
@@ -147,13 +156,19 @@ class Database:
             self.turns.pass_on()
             raise
 
-    def leave(self, group: Group, *, has_failed: bool = False) -> None:
+    def leave(self, group: Group, together: Joint | None, *, has_failed: bool = False) -> None:
         """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
         that is the failure of the one who leaves."""
         assert self.turns is not None
         if group.may_grow:
+            is_over = self.turns.is_group_over()
+            if together is not None and not is_over and together.hand_on(group):
+                group.require_kept()
+                return
             self.group = group
-            if self.turns.hand_on(self.pace.closing_time(group)):
+            # Those who are served together came together: there is nobody to wait for.
+            until = self.pace.closing_time(group) if together is None else 0.0
+            if self.turns.hand_on(until):
                 self.wait_for_disk()
                 group.wait()
                 group.require_kept()

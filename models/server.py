@@ -59,6 +59,7 @@ class ServerDatabase(Database):
     """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
 
     served_at_once = 2  # while one request waits for the server, another is worked on
+    is_served_together = False
 
     def __init__(self, url: sa.URL, standbys: Sequence[sa.URL] = ()) -> None:
         self.url = url

@@ -28,7 +28,7 @@ class Heads(Generic[Connection]):
 
     def __init__(
         self,
-        has_asked: Callable[[Connection], bool],
+        has_asked: Callable[[Connection], object],
         go_on: Callable[[Connection], None],
         start: Callable[[Callable[[], None]], object],
     ) -> None:

@@ -20,6 +20,9 @@ from typing import Final
 from typing import Generic
 from typing import TypeVar
 
+from models.joint import Joint
+from serving.incoming import Asked
+
 PATIENCE_SECONDS: Final = 0.003  # ten point reads
 NEXT_SECONDS_MAX: Final = (
     0.002  # a client that has what it waited for asks on at once, or in a while
@@ -41,7 +44,10 @@ class Seat(Generic[Connection]):
 
 
 class Lead(Generic[Connection]):
-    """One thread's time of leading; the lock `ended` is free once it is over."""
+    """One thread's time of leading; the lock `ended` is free once it is over.
+
+    `serves` are the seats that are its own until they are served: whoever takes the lead from it leaves them to it.
+    """
 
     __slots__ = ("ended", "serves", "since", "thread")
 
@@ -49,18 +55,26 @@ class Lead(Generic[Connection]):
         self.ended = threading.Lock()
         self.ended.acquire()
         self.since = 0.0
-        self.serves: Seat[Connection] | None = None
+        self.serves: list[Seat[Connection]] = []
         self.thread = 0
 
+    def begin(self, seats: list[Seat[Connection]]) -> None:
+        self.goes_on()
+        self.serves = [*seats]
+
+    def goes_on(self) -> None:
+        """Told when another request is begun, or gone on with."""
+        self.since = time.monotonic()
+
     def is_late(self) -> bool:
-        """Whether the request that it serves takes longer than most."""
-        return self.serves is not None and time.monotonic() - self.since > PATIENCE_SECONDS
+        """Whether what it does takes longer than most requests."""
+        return bool(self.serves) and time.monotonic() - self.since > PATIENCE_SECONDS
 
 
 class Crew(Generic[Connection]):
     """The threads that serve, and the connections that they serve.
 
-    `has_asked` says whether a client that sent something sent the whole head of a request; `hesitates`
+    `look` says what a client that sent something has asked, if that is the whole head of a request; `hesitates`
     takes the connection of one that did not. `serve` answers one request, and says whether its client
     may ask on. `dismiss` takes a connection back whose client does not ask (True), or may not (False).
     `start` runs a function in a thread.
@@ -69,15 +83,18 @@ class Crew(Generic[Connection]):
     pause: Callable[[bool], None] = staticmethod(lambda at_rest: None)
     """Called after some requests (False), and once nobody has asked, or who leads is late (True)."""
 
+    serves_together = False
+    """Whether small writes that came together are served together."""
+
     def __init__(
         self,
-        has_asked: Callable[[Connection], bool],
+        look: Callable[[Connection], Asked],
         hesitates: Callable[[Connection], None],
         serve: Callable[[Connection], bool],
         dismiss: Callable[[Connection, bool], None],
         start: Callable[[Callable[[], None]], object],
     ) -> None:
-        self.has_asked = has_asked
+        self.look = look
         self.hesitates = hesitates
         self.serve = serve
         self.dismiss = dismiss
@@ -143,9 +160,14 @@ class Crew(Generic[Connection]):
         self.pause(not ready)
         if not ready:
             ready = self.clients.select(NEXT_SECONDS_MAX)
-        for key, _ in ready:
-            if not self.serve_one(mine, key.data):
+        asked = [(key.data, self.look(key.data.connection)) for key, _ in ready]
+        small = [seat for seat, what in asked if what is Asked.SMALL_WRITE]
+        together = small if self.serves_together and len(small) > 1 else []
+        for seat, what in asked:
+            if seat not in together and not self.serve_one(mine, seat, what):
                 return []
+        if together and not self.serve_together(mine, together):
+            return []
         if not ready:
             with self.changing:
                 # Who came since then has asked, and would wait.
@@ -165,15 +187,38 @@ class Crew(Generic[Connection]):
             self.leave_seat(seat)
         return leaving
 
-    def serve_one(self, mine: Lead[Connection], seat: Seat[Connection]) -> bool:
+    def serve_one(self, mine: Lead[Connection], seat: Seat[Connection], asked: Asked) -> bool:
         """Serve one request; whether this thread still leads."""
-        if not self.has_asked(seat.connection):
+        if not asked:
             with self.changing:
                 self.leave_seat(seat)
             self.hesitates(seat.connection)
             return True
-        mine.since = time.monotonic()
-        mine.serves = seat
+        mine.begin([seat])
+        self.serve_seat(mine, seat, self.turn_away)
+        return self.lead is mine
+
+    def serve_together(self, mine: Lead[Connection], seats: list[Seat[Connection]]) -> bool:
+        """Serve small writes, which share a COMMIT; whether this thread still leads."""
+        mine.begin(seats)
+        going: list[
+            Seat[Connection]
+        ] = []  # once all are answered: to part with one may take a while
+        try:
+            Joint(mine.goes_on).work(
+                [partial(self.serve_seat, mine, seat, going.append) for seat in seats]
+            )
+        finally:
+            for seat in going:
+                self.turn_away(seat)
+        return self.lead is mine
+
+    def serve_seat(
+        self,
+        mine: Lead[Connection],
+        seat: Seat[Connection],
+        part: Callable[[Seat[Connection]], None],
+    ) -> None:
         may_ask = False
         try:
             may_ask = self.serve(seat.connection)
@@ -181,30 +226,35 @@ class Crew(Generic[Connection]):
             if not may_ask:
                 with self.changing:
                     self.leave_seat(seat)
-                self.dismiss(seat.connection, False)
+                part(seat)
             with self.changing:
-                mine.serves = None
+                mine.serves.remove(seat)
                 leads = self.lead is mine
         seat.since = time.monotonic()
         if may_ask and not leads:
             self.join(seat.connection, seat.descriptor)
-        return leads
+
+    def turn_away(self, seat: Seat[Connection]) -> None:
+        """Part with a client that may not ask on."""
+        self.dismiss(seat.connection, False)
 
     def make_way(self) -> None:
         """Have another thread lead, if the one that calls does and is about to wait; what it serves stays its own."""
         with self.changing:
             mine = self.lead
-            if mine is None or mine.thread != threading.get_ident() or mine.serves is None:
+            if mine is None or mine.thread != threading.get_ident() or not mine.serves:
                 return
-            if len(self.clients.get_map()) < 2:  # nobody else may ask
+            if len(self.clients.get_map()) <= len(mine.serves):  # nobody else may ask
                 return
             new: Lead[Connection] = Lead()
             # Before the other starts, which looks at once who has asked.
-            self.leave_seat(mine.serves)
+            for seat in mine.serves:
+                self.leave_seat(seat)
             try:
                 self.start(partial(self.lead_on, new))
             except RuntimeError:  # a stop: there are no more threads
-                self.take_seat(mine.serves)
+                for seat in mine.serves:
+                    self.take_seat(seat)
                 return
             self.lead = new
 
@@ -245,8 +295,9 @@ class Crew(Generic[Connection]):
         with self.changing:
             if self.lead is not watched or not watched.is_late():
                 return None
-            assert watched.serves is not None
-            self.leave_seat(watched.serves)
+            assert watched.serves
+            for seat in watched.serves:
+                self.leave_seat(seat)
             mine = self.lead = Lead()
         self.pause(True)
         return mine

@@ -30,9 +30,10 @@ from serving.answer import http_date
 from serving.familiar import Reader
 from serving.familiar import create
 from serving.heads import Heads
+from serving.incoming import Asked
 from serving.incoming import Incoming
 from serving.incoming import Settled
-from serving.incoming import has_asked
+from serving.incoming import look
 from serving.incoming import split_target
 from serving.lead import Crew
 from serving.refusal import write_refusal
@@ -62,7 +63,7 @@ class DeadlineWorker(ThreadWorker):
         super().__init__(*args, **kwargs)
         self.method_queue = LastingQueue()
         self._deadlines: dict[TConn, float] = {}
-        self._heads = Heads(self._has_asked, self._join, self._start)
+        self._heads = Heads(self._look, self._join, self._start)
         self._crews: list[Crew[TConn]] = []
 
     def init_process(self) -> None:
@@ -83,12 +84,13 @@ class DeadlineWorker(ThreadWorker):
         database = database_of(self.wsgi)
         count = 1 if database is None else database.served_at_once
         self._crews = [
-            Crew(self._has_asked, self._hesitates, self._serve, self._dismiss, self._start)
+            Crew(self._look, self._hesitates, self._serve, self._dismiss, self._start)
             for _ in range(count)
         ]
         if database is not None:
             for crew in self._crews:
                 crew.pause = database.serve_in_runs(crew.is_led, crew.make_way)
+                crew.serves_together = database.is_served_together
         super().run()
 
     def _start(self, task: Callable[[], None]) -> None:
@@ -109,8 +111,8 @@ class DeadlineWorker(ThreadWorker):
         descriptor = conn.sock.fileno()
         self._crews[descriptor % len(self._crews)].join(conn, descriptor)
 
-    def _has_asked(self, conn: TConn) -> bool:
-        return bool(self.cfg.is_ssl) or has_asked(conn.sock, held(conn))
+    def _look(self, conn: TConn) -> Asked:
+        return Asked.SOMETHING if self.cfg.is_ssl else look(conn.sock, held(conn))
 
     def _hesitates(self, conn: TConn) -> None:
         """Give a client that has sent half a head the rest of its time for it."""
@@ -124,7 +126,7 @@ class DeadlineWorker(ThreadWorker):
             while True:
                 self._deadlines[conn] = time.monotonic() + HEAD_SECONDS_MAX
                 outcome = self.handle(conn)
-                if outcome is not True or not held(conn) or not self._has_asked(conn):
+                if outcome is not True or not held(conn) or not self._look(conn):
                     break
         finally:
             self._deadlines.pop(conn, None)
@@ -149,7 +151,7 @@ class DeadlineWorker(ThreadWorker):
             self.nr_conns -= 1
         elif not conn.initialized:  # it was not served once
             self.enqueue_req(conn)
-        elif held(conn) and not self._has_asked(conn):
+        elif held(conn) and not self._look(conn):
             self._hesitates(conn)
         else:
             super().finish_request(conn, fs)

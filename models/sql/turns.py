@@ -130,10 +130,14 @@ class Turns:
         with self.mutex:
             while not self.waiting and (left := until - time.monotonic()) > 0:
                 self.came.wait(left)
-            if not self.waiting or not self.waiting[0].joins or time.monotonic() > self.group_ends:
+            if not self.waiting or not self.waiting[0].joins or self.is_group_over():
                 return False
             self.waiting.popleft().is_next.set()
             return True
+
+    def is_group_over(self) -> bool:
+        """Whether others have waited long enough for a turn that is handed on as it is."""
+        return time.monotonic() > self.group_ends
 
     def pass_on(self) -> None:
         """Let the next one in; with the file's lock, if there may be a next one here and the run may go on."""

@@ -177,8 +177,9 @@ def test_nothing_acknowledged_is_lost_where_writes_share_a_commit(served):
     assert outcome.faulty == 0, f"seed {SEED}: {outcome}"
 
 
-def test_a_unit_that_does_not_wait_for_its_group_is_found_out(served):
-    outcome = cut_groups(served, f"{PLANTED}:impatient()", 100, 100)
+@pytest.mark.parametrize("fault", ["impatient()", "hasty()"])
+def test_a_unit_that_does_not_wait_for_its_group_is_found_out(served, fault):
+    outcome = cut_groups(served, f"{PLANTED}:{fault}", 100, 100)
 
     assert outcome.lost >= 10, f"seed {SEED}: {outcome}"
 
