@@ -58,3 +58,44 @@ def test_integers_add_up_beyond_their_own_range(huge: Callable) -> None:
     response = huge.get(f"/buildings?select=units.sum(),latitude.max()&units=eq.{2**31 - 1}")
 
     assert response.json == [{"sum": 2 * (2**31 - 1), "max": 1.7e308}]
+
+
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [
+        (
+            "id",
+            (
+                400,
+                "42803",
+                'column "inspections.id" must appear in the GROUP BY clause or be used in an aggregate function',
+            ),
+        ),
+        ("name", (400, "42703", "column inspections.name does not exist")),
+    ],
+)
+def test_groups_are_not_ordered_by_a_spread_column_under_its_bare_name(
+    api: Callable, name: str, refusal: tuple
+) -> None:
+    """The bare name is the relation's own; `buildings(name)` is the other one. As PostgREST has it."""
+    response = api("root").get(f"/inspections?select=count(),...buildings({name})&order={name}")
+
+    assert response.refusal == refusal
+
+
+def test_groups_by_another_relations_key_are_as_many_as_its_rows(api: Callable) -> None:
+    response = api("root").get(
+        "/inspections?select=count(),...buildings(id)&order=buildings(id).desc"
+    )
+
+    assert [(row["id"], row["count"]) for row in response.json] == [
+        (5, 1), (4, 2), (3, 1), (2, 2), (1, 3),
+    ]  # fmt: skip
+
+
+def test_groups_are_ordered_by_an_aggregate_that_was_spread(api: Callable) -> None:
+    response = api("root").get(
+        "/inspections?select=status,...buildings(floors.sum())&order=sum.desc.nullslast"
+    )
+
+    assert [row["sum"] for row in response.json] == [20, 19, 12, 7, 2, None]

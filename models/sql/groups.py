@@ -80,7 +80,8 @@ class Groups:
     def keys_and_order(self) -> tuple[list[Expression], list[Expression]]:
         pairs = zip(self.outputs, self.values, strict=True)
         keys = [grouped_by(output, value) for output, value in pairs if not output.aggregate]
-        chosen = {output.column for output in self.outputs if not output.aggregate}
+        own = [output for output in self.outputs if output.embed is None]
+        chosen = {output.column for output in own if not output.aggregate}
         if not set(self.relation.key) <= chosen:
             return keys, [self.order_term(term) for term in self.node.order]
         # Grouped by its key a row is alone, and what else it holds goes without saying.
@@ -91,7 +92,7 @@ class Groups:
     def order_term(self, term: OrderTerm) -> Expression:
         """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""
         for output, value in zip(self.outputs, self.values, strict=True):
-            if term.embed in (None, output.embed) and term.column in (output.column, output.key):
+            if names(term, output):
                 return directed(grouped_by(output, value), term, nullable=True)
         if term.embed is None:
             self.relation.attribute(term.column)
@@ -107,6 +108,13 @@ class Groups:
 
     def ungrouped(self, output: Output, value: Expression) -> Expression:
         return self.spelling.json_again(value) if output.kind == "embed" else value
+
+
+def names(term: OrderTerm, output: Output) -> bool:
+    """Whether an order means an output. A bare name is the relation's own column, or any aggregate's."""
+    if term.embed is None and output.embed is not None:
+        return output.aggregate and term.column == output.key
+    return term.embed == output.embed and term.column in (output.column, output.key)
 
 
 def grouped_by(output: Output, value: Expression) -> Expression:
