@@ -222,6 +222,45 @@ def test_a_cast_of_a_moment_shows_the_clock_of_the_preferred_zone(
     assert row == {"x": printed}
 
 
+@pytest.mark.parametrize(
+    ("select", "printed"),
+    [
+        ("date_visited::timestamptz", "2025-05-05T00:00:00-04:00"),
+        ("date_visited::timestamptz.max()", "2025-05-05T00:00:00-04:00"),
+        ("date_visited.max()::timestamptz", "2025-05-05T00:00:00-04:00"),
+        ("date_visited::timestamp", "2025-05-05T00:00:00"),
+    ],
+)
+def test_a_day_cast_to_a_moment_begins_in_the_preferred_zone(
+    api: Callable, select: str, printed: str
+) -> None:
+    """As PostgreSQL has it, where the zone is the session's."""
+    (row,) = api("root").get(f"/inspections?select=x:{select}&id=eq.5", prefer=NEW_YORK).json
+
+    assert row == {"x": printed}
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("2025-05-05", "2025-05-05T00:00:00-04:00"),
+        ("2025-05-05 10:30", "2025-05-05T10:30:00-04:00"),
+        ("2025-05-05T10:30:00Z", "2025-05-05T06:30:00-04:00"),
+        ("2025-05-05 10:30:00.5+02:00", "2025-05-05T04:30:00.5-04:00"),
+        (None, None),
+    ],
+)
+def test_a_text_cast_to_a_moment_is_of_the_preferred_zone_unless_it_says_another(
+    api: Callable, text: str | None, printed: str | None
+) -> None:
+    root = api("root")
+    assert root.patch("/inspections?id=eq.5", {"notes": text}).status == 204
+
+    response = root.get("/inspections?select=notes::timestamptz&id=eq.5", prefer=NEW_YORK)
+
+    assert response.json == [{"notes": printed}]
+
+
 @pytest.mark.parametrize("kind", ["real", "numeric"])
 def test_a_double_is_as_exact_as_what_it_is_cast_to(api: Callable, kind: str) -> None:
     assert api("root").get(f"/buildings?select=latitude.avg()::{kind}").json == [{"avg": 42.52}]

@@ -92,6 +92,9 @@ class Columns:
         if self.in_timezone and source == MOMENT != target:
             here = self.plain(value, source)
             return self.spelling.cast_moment(here, target), target
+        if self.in_timezone and target == MOMENT != source:
+            zone = parameter("timezone", sa.Text)
+            return self.spelling.cast_clock(value, source, zone), target
         return self.spelling.cast(value, source, target), target
 
     def aggregate(self, item: Column, value: Expression, kind: str) -> Output:

@@ -103,6 +103,10 @@ class Spelling(Protocol):
         """A moment, printed in a time zone, as what a clock there shows."""
         ...
 
+    def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
+        """A date or a text as a moment: what a clock in a time zone shows, where it does not say another one."""
+        ...
+
     def average_text(self, whole: Expression) -> Expression:
         """The average of whole numbers as text, with as many digits as PostgreSQL prints."""
         ...

@@ -94,6 +94,11 @@ def in_timezone(value: str | None, name: str) -> str | None:
     return types.write_timestamp(datetime.datetime.fromisoformat(value).astimezone(zone(name)))
 
 
+def cast_clock(value: str | None, name: str) -> str | None:
+    """A date or a text as a timestamp to be stored: a clock's in a time zone, unless it says an offset."""
+    return None if value is None else types.read_timestamp(value, zone(name))
+
+
 TYPE_NAMES = {
     "text": "text", "varchar": "text", "character varying": "text", "citext": "text",
     "int": "integer", "int4": "integer", "integer": "integer",
@@ -311,6 +316,7 @@ def install(connection: Any, faults: list[Fault]) -> None:
         ("double_text", 1, double_text),
         ("in_timezone", 2, in_timezone),
         ("cast_value", 3, noting(cast_value, faults)),
+        ("cast_clock", 2, noting(cast_clock, faults)),
         ("finite", 1, noting(finite, faults)),
         ("average_text", 2, average_text),
     ):

@@ -29,6 +29,11 @@ Expression = sa.ColumnElement[Any]
 NAME_BYTES_MAX = 63  # a longer name is cut by PostgreSQL
 ANY_LANGUAGE = "und-x-icu"  # folds case as Unicode has it; a column's own order is by code point
 
+MOMENT = "timestamp with time zone"
+SAYS_OFFSET = (
+    r"':[0-9.]+[[:space:]]*([Zz]|[+-][0-9:]+)[[:space:]]*$'"  # after a clock, else it were a day
+)
+
 CASTS: dict[str, Any] = {
     "text": sa.Text(),
     "smallint": sa.SmallInteger(),
@@ -40,7 +45,7 @@ CASTS: dict[str, Any] = {
     "date": postgresql.DATE(),
     "time": postgresql.TIME(),
     "timestamp": postgresql.TIMESTAMP(),
-    "timestamp with time zone": postgresql.TIMESTAMP(timezone=True),
+    MOMENT: postgresql.TIMESTAMP(timezone=True),
     "boolean": sa.Boolean(),
     "uuid": postgresql.UUID(as_uuid=False),
     "json": postgresql.JSON(),
@@ -194,6 +199,13 @@ class PostgresqlSpelling(CommonSpelling):
             return self.cast(clock, "timestamp", target)
         blank = sa.func.replace(here, sa.literal_column("'T'"), sa.literal_column("' '"))
         return sa.func.regexp_replace(blank, sa.literal_column("':00$'"), sa.literal_column("''"))
+
+    def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
+        there = sa.func.timezone(zone, sa.cast(value, postgresql.TIMESTAMP()))
+        if source == "date":
+            return there
+        says_offset = value.op("~")(sa.literal_column(SAYS_OFFSET))
+        return sa.case((says_offset, self.cast(value, source, MOMENT)), else_=there)
 
     def average_text(self, whole: Expression) -> Expression:
         return sa.cast(sa.func.avg(whole), sa.Text())

@@ -136,6 +136,9 @@ class SqliteSpelling(CommonSpelling):
     def cast_moment(self, here: Expression, target: str) -> Expression:
         return self.cast(here, "timestamp with time zone", target)
 
+    def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
+        return sa.func.cast_clock(value, zone)
+
     def average_text(self, whole: Expression) -> Expression:
         return sa.func.average_text(sa.func.sum(whole), sa.func.count(whole))
 
