@@ -39,7 +39,9 @@ class Joint:
             task.joint = self
             self.let_work(task)
         while self.about_to_write or self.written:
-            self.let_work((self.about_to_write or self.written).popleft())
+            # Answers first, but while the turn is held.
+            is_writing = self.group is not None or not self.written
+            self.let_work((self.about_to_write if is_writing else self.written).popleft())
         if self.failure is not None:
             raise self.failure
 
