@@ -182,7 +182,8 @@ class Database:
             try:
                 self.check_in(self.writer, group.taken)
             finally:
-                self.turns.pass_on()
+                # Those who were served together are answered first, and ask on after that.
+                self.turns.pass_on(lingers=together is None)
         if not (has_failed and group.is_lost):
             group.require_kept()
 

@@ -139,11 +139,12 @@ class Turns:
         """Whether others have waited long enough for a turn that is handed on as it is."""
         return time.monotonic() > self.group_ends
 
-    def pass_on(self) -> None:
-        """Let the next one in; with the file's lock, if there may be a next one here and the run may go on."""
+    def pass_on(self, *, lingers: bool = True) -> None:
+        """Let the next one in; with the file's lock, if there is a next one here, or may be one in a moment
+        (`lingers`), and the run may go on."""
         with self.mutex:
             follower = self.waiting.popleft() if self.waiting else None
-            goes_on = follower is not None or self.goes_on()
+            goes_on = follower is not None or (lingers and self.goes_on())
             now = time.monotonic()
             if self.locked and (not goes_on or now > self.run_ends):
                 self.run_is_over = goes_on

@@ -255,3 +255,13 @@ print(Database.is_served_together, joint())"""
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert ran.stdout.split() == ["False", "None"]
+
+
+def test_other_processes_get_in_while_those_who_wrote_together_are_answered(database, write):
+    database.turns.goes_on = lambda: True
+
+    with first(database):
+        pass
+    assert database.turns.locked, "one alone may write on at once"
+    write(a=None, b=None)
+    assert not database.turns.locked
