@@ -201,9 +201,7 @@ class Crew(Generic[Connection]):
     def serve_together(self, mine: Lead[Connection], seats: list[Seat[Connection]]) -> bool:
         """Serve small writes, which share a COMMIT; whether this thread still leads."""
         mine.begin(seats)
-        going: list[
-            Seat[Connection]
-        ] = []  # once all are answered: to part with one may take a while
+        going: list[Seat[Connection]] = []  # later: to part with one may take a while
         try:
             Joint(mine.goes_on).work(
                 [partial(self.serve_seat, mine, seat, going.append) for seat in seats]
