@@ -144,9 +144,10 @@ class Turns:
         (`lingers`), and the run may go on."""
         with self.mutex:
             follower = self.waiting.popleft() if self.waiting else None
-            goes_on = follower is not None or (lingers and self.goes_on())
+            goes_on = follower is not None or self.goes_on()
+            stays = follower is not None or (lingers and goes_on)
             now = time.monotonic()
-            if self.locked and (not goes_on or now > self.run_ends):
+            if self.locked and (not stays or now > self.run_ends):
                 self.run_is_over = goes_on
                 self.unlock()
             if follower is not None:

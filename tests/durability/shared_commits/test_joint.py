@@ -265,3 +265,6 @@ def test_other_processes_get_in_while_those_who_wrote_together_are_answered(data
     assert database.turns.locked, "one alone may write on at once"
     write(a=None, b=None)
     assert not database.turns.locked
+    assert database.turns.run_is_over, (
+        "before they write on there is a pause, in which others get in"
+    )
