@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from flask import Flask
 
 from models.base import db
-from models.db import CONNECTIONS_MAX
+from models.connections import CONNECTIONS_MAX
 from models.db import STATEMENTS_KEPT
 from models.db import TURN_SECONDS_MAX
 from models.db import Database

@@ -7,9 +7,7 @@ caller and the rows they get are of one moment.
 
 from __future__ import annotations
 
-import os
 import time
-from collections import deque
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -27,6 +25,8 @@ from flask import Flask
 from flask import current_app
 
 from models.clock import Clock
+from models.connections import Connections
+from models.connections import connection_of
 from models.faults import Fault
 from models.group_commit import Group
 from models.group_commit import Pace
@@ -47,8 +47,6 @@ from models.transaction import Transaction
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
 TURN_SECONDS_MAX = 5.0
-CONNECTIONS_MAX = 32  # one a thread of a worker
-CONNECTION_SECONDS_MAX = 3_600  # then a file that grew is planned for anew
 STATEMENTS_KEPT = 512
 PROBE_SECONDS = 60.0  # flash wears: a service that is only asked whether it is ready hardly writes
 PROBE_WAIT_SECONDS_MAX = 0.5
@@ -63,10 +61,6 @@ OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=No
 Opened = Token[Transaction | None]
 
 
-class Busy(Fault):
-    """Every connection is taken (53300). Trying again is right."""
-
-
 class Database:
     """One SQLite file: its engines, its turns to write, and what is known of its disk."""
 
@@ -77,7 +71,7 @@ class Database:
     """Whether small writes that came together are best served together."""
 
     tell_wait: Callable[[float], None] | None = None
-    """Told how long a turn was waited for, where it is not the file's own turns that tell."""
+    """Told how long a turn was waited for, where it is not the turns themselves that tell."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path
@@ -85,13 +79,12 @@ class Database:
         self.reader = reader
         self.spelling = SPELLINGS["sqlite"]
         self.turns = Turns(Path(f"{path}.lock")) if path is not None else None
-        self.process = os.getpid()
         self.log = Log(path)
         self.written_at = float("-inf")
         self.refused_a_write = False
         self.remembered = Remembered()
         self.clock = Clock()
-        self.idle = {each: deque[sa.PoolProxiedConnection]() for each in (writer, reader)}
+        self.connections = Connections(writer, reader)
         self.group: Group | None = None  # on its way from one that had the turn to the next
         self.pace = Pace()
         self.make_way: Callable[[], None] = nothing
@@ -113,12 +106,15 @@ class Database:
         """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
         assert self.turns is not None
-        deadline = time.monotonic() + wait_seconds_max
+        asked = time.monotonic()
+        deadline = asked + wait_seconds_max
         together = joint() if is_brief else None
         group = together.meet() if together is not None else None
         if group is None:
             self.turns.take(max(0.0, deadline - time.monotonic()), joins=is_brief)
             group = self.joined() or self.new_group()
+        elif self.tell_wait is not None:
+            self.tell_wait(time.monotonic() - asked)
         try:
             group.connection.wait_until(deadline)
             unit = Transaction(
@@ -150,7 +146,7 @@ class Database:
         """A group of one; it has the turn and a connection until it has ended."""
         assert self.turns is not None
         try:
-            taken = self.check_out(self.writer)
+            taken = self.connections.check_out(self.writer)
             return Group(connection_of(taken), taken)
         except BaseException:
             self.turns.pass_on()
@@ -180,7 +176,7 @@ class Database:
             self.end(group)
         finally:
             try:
-                self.check_in(self.writer, group.taken)
+                self.connections.check_in(self.writer, group.taken)
             finally:
                 # Those who were served together are answered first, and ask on after that.
                 self.turns.pass_on(lingers=together is None)
@@ -220,37 +216,6 @@ class Database:
             transaction.roll_back()
             return False
         return transaction.end()
-
-    @contextmanager
-    def checked_out(self, engine: sa.Engine) -> Iterator[sqlite.Connection]:
-        """A connection that goes back to its pool whole, or not at all."""
-        taken = self.check_out(engine)
-        try:
-            yield connection_of(taken)
-        finally:
-            self.check_in(engine, taken)
-
-    def check_out(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
-        """A connection, to be given back."""
-        assert self.process == os.getpid(), "SQLite connections do not survive a fork"
-        try:
-            return taken_from(self.idle[engine]) or engine.raw_connection()
-        except sa.exc.TimeoutError as error:
-            raise Busy("sorry, too many clients already") from error
-        except sqlite.ERRORS as error:
-            raise sqlite.translate(error) from error
-
-    def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
-        """Keep a connection for the next one, if it is whole."""
-        connection = connection_of(taken)
-        is_old = connection.age() >= CONNECTION_SECONDS_MAX
-        if is_old or connection.broken or connection.driver_connection.in_transaction:
-            taken.invalidate()
-        # The way through the engine's pool is a long one: it is for what is new or gone.
-        if taken.is_valid:
-            self.idle[engine].append(taken)
-        else:
-            taken.close()
 
     def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         """What a read answers, on any server whose snapshot is as good as the one that it has."""
@@ -293,18 +258,14 @@ class Database:
 
     def close(self) -> None:
         """Give every connection back to the system."""
-        for idle in self.idle.values():
-            while idle:
-                idle.pop().close()
-        self.reader.dispose()
-        self.writer.dispose()
+        self.connections.close()
 
     def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
         """Fold the log into the file and close, in a turn: the last close is a checkpoint too."""
         assert self.turns is not None
         try:
             with self.turns.turn(wait_seconds_max):
-                with self.checked_out(self.writer) as connection:
+                with self.connections.checked_out(self.writer) as connection:
                     self.log.fold(connection)
                 self.close()
         except (Fault, *sqlite.ERRORS):
@@ -327,13 +288,13 @@ class Snapshot:
 
     def __enter__(self) -> Transaction:
         database = self.database
-        self.taken = taken = database.check_out(database.reader)
+        self.taken = taken = database.connections.check_out(database.reader)
         try:
             connection = connection_of(taken)
             transaction = Transaction(connection, database.spelling, database.remembered)
             self.token = database.begin(transaction, self.seconds_max)
         except BaseException:
-            database.check_in(database.reader, taken)
+            database.connections.check_in(database.reader, taken)
             raise
         self.transaction = transaction
         return transaction
@@ -348,22 +309,7 @@ class Snapshot:
         try:
             database.finish(self.transaction, self.token, has_failed=kind is not None)
         finally:
-            database.check_in(database.reader, self.taken)
-
-
-def connection_of(taken: sa.PoolProxiedConnection) -> sqlite.Connection:
-    """What is known of a connection, beside the driver's own."""
-    driver_connection: Any = taken.driver_connection
-    found: sqlite.Connection = driver_connection.walkthrough
-    return found
-
-
-def taken_from(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
-    """The connection used last; None where there is none, or another thread was faster."""
-    try:
-        return idle.pop()
-    except IndexError:
-        return None
+            database.connections.check_in(database.reader, self.taken)
 
 
 def database() -> Database:
@@ -393,7 +339,6 @@ def writing(wait_seconds_max: float = TURN_SECONDS_MAX, *, is_brief: bool = Fals
 __all__ = [
     "OPEN",
     "TURN_SECONDS_MAX",
-    "Busy",
     "Database",
     "NotKept",
     "Transaction",

@@ -30,10 +30,10 @@ class Joint:
         self.about_to_write: deque[Any] = deque()
         self.written: deque[Any] = deque()
         self.group: Group | None = None  # on its way from one that has written to the next
-        self.failure: BaseException | None = None
+        self.failures: list[BaseException] = []
 
     def work(self, tasks: Iterable[Callable[[], None]]) -> None:
-        """Work on all of them to their ends; raises what the first one raised that did."""
+        """Work on all of them to their ends; raises what one raised, or what several did in a group."""
         for run in tasks:
             task = greenlet.greenlet(run, self.middle)
             task.joint = self
@@ -42,15 +42,17 @@ class Joint:
             # Answers first, but while the turn is held.
             is_writing = self.group is not None or not self.written
             self.let_work((self.about_to_write if is_writing else self.written).popleft())
-        if self.failure is not None:
-            raise self.failure
+        if len(self.failures) == 1:
+            raise self.failures[0]
+        if self.failures:
+            raise BaseExceptionGroup("several tasks failed", self.failures)
 
     def let_work(self, task: Any) -> None:
         self.goes_on()
         try:
             task.switch()
         except BaseException as failure:  # noqa: BLE001  # the others have to get to their ends
-            self.failure = self.failure or failure
+            self.failures.append(failure)
 
     def meet(self) -> Group | None:
         """Called by a task that is about to write: wait for the others, and for the turn of this one. What it

@@ -22,16 +22,16 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from models.clock import Clock
-from models.db import CONNECTIONS_MAX
+from models.connections import CONNECTIONS_MAX
+from models.connections import Busy
+from models.connections import taken_from
 from models.db import OPEN
 from models.db import PROBE_WAIT_SECONDS_MAX
 from models.db import READ_SECONDS_MAX
 from models.db import TURN_SECONDS_MAX
 from models.db import WRITE_SECONDS_MAX
-from models.db import Busy
 from models.db import Database
 from models.db import Opened
-from models.db import taken_from
 from models.faults import Fault
 from models.remembered import Remembered
 from models.server_transaction import BEGIN_READ

@@ -20,7 +20,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg.pq import TransactionStatus
 
-from models.db import CONNECTIONS_MAX
+from models.connections import CONNECTIONS_MAX
 from models.db import OPEN
 from models.marks import Marks
 from models.remembered import Remembered

@@ -87,7 +87,7 @@ def test_a_snapshot_that_is_older_than_a_commit_keeps_its_answer(
     count = "SELECT count(*) FROM buildings"
     with database.reading() as old:
         before = old.recall("how many", lambda: old.value(count))
-        with database.checked_out(database.writer) as writer:
+        with database.connections.checked_out(database.writer) as writer:
             writer.driver_connection.execute("DELETE FROM buildings WHERE id = 6")
         assert old.recall("how many", lambda: old.value(count)) == before == 6
 
@@ -116,19 +116,22 @@ def test_what_is_remembered_is_bounded(database: Database, monkeypatch: pytest.M
 def test_a_connection_serves_the_next_request(database: Database) -> None:
     used = []
     for _ in range(3):
-        with database.checked_out(database.reader) as connection:
+        with database.connections.checked_out(database.reader) as connection:
             used.append(connection)
 
     assert len(set(map(id, used))) == 1
-    assert len(database.idle[database.reader]) == 1
+    assert len(database.connections.idle[database.reader]) == 1
 
 
 def test_two_at_once_have_two(database: Database) -> None:
     reader = database.reader
-    with database.checked_out(reader) as one, database.checked_out(reader) as other:
+    with (
+        database.connections.checked_out(reader) as one,
+        database.connections.checked_out(reader) as other,
+    ):
         assert one is not other
 
-    assert len(database.idle[reader]) == 2
+    assert len(database.connections.idle[reader]) == 2
 
 
 def test_one_that_another_thread_took_first_is_no_error(database: Database) -> None:
@@ -138,29 +141,29 @@ def test_one_that_another_thread_took_first_is_no_error(database: Database) -> N
         def __bool__(self) -> bool:
             return True
 
-    database.idle[database.reader] = TakenMeanwhile()
-    with database.checked_out(database.reader) as connection:
+    database.connections.idle[database.reader] = TakenMeanwhile()
+    with database.connections.checked_out(database.reader) as connection:
         assert connection.driver_connection.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_an_old_or_a_broken_one_is_not_kept(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with database.checked_out(database.reader) as connection:
+    with database.connections.checked_out(database.reader) as connection:
         connection.broken = True
-    assert not database.idle[database.reader]
+    assert not database.connections.idle[database.reader]
 
-    monkeypatch.setattr("models.db.CONNECTION_SECONDS_MAX", -1)
-    with database.checked_out(database.reader):
+    monkeypatch.setattr("models.connections.CONNECTION_SECONDS_MAX", -1)
+    with database.connections.checked_out(database.reader):
         pass
-    assert not database.idle[database.reader]
+    assert not database.connections.idle[database.reader]
 
 
 def test_none_is_left_open_by_a_close(database: Database) -> None:
-    with database.checked_out(database.reader) as connection:
+    with database.connections.checked_out(database.reader) as connection:
         pass
     database.close()
 
-    assert not database.idle[database.reader]
+    assert not database.connections.idle[database.reader]
     with pytest.raises(driver.ProgrammingError):
         connection.driver_connection.execute("SELECT 1")

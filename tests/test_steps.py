@@ -149,10 +149,10 @@ def steps(
     if counts_anew:
         database.remembered.results.clear()
     counted = Steps()
-    with database.checked_out(database.reader) as connection:
+    with database.connections.checked_out(database.reader) as connection:
         counted.begin(connection)
     client.get(path, headers=headers)
-    with database.checked_out(database.reader) as connection:
+    with database.connections.checked_out(database.reader) as connection:
         counted.end(connection)
     return counted.count
 
@@ -294,7 +294,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
         assert client.get(path, headers=headers).status_code == 200
         return len(asked)
 
-    with database.checked_out(database.reader) as connection:
+    with database.connections.checked_out(database.reader) as connection:
         connection.driver_connection.set_authorizer(permit)
     counted = [count(path) for path in paths]
     database.close()
@@ -366,7 +366,7 @@ def test_many_rows_are_one_statement(tmp_path: Path) -> None:
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
     rows = [{"name": f"Inspector {number}"} for number in range(237)]
     said: list[str] = []
-    with database.checked_out(database.writer) as connection:
+    with database.connections.checked_out(database.writer) as connection:
         connection.driver_connection.set_trace_callback(said.append)
 
     answer = app.test_client().post(
@@ -410,7 +410,7 @@ def counted_rows(app: Flask, table: str) -> int:
 def test_a_file_that_grew_is_counted_anew_by_a_fresh_connection(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds_max: int, is_counted: bool
 ) -> None:
-    monkeypatch.setattr("models.db.CONNECTION_SECONDS_MAX", seconds_max)
+    monkeypatch.setattr("models.connections.CONNECTION_SECONDS_MAX", seconds_max)
     app = open_app(tmp_path / "walkthrough.db")
     source = tmp_path / "portfolio.json"
     source.write_text(json.dumps(portfolio(5)))

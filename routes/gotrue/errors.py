@@ -18,7 +18,7 @@ from access import session
 from access import signin
 from access import throttle
 from access import token
-from models import db
+from models import connections
 from models import types
 from models.faults import Fault
 from models.sql import constraints
@@ -107,7 +107,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     constraints.Locked: (503, "request_timeout"),
     constraints.Unreachable: (503, "request_timeout"),
     turns.NoTurn: (503, "request_timeout"),
-    db.Busy: (503, "request_timeout"),
+    connections.Busy: (503, "request_timeout"),
 }
 
 MESSAGES: dict[type[Fault], str] = {

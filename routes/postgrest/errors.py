@@ -14,7 +14,7 @@ from access import policy
 from access import throttle
 from access import token
 from models import chart
-from models import db
+from models import connections
 from models import statistics
 from models import types
 from models.faults import Fault
@@ -137,7 +137,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
     turns.NoTurn: (503, "55P03"),
-    db.Busy: (503, "53300"),
+    connections.Busy: (503, "53300"),
 }
 
 

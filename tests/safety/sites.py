@@ -262,7 +262,7 @@ def patient(app: object) -> None:
 def hasty(app: object) -> None:
     """Spare the one connection that writes its syncs, which other tests are about."""
     database = app.extensions["walkthrough"]
-    with database.checked_out(database.writer) as connection:
+    with database.connections.checked_out(database.writer) as connection:
         connection.driver_connection.execute("PRAGMA synchronous = OFF")
 
 

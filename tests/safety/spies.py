@@ -27,7 +27,7 @@ class Spy:
         spy = cls()
         database = app.extensions["walkthrough"]
         for engine in (database.reader, database.writer):
-            with database.checked_out(engine) as connection:
+            with database.connections.checked_out(engine) as connection:
                 spy.listen(connection.driver_connection)
         return spy
 

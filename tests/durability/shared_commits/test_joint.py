@@ -268,3 +268,24 @@ def test_other_processes_get_in_while_those_who_wrote_together_are_answered(data
     assert database.turns.run_is_over, (
         "before they write on there is a pause, in which others get in"
     )
+
+
+def test_each_tells_how_long_it_waited_for_the_turn(database, write, monkeypatch):
+    waits = []
+    monkeypatch.setattr(database, "tell_wait", waits.append)
+    monkeypatch.setattr(database.turns, "tell", waits.append)
+
+    write(a=None, b=None, c=None)
+
+    assert len(waits) == 3
+    assert min(waits) >= 0
+
+
+def test_of_several_that_break_each_is_told_of():
+    def breaks(status: int) -> None:
+        raise SystemExit(status)
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        Joint(lambda: None).work([partial(breaks, 1), partial(breaks, 2)])
+
+    assert [each.code for each in raised.value.exceptions] == [1, 2]

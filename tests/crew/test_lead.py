@@ -2,160 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import threading
 import time
 from collections.abc import Callable
-from collections.abc import Iterator
 
 import pytest
 
-from models.joint import joint
 from serving import heads
 from serving import lead
 from serving.heads import Heads
-from serving.incoming import Asked
-from serving.lead import Crew
+from tests.crew.clients import BREAK
+from tests.crew.clients import CLOSE
+from tests.crew.clients import FOREVER
+from tests.crew.clients import SLOW
+from tests.crew.clients import WAIT
+from tests.crew.clients import Line
+from tests.crew.clients import ask_often
+from tests.crew.clients import seated
 from tests.waiting import until
-
-FOREVER = 30.0  # until a test that hangs is a test that fails
-BREAK = b"break"
-CLOSE = b"close"
-SLOW = b"slow!"
-WAIT = b"wait!"  # slow, and says so beforehand
-SMALL = (b"small", b"Small", b"sMall")  # writes, served together
-HALT = b"halt!"  # such a one, that is slow before it comes to write
-PART = b"part!"  # such a one, whose client may not ask on
-
-
-class Line:
-    """Clients and a crew that answers each five bytes with as many: the server's part of each is a socket."""
-
-    def __init__(self) -> None:
-        self.crew = Crew(self.look, self.hesitates, self.serve, self.dismiss, self.start)
-        self.crew.serves_together = True
-        self.heads = Heads(self.look, self.join, self.start)
-        self.inside = self.most = self.served = 0
-        self.counting = threading.Lock()
-        self.go_on = threading.Event()
-        self.threads = 0
-        self.is_stopping = False
-        self.given_back: list[socket.socket] = []
-        self.closed: list[socket.socket] = []
-        self.happened: list[bytes] = []
-        self.ends: dict[socket.socket, socket.socket] = {}
-
-    def connect(self) -> socket.socket:
-        """The client's end of a new connection, whose first request is what the main loop waits for."""
-        client, server = socket.socketpair()
-        client.settimeout(FOREVER)
-        self.ends[client] = server
-        return client
-
-    def server_of(self, client: socket.socket) -> socket.socket:
-        return self.ends[client]
-
-    def start(self, task: Callable[[], None]) -> None:
-        if self.is_stopping:
-            raise RuntimeError("cannot schedule new futures after shutdown")
-        self.threads += 1
-
-        def run() -> None:
-            with contextlib.suppress(SystemExit):
-                task()
-
-        threading.Thread(target=run, daemon=True).start()
-
-    def join(self, server: socket.socket) -> None:
-        self.crew.join(server, server.fileno())
-
-    def look(self, server: socket.socket) -> Asked:
-        said = server.recv(5, socket.MSG_PEEK)
-        if said in (*SMALL, HALT, PART):
-            return Asked.SMALL_WRITE
-        return Asked.SOMETHING if len(said) in (0, 5) else Asked.HALF_A_HEAD
-
-    def hesitates(self, server: socket.socket) -> None:
-        self.heads.wait_for(server)
-
-    def serve(self, server: socket.socket) -> bool:
-        with self.counting:
-            self.inside += 1
-            self.most = max(self.most, self.inside)
-        try:
-            asked = server.recv(5)
-            if asked == BREAK:
-                raise SystemExit
-            if asked == WAIT:
-                self.crew.make_way()
-            if asked in (SLOW, WAIT, HALT):
-                self.go_on.wait(FOREVER)
-            if (together := joint()) is not None:
-                self.happened.append(asked)
-                together.meet()
-                self.happened.append(b"then " + asked)
-            if asked in (b"", CLOSE, PART):
-                return False
-            server.sendall(asked)
-            return True
-        finally:
-            with self.counting:
-                self.inside -= 1
-                self.served += 1
-
-    def dismiss(self, server: socket.socket, may_ask: bool) -> None:
-        self.happened.append(b"given back" if may_ask else b"parted with")
-        (self.given_back if may_ask else self.closed).append(server)
-
-    def first(self, client: socket.socket, words: bytes = b"hello") -> None:
-        """Ask as the first thing, or after a while: the main loop hears it."""
-        client.sendall(words)
-        self.join(self.ends[client])
-
-    def is_at_rest(self) -> bool:
-        return self.crew.lead is None and not self.crew.has_deputy
-
-
-@pytest.fixture
-def line() -> Iterator[Line]:
-    made = Line()
-    yield made
-    made.go_on.set()
-    for client in made.ends:
-        client.close()
-    until(made.is_at_rest)
-    until(lambda: not made.heads.is_watched)
-    for server in made.ends.values():
-        server.close()
-
-
-def ask_often(line: Line, client: socket.socket, times: int) -> None:
-    line.first(client)
-    assert client.recv(5) == b"hello"
-    for _ in range(times):
-        ask_again(line, client)
-
-
-def ask_again(line: Line, client: socket.socket) -> None:
-    """Ask on, or as the first thing, if nobody waited any more."""
-    client.sendall(b"again")
-    while not (answer := peeked(client)):
-        if line.server_of(client) in line.given_back:
-            line.given_back.remove(line.server_of(client))
-            line.join(line.server_of(client))
-    assert answer == b"again"
-    client.recv(5)
-
-
-def peeked(client: socket.socket) -> bytes:
-    client.settimeout(0.005)
-    try:
-        return client.recv(5, socket.MSG_PEEK)
-    except TimeoutError:
-        return b""
-    finally:
-        client.settimeout(FOREVER)
 
 
 def test_requests_that_are_quick_are_served_one_at_a_time(
@@ -190,23 +55,6 @@ def test_nobody_waits_behind_who_is_slow(line: Line) -> None:
     assert [client.recv(5) for client in slow] == [SLOW] * 5
     until(lambda: len(line.given_back) == 6)
     until(line.is_at_rest)
-
-
-def seated(line: Line, count: int) -> list[socket.socket]:
-    """Clients whom one thread serves, each having asked once."""
-    clients = [line.connect() for _ in range(count)]
-    for client in clients:
-        line.first(client)
-        assert client.recv(5) == b"hello"
-    until(lambda: line.served == count)
-    return clients
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is overtaken, and nobody gives up waiting for requests."""
-    monkeypatch.setattr(lead, "PATIENCE_SECONDS", FOREVER)
-    monkeypatch.setattr(lead, "NEXT_SECONDS_MAX", 1.5)
 
 
 @pytest.mark.usefixtures("patient")
@@ -450,82 +298,3 @@ def test_long_heads_are_looked_at_less_often_once_they_are_late(
 
     assert slept == [heads.FRESH_LOOK_SECONDS] * 2 + [heads.LOOK_SECONDS] * 2
     assert went_on == ["somebody"]
-
-
-# Small writes
-
-
-def ask_together(line: Line, *words: bytes) -> list[socket.socket]:
-    """Clients that have all asked by the time that somebody looks."""
-    clients = [line.connect() for _ in words]
-    for client, asked in zip(clients, words, strict=True):
-        client.sendall(asked)
-        line.crew.take_seat(lead.Seat(line.server_of(client), line.server_of(client).fileno()))
-    line.join(line.server_of(clients[0]))
-    return clients
-
-
-@pytest.mark.usefixtures("patient")
-def test_small_writes_that_came_together_are_served_together(line: Line) -> None:
-    clients = ask_together(line, *SMALL)
-
-    assert tuple(client.recv(5) for client in clients) == SMALL
-    first = line.happened[:3]
-    assert sorted(first) == sorted(SMALL)
-    assert line.happened[3:6] == [b"then " + each for each in first]
-    assert line.most == 3
-
-
-@pytest.mark.usefixtures("patient")
-def test_who_came_with_them_and_writes_nothing_is_served_before(line: Line) -> None:
-    clients = ask_together(line, SMALL[0], b"reads", SMALL[1])
-
-    assert [client.recv(5) for client in clients] == [SMALL[0], b"reads", SMALL[1]]
-    assert sorted(line.happened[:2]) == sorted(SMALL[:2])
-
-
-@pytest.mark.usefixtures("patient")
-def test_one_small_write_is_served_alone(line: Line) -> None:
-    (client,) = ask_together(line, SMALL[0])
-
-    assert client.recv(5) == SMALL[0]
-    assert SMALL[0] not in line.happened
-
-
-@pytest.mark.usefixtures("patient")
-def test_where_writes_do_not_share_each_is_served_alone(line: Line) -> None:
-    line.crew.serves_together = False
-    clients = ask_together(line, *SMALL)
-
-    assert tuple(client.recv(5) for client in clients) == SMALL
-    assert line.most == 1
-
-
-def test_who_is_overtaken_keeps_all_that_it_serves(line: Line) -> None:
-    """Two threads that serve one connection would answer a request twice."""
-    clients = ask_together(line, SMALL[0], HALT, *SMALL[1:])
-    late = line.connect()
-    line.first(late)
-    assert late.recv(5) == b"hello"  # from whoever leads now
-    threads = line.threads
-    time.sleep(0.05)  # in which that one could look after the others
-    assert not any(peeked(client) for client in clients)
-
-    line.go_on.set()
-    for client, said in zip(clients, (SMALL[0], HALT, *SMALL[1:]), strict=True):
-        client.settimeout(FOREVER)
-        assert client.recv(5) == said
-    assert line.served == len(clients) + 1
-    assert threads >= 2
-    for client in clients:
-        ask_again(line, client)
-
-
-@pytest.mark.usefixtures("patient")
-def test_who_may_not_ask_on_is_parted_with_once_all_are_answered(line: Line) -> None:
-    clients = ask_together(line, PART, SMALL[0], PART, SMALL[1])
-
-    assert clients[1].recv(5) == SMALL[0]
-    assert clients[3].recv(5) == SMALL[1]
-    until(lambda: len(line.closed) == 2)
-    assert line.happened[8:10] == [b"parted with"] * 2
