@@ -95,13 +95,14 @@ def test_no_snapshot_is_held_while_rows_are_sent(app: object, desk: Callable) ->
     desk_of_root = desk("root")
     pages = 0
 
-    answer = desk_of_root.client.get(FILE, buffered=False)
-    for _ in answer.response:
-        pages += 1
-        assert OPEN.get() is None
-        database = app.extensions["walkthrough"]
-        if database.path is not None:
-            assert database.reader.pool.checkedout() == len(database.idle[database.reader])
+    with desk_of_root.client.get(FILE, buffered=False) as answer:
+        for _ in answer.response:
+            pages += 1
+            assert OPEN.get() is None
+            database = app.extensions["walkthrough"]
+            if database.path is not None:
+                idle = database.connections.idle[database.reader]
+                assert database.reader.pool.checkedout() == len(idle)
 
     assert pages == 1 + 5
 
