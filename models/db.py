@@ -197,6 +197,7 @@ class Database:
         elif group.units and group.fault is None:
             self.written_at, self.refused_a_write = time.monotonic(), False
             self.pace.note(self.written_at - began, group.units)
+            self.log.suit(group.connection, is_slow=self.pace.is_slow)
             self.log.bound(group.connection)
 
     def begin(self, transaction: Transaction, seconds_max: float) -> Opened:

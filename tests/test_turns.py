@@ -6,6 +6,7 @@ Two `Turns` over one file are to each other as two processes are: each has opene
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ def test_a_process_that_is_alone_is_courteous_now_and_then(
 ) -> None:
     courtesies: list[float] = []
     monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(module, "COURTESY_SECONDS", FOREVER)
     monkeypatch.setattr(module, "ALONE_SECONDS", FOREVER)
     monkeypatch.setattr(module, "sleep", courtesies.append)
     ours.goes_on = lambda: True
@@ -106,6 +108,24 @@ def test_a_process_that_is_alone_is_courteous_now_and_then(
         with ours.turn(FOREVER):
             pass
     assert len(courtesies) == 2
+
+
+def test_who_comes_back_after_a_while_has_been_courteous(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns
+) -> None:
+    courtesies: list[float] = []
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(module, "COURTESY_SECONDS", 0.01)
+    monkeypatch.setattr(module, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(module, "sleep", courtesies.append)
+    ours.goes_on = lambda: True
+
+    for _ in range(3):
+        with ours.turn(FOREVER):
+            pass
+        time.sleep(0.02)
+
+    assert courtesies == []
 
 
 def test_nothing_is_held_once_nobody_waits(ours: Turns, theirs: Turns) -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from models.sql import sqlite
 
-LOG_BYTES_LOOK = 16 << 20  # four times what 1,000 pages leave when nothing holds them
+PAGES = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
+PAGES_QUICK = 4_000  # a page that many COMMITs change is written back once for all of them
+LOG_BYTES_LOOK = 32 << 20  # twice what those leave when nothing holds them
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
 FOLD_MILLISECONDS = 500
 
@@ -31,6 +33,10 @@ class Log:
             return os.stat(self.path).st_size  # noqa: PTH116 - a tenth of the time, at every write
         except OSError:
             return 0
+
+    def suit(self, connection: sqlite.Connection, *, is_slow: bool) -> None:
+        """Have SQLite fold it after as many pages as the disk writes back in a moment."""
+        connection.fold_after(PAGES if is_slow else PAGES_QUICK)
 
     def bound(self, connection: sqlite.Connection) -> None:
         """After a COMMIT: fold the log if it is too long. Whatever happens, the COMMIT stands."""

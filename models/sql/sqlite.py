@@ -117,6 +117,7 @@ class Connection:
         "deadline",
         "driver_connection",
         "faults",
+        "fold_pages",
         "found",
         "opened_at",
         "version",
@@ -129,6 +130,7 @@ class Connection:
         self.broken = False
         self.busy_milliseconds = BUSY_MILLISECONDS
         self.opened_at = time.monotonic()
+        self.fold_pages = 0  # whatever SQLite was built with
         self.version: int | None = None
         self.found: dict[Hashable, Any] = {}
 
@@ -144,6 +146,12 @@ class Connection:
         if wait != self.busy_milliseconds:
             self.driver_connection.execute(f"PRAGMA busy_timeout = {wait}")
             self.busy_milliseconds = wait
+
+    def fold_after(self, pages: int) -> None:
+        """Have a COMMIT write the log back into the file once it has so many pages."""
+        if pages != self.fold_pages:
+            self.driver_connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            self.fold_pages = pages
 
     def failed(self, error: Exception) -> Exception:
         """Note what an error of the driver leaves of the connection; the error as a fact."""

@@ -74,6 +74,7 @@ class Turns:
         self.run_ends = 0.0
         self.group_ends = 0.0
         self.run_is_over = False
+        self.unlocked_at = 0.0
         self.alone_until = 0.0
         self.kept_until = 0.0  # by a process of which nobody has the turn
         self.descriptor: int | None = None
@@ -96,8 +97,10 @@ class Turns:
         if self.locked:
             return
         try:
-            if self.run_is_over and time.monotonic() > self.alone_until:
-                sleep(COURTESY_SECONDS)
+            now = time.monotonic()
+            if self.run_is_over and now > self.alone_until:
+                if (left := self.unlocked_at + COURTESY_SECONDS - now) > 0:
+                    sleep(left)
                 self.alone_until = time.monotonic() + ALONE_SECONDS
             if self.lock(deadline):
                 self.alone_until = 0.0
@@ -197,6 +200,7 @@ class Turns:
         assert self.descriptor is not None
         self.locked = False
         fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+        self.unlocked_at = time.monotonic()
 
     def close(self) -> None:
         """Give the descriptor back; nobody may be waiting."""

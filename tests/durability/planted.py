@@ -12,6 +12,7 @@ from typing import Any
 from app import create_app
 from models.group_commit import Group
 from models.joint import Joint
+from models.sql import log
 from models.sql import sqlite
 
 CHECKPOINT_PAGES = 20
@@ -25,7 +26,7 @@ def pragma(name: str, value: object, expected: object) -> None:
 
 def often_folded() -> Any:
     """No fault: only a checkpoint every few pages, so that a cut often falls into one."""
-    pragma("wal_autocheckpoint", CHECKPOINT_PAGES, CHECKPOINT_PAGES)
+    log.PAGES = log.PAGES_QUICK = CHECKPOINT_PAGES
     return create_app()
 
 

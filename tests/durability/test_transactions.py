@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from models import group_commit
 from models.db import Database
 from models.db import NotKept
 from models.faults import Fault
@@ -266,6 +267,7 @@ def longest_log(database: Database, writes: int) -> int:
 
 
 def test_the_log_is_bounded_though_somebody_always_reads(database, monkeypatch):
+    monkeypatch.setattr(log, "PAGES_QUICK", log.PAGES)
     monkeypatch.setattr(log, "LOG_BYTES_LOOK", 1 << 20)
     monkeypatch.setattr(log, "RETRY_SECONDS", 0.05)
     bounded = longest_log(database, 120)
@@ -274,6 +276,22 @@ def test_the_log_is_bounded_though_somebody_always_reads(database, monkeypatch):
 
     assert bounded < 3 << 20
     assert unbounded > 6 << 20
+
+
+@pytest.mark.parametrize(
+    ("slow_seconds", "pages"), [(60.0, log.PAGES_QUICK), (0.0, log.PAGES)], ids=["quick", "slow"]
+)
+def test_a_quick_disk_is_given_more_to_write_back_at_once(
+    database, monkeypatch, slow_seconds, pages
+):
+    """To write a thousand pages back takes a memory card a second, in which nobody else writes."""
+    monkeypatch.setattr(group_commit, "SLOW_SECONDS", slow_seconds)
+    put(database, "any")
+    put(database, "other")
+
+    with database.connections.checked_out(database.writer) as connection:
+        found = connection.driver_connection.execute("PRAGMA wal_autocheckpoint").fetchone()
+    assert found == (pages,)
 
 
 def test_a_stop_folds_the_log_into_the_file(database, tmp_path):
