@@ -95,7 +95,7 @@ CREATE TABLE inspections (
     CONSTRAINT inspections_text_check CHECK (
         length(CAST(inspection_type AS BLOB)) <= 65536 AND length(CAST(status AS BLOB)) <= 65536 AND length(CAST(notes AS BLOB)) <= 65536)
 ) STRICT;
-CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, status);
+CREATE INDEX inspections_building_id ON inspections (building_id, date_visited);
 CREATE INDEX inspections_building_status ON inspections (building_id, status, date_visited);
 CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
 CREATE INDEX inspections_client_id ON inspections (client_id, date_visited, status);

@@ -187,6 +187,47 @@ def test_a_manager_s_list_looks_at_no_rows_of_another_status_or_day(
     assert 0 < counted < control / 2
 
 
+def visited(visits: int) -> dict[str, list[dict]]:
+    """Ten buildings, all of them granted to moe, each inspected so often."""
+    rows = portfolio(0)
+    numbers = range(1, 11)
+    return {
+        **rows,
+        "buildings": [{"id": each, "name": f"B{each}", "client_id": 1} for each in numbers],
+        "inspections": [
+            {
+                "building_id": number, "inspection_type": "annual", "status": "completed",
+                "date_visited": f"20{visit // 336:02}-{visit // 28 % 12 + 1:02}-{visit % 28 + 1:02}",
+            }
+            for number in numbers for visit in range(visits)
+        ],
+        "reports_lead": [],
+        "client_manager_building_access": [
+            {"manager_id": MOE, "building_id": number} for number in numbers
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("granted_alone", [False, True], ids=["one-kind-of-grants", "both-kinds"])
+@pytest.mark.parametrize("filters", ["", "&status=eq.completed"])
+def test_a_manager_s_page_looks_no_deeper_into_each_building_than_it_shows(
+    tmp_path: Path, filters: str, granted_alone: bool
+) -> None:
+    counted = []
+    for visits in (50, 1_000):
+        rows = visited(visits)
+        grants = [{"manager_id": MOE, "inspection_id": 7}] if granted_alone else []
+        rows["client_manager_inspection_access"] = grants
+        source = tmp_path / f"{visits}.json"
+        source.write_text(json.dumps(rows))
+        app = open_app(tmp_path / f"{visits}.db")
+        import_rows(app, source)
+        path = f"/inspections?order=date_visited.desc&limit=5{filters}"
+        counted.append(steps(app, "moe", path))
+
+    assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
+
+
 def test_what_planners_take_for_indexed_is() -> None:
     with closing(sqlite.driver.connect(":memory:")) as connection:
         connection.executescript(SCHEMA.read_text(encoding="utf-8"))

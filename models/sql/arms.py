@@ -6,6 +6,7 @@ OR of them every row is fetched (docs/decisions/0143).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import or_
 from typing import Any
 
@@ -14,8 +15,20 @@ import sqlalchemy as sa
 Expression = sa.ColumnElement[Any]
 
 
-def disjoint(whole: Expression, sought: Expression) -> list[Expression]:
-    """Conditions of which one at most holds of any row, and one wherever the rule does.
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A search, and what leaves out the rows that those before it have found."""
+
+    sought: Expression
+    rest: tuple[Expression, ...]
+
+    @property
+    def condition(self) -> Expression:
+        return sa.and_(self.sought, *self.rest)
+
+
+def disjoint(whole: Expression, sought: Expression) -> list[Arm]:
+    """Arms of which one at most finds any row, and one finds each of which the rule holds.
 
     `whole` is the rule as it is, `sought` the same rule as it is searched for. Each arm leaves out what those
     before it have found; of what is null nothing was found.
@@ -23,7 +36,7 @@ def disjoint(whole: Expression, sought: Expression) -> list[Expression]:
     before: list[Expression] = []
     found = []
     for said, searched in zip(parts_of(whole), parts_of(sought), strict=True):
-        found.append(sa.and_(searched, *before))
+        found.append(Arm(searched, tuple(before)))
         before.append(sa.not_(sa.func.coalesce(said, sa.false())))
     return found
 

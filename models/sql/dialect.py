@@ -15,6 +15,7 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from models.sql.spelling import AmongFew
+from models.sql.spelling import Led
 from models.sql.spelling_postgresql import PostgresqlSpelling
 from models.sql.spelling_sqlite import SqliteSpelling
 from models.types import Bound
@@ -133,6 +134,10 @@ class Spelling(Protocol):
         self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
     ) -> Expression:
         """A key that is among few, in a row whose columns have these values, which is what the filters say."""
+        ...
+
+    def led_by(self, few: AmongFew, rows: Any) -> Led | None:
+        """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
         ...
 
     def not_leading(self, column: Expression) -> Expression:

@@ -87,15 +87,13 @@ class Printer:
         if first and not node.order:
             order = [*first, *order]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
-        labels = [term.label(f"s{place}") for place, term in enumerate(sorts)]
         keys_first = bool(node.order) and correlated is None
-        needed = relation.key if keys_first else self.needed(node, relation)
-        arms = self.planner.arms(source, where[0]) if keys_first else []
         page: Any
-        if len(arms) > 1:
-            page = self.page_of_arms(relation, source, [[arm, *where[1:]] for arm in arms], order)
+        if keys_first:
+            page = self.page_of_keys(node, relation, source, where, order)
         else:
-            page = sa.select(*(source.c[name] for name in needed), *labels)
+            names = self.needed(node, relation)
+            page = sa.select(*(source.c[name] for name in names), *labelled(sorts))
             page = page.where(*where).order_by(*order)
         page = page.limit(limits[0])
         if limits[1] is not None:
@@ -112,19 +110,35 @@ class Printer:
             )
         return printed
 
-    def page_of_arms(
+    def page_of_keys(
         self,
+        node: Node,
         relation: Relation,
         source: Any,
-        arms: list[list[Expression]],
+        where: list[Expression],
         order: list[Expression],
-    ) -> sa.CompoundSelect[Any]:
-        """The keys of rows that are looked for arm by arm, no row by two, and put in order together."""
+    ) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+        """The keys of rows in their order; those that are looked for arm by arm are put in order together."""
+        sought, *filters = where
+        arms = self.planner.arms(source, sought)
+        is_whole = len(arms) == 1 and self.spelling.keeps_subquery_order
         keys = [source.c[name] for name in relation.key]
-        sorts = [term.label(f"s{place}") for place, term in enumerate(unordered(order))]
-        found = sa.union_all(*(sa.select(*keys, *sorts).where(*arm) for arm in arms))
-        named: list[Expression] = [sa.literal_column(each.name) for each in sorts]
-        return found.order_by(*map(again, order, named))
+        found = []
+        for arm in arms:
+            led = self.planner.led(source, arm)
+            if led is None:
+                search, terms = sa.select(*keys).where(arm.condition, *filters), order
+            else:
+                search = sa.select(*keys).select_from(led.joined)
+                search = search.where(*led.conditions, *arm.rest, *filters)
+                terms = self.planner.order(node, relation, source, is_led=True)
+            if is_whole:
+                return search.order_by(*terms)
+            found.append(search.add_columns(*labelled(unordered(terms))))
+        if len(found) == 1:
+            return found[0].order_by(*order)
+        named: list[Expression] = [sa.literal_column(f"s{n}") for n in range(len(order))]
+        return sa.union_all(*found).order_by(*map(again, order, named))
 
     def is_ordered(self, node: Node, correlated: Any) -> bool:
         """Whether an order has to be said: SQLite walks a relation by key, and PostgreSQL as it likes."""
@@ -300,6 +314,11 @@ def is_empty(node: Node) -> bool:
 def unordered(order: list[Expression]) -> list[Expression]:
     """The bare expressions of order terms, to be handed to an outer select."""
     return [bare(term) for term in order]
+
+
+def labelled(sorts: list[Expression]) -> list[sa.Label[Any]]:
+    """What a page is sorted by, to be told beside its columns."""
+    return [term.label(f"s{place}") for place, term in enumerate(sorts)]
 
 
 def bare(term: Any) -> Expression:

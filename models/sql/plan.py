@@ -100,7 +100,9 @@ def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     source, scope = planner.scoped(relation)
     sought, *filters = planner.where(shape.root, relation, source, scope)
     counts = [
-        sa.select(sa.func.count().label("counted")).select_from(source).where(arm, *filters)
+        sa.select(sa.func.count().label("counted"))
+        .select_from(source)
+        .where(arm.condition, *filters)
         for arm in planner.arms(source, sought)
     ]
     if len(counts) == 1:

@@ -17,6 +17,7 @@ from sqlalchemy.sql import visitors
 from models import RESOURCES
 from models.faults import Fault
 from models.sql import operators
+from models.sql.arms import Arm
 from models.sql.arms import disjoint
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
@@ -32,6 +33,7 @@ from models.sql.query import OrderTerm
 from models.sql.rule import Action
 from models.sql.rule import Rule
 from models.sql.spelling import AmongFew
+from models.sql.spelling import Led
 from models.sql.statement import Binding
 from models.sql.statement import Slot
 from models.sql.statement import Statement
@@ -162,10 +164,14 @@ class Planner:
         found: Expression = visitors.replacement_traverse(scope, {}, narrowed)
         return found
 
-    def arms(self, alias: Any, sought: Expression) -> list[Expression]:
+    def arms(self, alias: Any, sought: Expression) -> list[Arm]:
         """The rule in arms that are searched one by one, where it knows few rows by each; else as it is."""
         whole = self.narrow.get(alias)
-        return [sought] if whole is None else disjoint(whole, sought)
+        return [Arm(sought, ())] if whole is None else disjoint(whole, sought)
+
+    def led(self, alias: Any, arm: Arm) -> Led | None:
+        """An arm as a join that begins with the few that it looks for; None where the database does by itself."""
+        return self.spelling.led_by(arm.sought, alias) if isinstance(arm.sought, AmongFew) else None
 
     def equal_to(self, flt: Filter, relation: Relation) -> Expression:
         """What an equality compares its column with."""
@@ -305,10 +311,16 @@ class Planner:
     # Order
 
     def order(
-        self, node: Node, relation: Relation, alias: Any, *, by_key: bool = True
+        self,
+        node: Node,
+        relation: Relation,
+        alias: Any,
+        *,
+        by_key: bool = True,
+        is_led: bool = False,
     ) -> list[Expression]:
-        """A node's order, made total by the primary key."""
-        terms = [self.order_term(term, node, relation, alias) for term in node.order]
+        """A node's order, made total by the primary key. `is_led`: it is plain already where the search begins."""
+        terms = [self.order_term(term, node, relation, alias, is_led) for term in node.order]
         if by_key:
             named = {term.column for term in node.order if term.embed is None}
             last = node.order[-1].descending if node.order else False
@@ -316,12 +328,16 @@ class Planner:
             terms += [key.desc() if last else key.asc() for key in keys]
         return terms
 
-    def order_term(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
+    def order_term(
+        self, term: OrderTerm, node: Node, relation: Relation, alias: Any, is_led: bool
+    ) -> Expression:
         if term.embed is not None:
             return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)
-        column = sa.null() if term.path else self.column(relation, alias, attribute.name)
-        return directed(column, term, nullable=not attribute.required)
+        column: Expression = alias.c[attribute.name]
+        if not is_led:
+            column = self.column(relation, alias, attribute.name)
+        return directed(sa.null() if term.path else column, term, nullable=not attribute.required)
 
     def embed_column(
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from typing import Self
 
@@ -22,8 +23,16 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A join that begins with few, and what is to hold of its rows."""
+
+    joined: sa.FromClause
+    conditions: tuple[Expression, ...]
+
+
 class AmongFew(FunctionElement[bool]):
-    """A key that is among the few that a sub-select yields, so that rows are best looked for by those."""
+    """A key that is among the few that a sub-select yields, each once, so that rows are best looked for by those."""
 
     inherit_cache = True
     type = sa.Boolean()
@@ -37,17 +46,22 @@ class AmongFew(FunctionElement[bool]):
         found: Expression = next(iter(self.clauses))
         return found
 
+    @property
+    def chosen(self) -> sa.Select[Any]:
+        """The sub-select that yields them."""
+        _, chosen = self.clauses
+        found: sa.Select[Any] = chosen.element
+        return found
+
     def with_values(self, more: dict[Expression, Expression]) -> AmongFew:
         """The same of a key and more columns, of which each has its one value."""
-        _, chosen = self.clauses
-        few = chosen.element.add_columns(*more.values())
+        few = self.chosen.add_columns(*more.values())
         return AmongFew(sa.tuple_(self.column, *more), few)
 
     def of_one_row(self) -> Expression:
         """The same of a row that is found by other means: one look, instead of a list of the few."""
-        _, chosen = self.clauses
-        (found,) = chosen.element.selected_columns
-        looked_for: Expression = chosen.element.where(found == self.column).exists()
+        (found,) = self.chosen.selected_columns
+        looked_for: Expression = self.chosen.where(found == self.column).exists()
         return looked_for
 
     def self_group(self, against: Any = None) -> Self:
@@ -67,6 +81,10 @@ class CommonSpelling(ABC):
     def of_short_text(self, column: Expression, condition: Expression) -> Expression:
         """A condition that no long text of an indexed column meets."""
         return condition
+
+    def led_by(self, few: AmongFew, rows: Any) -> Led | None:
+        """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
+        return None
 
     @abstractmethod
     def insert_into(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:

@@ -8,12 +8,15 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from models.sql.patterns import InvalidEscape
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
+from models.sql.spelling import Led
 from models.sql.statement import parameter
 from models.sql.statement import telling
 from models.types import ColumnType
@@ -21,6 +24,18 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
+
+
+class CrossJoin(sa.Join):
+    """A join whose left side is the outer loop, whatever SQLite thinks of it."""
+
+    inherit_cache = True
+
+
+@compiles(CrossJoin)
+def compile_cross_join(element: CrossJoin, compiler: SQLCompiler, **options: Any) -> str:
+    said: str = compiler.visit_join(element, **options)  # type: ignore[no-untyped-call]
+    return said.replace(" JOIN ", " CROSS JOIN ", 1)
 
 
 class SqliteSpelling(CommonSpelling):
@@ -172,6 +187,17 @@ class SqliteSpelling(CommonSpelling):
     ) -> Expression:
         # As one comparison of rows: beside an OR, an index is searched for what one arm says alone.
         return few.with_values(values)
+
+    def led_by(self, few: AmongFew, rows: Any) -> Led | None:
+        # Then an index that holds a key's rows in the order that is asked for is left, for each of the few, at its
+        # first row that is beyond the page (decision 0149).
+        sought, chosen = few.column, few.chosen
+        (grants,) = chosen.get_final_froms()
+        keys = list(sought.clauses) if isinstance(sought, sa.Tuple) else [sought]
+        pairs = zip(keys, chosen.selected_columns, strict=True)
+        ties = sa.and_(*(key == found for key, found in pairs))
+        assert chosen.whereclause is not None
+        return Led(CrossJoin(grants, rows, ties), (chosen.whereclause,))
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement
