@@ -43,6 +43,7 @@ from models.sql.turns import Turns
 from models.sql.turns import nothing
 from models.transaction import NotKept
 from models.transaction import Transaction
+from models.transaction import WrongGuess
 
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
@@ -90,8 +91,10 @@ class Database:
         self.make_way: Callable[[], None] = nothing
         self.is_audited = False  # there is a trail to write to, once the tables are made
 
-    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
-        """One snapshot, for reading only."""
+    def reading(
+        self, seconds_max: float = READ_SECONDS_MAX, *, guesses: bool = False
+    ) -> AbstractContextManager[Transaction]:
+        """One snapshot, for reading only. `guesses`: whoever reads is ready for a WrongGuess, and reads again then."""
         already = OPEN.get()
         return Snapshot(self, seconds_max) if already is None else nullcontext(already)
 
@@ -320,10 +323,11 @@ def database() -> Database:
     return found
 
 
-def reading() -> AbstractContextManager[Transaction]:
-    """One snapshot of the application's database: the one that is open, if one is."""
+def reading(*, guesses: bool = False) -> AbstractContextManager[Transaction]:
+    """One snapshot of the application's database: the one that is open, if one is. `guesses`: whoever reads is ready
+    for a WrongGuess, and reads again then."""
     already = OPEN.get()
-    return database().reading() if already is None else nullcontext(already)
+    return database().reading(guesses=guesses) if already is None else nullcontext(already)
 
 
 def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
@@ -343,6 +347,7 @@ __all__ = [
     "Database",
     "NotKept",
     "Transaction",
+    "WrongGuess",
     "anywhere",
     "database",
     "reading",

@@ -33,6 +33,8 @@ from models.db import WRITE_SECONDS_MAX
 from models.db import Database
 from models.db import Opened
 from models.faults import Fault
+from models.guess import GuessedTransaction
+from models.guess import Guesses
 from models.remembered import Remembered
 from models.server_transaction import BEGIN_READ
 from models.server_transaction import ServerTransaction
@@ -68,6 +70,7 @@ class ServerDatabase(Database):
         self.turns = None
         self.is_audited = True
         self.remembered = Remembered()
+        self.guesses = Guesses()
         self.clock = Clock()
         self.standbys = Standbys(standbys) if standbys else None
         self.idle_sessions: deque[sa.PoolProxiedConnection] = deque()
@@ -80,10 +83,15 @@ class ServerDatabase(Database):
             reset_on_return=None,
         )
 
-    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
+    def reading(
+        self, seconds_max: float = READ_SECONDS_MAX, *, guesses: bool = False
+    ) -> AbstractContextManager[Transaction]:
         """One snapshot, for reading only."""
         already = OPEN.get()
-        return ServerSnapshot(self, seconds_max) if already is None else nullcontext(already)
+        if already is not None:
+            return nullcontext(already)
+        may_guess = guesses and self.standbys is None and seconds_max == READ_SECONDS_MAX
+        return ServerSnapshot(self, seconds_max, guesses=may_guess)
 
     def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         if self.standbys is None:
@@ -149,6 +157,17 @@ class ServerDatabase(Database):
         """The transaction that was begun on a session."""
         made = ServerTransaction(taken.dbapi_connection, self.remembered, writes=writes)
         made.tells_marks = self.standbys is not None and not writes
+        return self.timed(made, seconds_max)
+
+    def guessed(self, taken: Any, seconds_max: float) -> GuessedTransaction:
+        """A transaction on a session that may do without having been begun."""
+        begin = beginning(seconds_max)
+        made = GuessedTransaction(taken.dbapi_connection, self.remembered, self.guesses, begin)
+        self.timed(made, seconds_max)
+        return made
+
+    def timed(self, made: ServerTransaction, seconds_max: float) -> ServerTransaction:
+        """The same, with its moment and its end."""
         made.began = self.clock()
         made.deadline = time.monotonic() + seconds_max
         return made
@@ -157,10 +176,7 @@ class ServerDatabase(Database):
         """A session with a transaction begun on it, to be given back; where the server has left the one in the
         pool, all others are as dead."""
         for is_last in (False, True):
-            try:
-                taken: Any = taken_from(self.idle_sessions) or self.opened()
-            except sa.exc.TimeoutError as error:
-                raise Busy("sorry, too many clients already") from error
+            taken = self.session()
             try:
                 taken.dbapi_connection.say(begin)
             except postgresql.ERRORS as error:
@@ -172,6 +188,13 @@ class ServerDatabase(Database):
             else:
                 return taken
         raise AssertionError("the last try returns or raises")
+
+    def session(self) -> Any:
+        """An idle session, to be given back."""
+        try:
+            return taken_from(self.idle_sessions) or self.opened()
+        except sa.exc.TimeoutError as error:
+            raise Busy("sorry, too many clients already") from error
 
     def opened(self) -> sa.PoolProxiedConnection:
         """A session of the pool, which notes whose it is."""
@@ -229,22 +252,27 @@ class ServerDatabase(Database):
 class ServerSnapshot:
     """One snapshot of a server, for the time of a block; a class, as for a file."""
 
-    __slots__ = ("database", "seconds_max", "taken", "token", "transaction")
+    __slots__ = ("database", "guesses", "seconds_max", "taken", "token", "transaction")
 
     taken: Any
     token: Opened
     transaction: ServerTransaction
 
-    def __init__(self, database: ServerDatabase, seconds_max: float) -> None:
+    def __init__(
+        self, database: ServerDatabase, seconds_max: float, *, guesses: bool = False
+    ) -> None:
         self.database = database
         self.seconds_max = seconds_max
+        self.guesses = guesses
 
     def __enter__(self) -> Transaction:
-        begin = BEGIN_READ
-        if self.seconds_max != READ_SECONDS_MAX:
-            begin += f"; SET LOCAL statement_timeout = {postgresql.milliseconds(self.seconds_max)}"
-        self.taken = self.database.take(begin)
-        self.transaction = self.database.begun(self.taken, self.seconds_max, writes=False)
+        database = self.database
+        if self.guesses:
+            self.taken = database.session()
+            self.transaction = database.guessed(self.taken, self.seconds_max)
+        else:
+            self.taken = database.take(beginning(self.seconds_max))
+            self.transaction = database.begun(self.taken, self.seconds_max, writes=False)
         self.token = OPEN.set(self.transaction)
         return self.transaction
 
@@ -262,3 +290,10 @@ class ServerSnapshot:
                 self.transaction.roll_back()
         finally:
             self.database.give_back(self.taken)
+
+
+def beginning(seconds_max: float) -> str:
+    """What begins a read that may take so long."""
+    if seconds_max == READ_SECONDS_MAX:
+        return BEGIN_READ
+    return f"{BEGIN_READ}; SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"

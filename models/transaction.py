@@ -60,6 +60,10 @@ class NotKept(RuntimeError):
     """A transaction that was to be kept and cannot be: an error in it was swallowed. Our bug."""
 
 
+class WrongGuess(Exception):
+    """What was read rests on a wrong guess, and nothing of it may be told: it is to be read again without one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The statements that begin a transaction, keep it and undo it."""
