@@ -141,7 +141,9 @@ class ServerDatabase(Database):
             transaction = self.begun(taken, seconds_max, writes=True)
             token = OPEN.set(transaction)
             try:
-                if self.is_audited:
+                # What is brief says on whose behalf before it changes anything; until then it is nobody's,
+                # since a session forgets with each transaction who that was.
+                if self.is_audited and not is_brief:
                     transaction.act_as(None)
                 yield transaction
             except BaseException:

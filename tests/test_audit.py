@@ -187,8 +187,9 @@ def test_an_import_is_one_line(api: Callable) -> None:
     assert line["actor_id"] is None
 
 
+@pytest.mark.parametrize("is_brief", [False, True])
 def test_a_row_changed_on_nobodys_behalf_is_not_laid_to_the_last_one(
-    tmp_path: pathlib.Path,
+    tmp_path: pathlib.Path, is_brief: bool
 ) -> None:
     app = open_app(tmp_path / "walkthrough.db")
 
@@ -201,7 +202,7 @@ def test_a_row_changed_on_nobodys_behalf_is_not_laid_to_the_last_one(
             )
         with database().writing() as transaction:
             transaction.act_as(BOB)
-        with database().writing() as transaction:
+        with database().writing(is_brief=is_brief) as transaction:
             transaction.run("UPDATE clients SET name = 'B' WHERE id = 1")
         with database().reading() as transaction:
             actors = transaction.all("SELECT actor_id FROM audit_log WHERE action = 'update'")
