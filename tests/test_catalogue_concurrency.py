@@ -87,7 +87,7 @@ def test_O15_time_out_is_told_in_one_text(
     own: Callable, who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Opened.reading
-    monkeypatch.setattr(Opened, "reading", lambda database: real(database, seconds_max=-1.0))
+    monkeypatch.setattr(Opened, "reading", lambda database, **_: real(database, seconds_max=-1.0))
     deep = "buildings(inspections(buildings(inspections(buildings(*)))))"
 
     answer = own(who).get(f"/inspections?select=*,{deep}", prefer="count=exact")
