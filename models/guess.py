@@ -101,7 +101,7 @@ class GuessedTransaction(ServerTransaction):
         return self.run_beside(sql, parameters)
 
     def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Ask; if it is the first thing that is asked, what was found the last time is good enough for now."""
+        """Ask; if nothing was asked before, what was found the last time is the answer, to be proved."""
         self.asks = True
         try:
             return ask()

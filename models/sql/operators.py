@@ -14,8 +14,11 @@ import sqlalchemy as sa
 
 from models.faults import Fault
 from models.sql.dialect import Spelling
+from models.sql.dialect import json_array
+from models.sql.statement import Binding
 from models.types import Bound
 from models.types import ColumnType
+from models.types import read_timestamp
 
 Expression = sa.ColumnElement[Any]
 
@@ -53,6 +56,18 @@ def ilike_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
 
 def match_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
     return spelling.match_pattern(text)
+
+
+def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
+    """A timestamp operand, or a list of them, read in the time zone that the request prefers."""
+    value = binding.values[place]
+    if isinstance(value, tuple):
+        return json_array(read_moment(text, binding) for text in value)
+    return read_moment(str(value), binding)
+
+
+def read_moment(text: str, binding: Binding) -> Bound:
+    return read_timestamp(text, binding.zone)
 
 
 OPERATORS: dict[str, Operator] = {

@@ -34,15 +34,12 @@ from models.sql.rule import Action
 from models.sql.rule import Rule
 from models.sql.spelling import AmongFew
 from models.sql.spelling import Led
-from models.sql.statement import Binding
 from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
 from models.sql.statement import parameter
 from models.types import TEXT
-from models.types import Bound
 from models.types import ColumnType
-from models.types import read_timestamp
 
 Expression = sa.ColumnElement[Any]
 
@@ -110,7 +107,7 @@ class Planner:
         if kind.name == "timestamp with time zone" and operator.prepare is operators.operand:
             place = flt.value
             name = f"v{place}"
-            self.slots[name] = lambda binding: read_moments(binding, place, kind)
+            self.slots[name] = lambda binding: operators.read_moments(binding, place, kind)
             return parameter(name)
         if flt.operator == "in" or flt.quantifier is not None:
             return self.value(
@@ -379,18 +376,6 @@ class Planner:
             if is_resource(table):
                 raise UnguardedRelation(table.name)
         return finished
-
-
-def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
-    """A timestamp operand, or a list of them, read in the time zone that the request prefers."""
-    value = binding.values[place]
-    if isinstance(value, tuple):
-        return json_array(read_moment(text, binding) for text in value)
-    return read_moment(str(value), binding)
-
-
-def read_moment(text: str, binding: Binding) -> Bound:
-    return read_timestamp(text, binding.zone)
 
 
 def is_resource(table: Any) -> bool:
