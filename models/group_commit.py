@@ -23,7 +23,12 @@ from models.transaction import NotKept
 UNITS_MAX: Final = 64
 SLOW_SECONDS: Final = 0.001  # several times what it costs to have another thread serve meanwhile
 PATIENCE: Final = 0.5  # of a COMMIT, for one who saves it
+QUICK_SECONDS: Final = 0.0001  # quicker ones are not told apart
 MEMORY: Final = 0.125  # of the last COMMIT in what is known of all
+LEAP: Final = (
+    2.0  # beyond so many times what was known, one COMMIT is an exception: it folded the log
+)
+ROW_SECONDS: Final = 0.00002  # what a row adds, with its indexes, on a disk that is not slow
 
 FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))
 NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"))
@@ -45,6 +50,7 @@ class Group:
         self.fault: Exception | None = NotKept("nobody has ended the group")
         self.is_lost = False
         self.closes_at: float | None = None
+        self.changes_before: int = connection.driver_connection.total_changes
 
     @property
     def is_open(self) -> bool:
@@ -56,6 +62,12 @@ class Group:
     def bounds(self) -> Bounds:
         """What begins, keeps and undoes the next unit."""
         return NESTED if self.is_open else FIRST
+
+    @property
+    def rows(self) -> int:
+        """How many rows it changed so far, those of triggers among them."""
+        changes: int = self.connection.driver_connection.total_changes
+        return changes - self.changes_before
 
     @property
     def may_grow(self) -> bool:
@@ -103,10 +115,10 @@ class Group:
 
 
 class Pace:
-    """How long COMMITs take lately, and how many units share one."""
+    """How long COMMITs of a few rows take lately, and how many units share one."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self.seconds = SLOW_SECONDS  # not slow yet, but the next slow one makes it so
         self.units = 1.0
 
     @property
@@ -114,9 +126,10 @@ class Pace:
         """Whether a COMMIT takes so long that it pays to do something else meanwhile."""
         return self.seconds > SLOW_SECONDS
 
-    def note(self, seconds: float, units: int) -> None:
-        """Take note of a COMMIT."""
-        self.seconds += (seconds - self.seconds) * MEMORY
+    def note(self, seconds: float, units: int, rows: int = 0) -> None:
+        """Take note of a COMMIT, and of how many rows it kept."""
+        usual = max(seconds - rows * ROW_SECONDS, QUICK_SECONDS)
+        self.seconds += (min(usual, LEAP * self.seconds) - self.seconds) * MEMORY
         self.units = max(float(units), self.units * (1 - 2 * MEMORY))
 
     def closing_time(self, group: Group) -> float:

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from models.group_commit import Pace
 from models.sql import turns
 from tests.durability.shared_commits.writers import FOREVER
 from tests.durability.shared_commits.writers import first
@@ -46,10 +47,53 @@ def test_one_writer_is_found_to_be_alone_after_a_crowd(database, disk):
     assert database.pace.units == 1
 
 
+def test_a_disk_is_slow_once_its_commits_are():
+    pace = Pace()
+    assert not pace.is_slow
+    pace.note(0.02, 1, rows=4)
+    assert pace.is_slow
+
+
+def test_a_commit_that_folds_the_log_makes_no_disk_slow():
+    pace = Pace()
+    for _ in range(50):
+        for seconds in (0.0003, 0.0003, 0.0003, 0.06):
+            pace.note(seconds, 1, rows=4)
+            assert not pace.is_slow
+
+
+@pytest.mark.parametrize(("seconds", "is_slow"), [(0.02, False), (0.4, True)])
+def test_a_commit_of_many_rows_is_measured_by_their_number(seconds, is_slow):
+    """A thousand rows and as many lines of the trail: 4 MB of log."""
+    pace = Pace()
+    for _ in range(50):
+        pace.note(seconds, 1, rows=2_000)
+    assert pace.is_slow == is_slow
+
+
+def test_a_quick_disk_that_becomes_slow_is_found_out():
+    pace = Pace()
+    for _ in range(500):
+        pace.note(0.0, 1, rows=4)
+    for _ in range(50):
+        pace.note(0.02, 1, rows=4)
+    assert pace.is_slow
+
+
+def test_the_rows_of_a_group_are_counted_with_those_of_triggers(database, disk):
+    noted: list[int] = []
+    database.pace.note = lambda seconds, units, rows: noted.append(rows)
+    with first(database, "a"):
+        pass
+    with first(database, "b"):
+        pass
+    assert noted[0] == noted[1] >= 2  # the row and its line of the trail
+
+
 def test_others_are_served_while_a_slow_disk_is_waited_for(database, disk, writers):
     ways: list[str] = []
     database.make_way = lambda: ways.append(threading.current_thread().name)
-    database.pace.seconds = 0.0
+    database.pace.seconds = 0.0001
     with first(database, "quick"):
         pass
     assert ways == []
@@ -63,7 +107,7 @@ def test_others_are_served_while_a_slow_disk_is_waited_for(database, disk, write
 def test_others_are_served_while_another_process_has_the_turn(database, disk, writers):
     ways: list[str] = []
     database.serve_in_runs(lambda: False, lambda: ways.append(threading.current_thread().name))
-    database.pace.seconds = 0.0
+    database.pace.seconds = 0.0001
     with first(database, "alone"):
         pass
     assert ways == []
