@@ -28,6 +28,7 @@ from models.clock import Clock
 from models.connections import Connections
 from models.connections import connection_of
 from models.faults import Fault
+from models.group_commit import FileGroup
 from models.group_commit import Group
 from models.group_commit import Pace
 from models.joint import Joint
@@ -66,7 +67,7 @@ class Database:
     """One SQLite file: its engines, its turns to write, and what is known of its disk."""
 
     served_at_once = 1
-    """How many requests a process does well to work on at a time. SQLite works in the process itself."""
+    """How many requests a process does well to work on at a time."""
 
     is_served_together = is_possible()
     """Whether small writes that came together are best served together."""
@@ -108,22 +109,16 @@ class Database:
     ) -> Iterator[Transaction]:
         """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
-        assert self.turns is not None
         asked = time.monotonic()
         deadline = asked + wait_seconds_max
         together = joint() if is_brief else None
         group = together.meet() if together is not None else None
         if group is None:
-            self.turns.take(max(0.0, deadline - time.monotonic()), joins=is_brief)
-            group = self.joined() or self.new_group()
+            group = self.open_group(deadline, seconds_max, joins=is_brief)
         elif self.tell_wait is not None:
             self.tell_wait(time.monotonic() - asked)
         try:
-            group.connection.wait_until(deadline)
-            unit = Transaction(
-                group.connection, self.spelling, self.remembered, writes=True, bounds=group.bounds
-            )
-            token = self.begin(unit, seconds_max)
+            unit, token = self.begin_unit(group, deadline, seconds_max)
             try:
                 if self.is_audited:
                     # On nobody's behalf until somebody is admitted: not on that of the last one.
@@ -140,20 +135,33 @@ class Database:
             raise
         self.leave(group, together)
 
-    def joined(self) -> Group | None:
-        """The group that was handed on with the turn."""
+    def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
+        """Take the turn to write: the transaction that comes with it, or a new one."""
+        assert self.turns is not None
+        self.turns.take(max(0.0, deadline - time.monotonic()), joins=joins)
         found, self.group = self.group, None
-        return found
+        return found or self.new_group()
 
-    def new_group(self) -> Group:
+    def new_group(self) -> FileGroup:
         """A group of one; it has the turn and a connection until it has ended."""
         assert self.turns is not None
         try:
             taken = self.connections.check_out(self.writer)
-            return Group(connection_of(taken), taken)
+            return FileGroup(connection_of(taken), taken)
         except BaseException:
             self.turns.pass_on()
             raise
+
+    def begin_unit(
+        self, group: Group, deadline: float, seconds_max: float
+    ) -> tuple[Transaction, Opened]:
+        """Begin the next unit of a group."""
+        assert isinstance(group, FileGroup)
+        group.connection.wait_until(deadline)
+        unit = Transaction(
+            group.connection, self.spelling, self.remembered, writes=True, bounds=group.bounds
+        )
+        return unit, self.begin(unit, seconds_max)
 
     def leave(self, group: Group, together: Joint | None, *, has_failed: bool = False) -> None:
         """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
@@ -193,6 +201,7 @@ class Database:
 
     def end(self, group: Group) -> None:
         """Commit what there is, and note how the disk does."""
+        assert isinstance(group, FileGroup)
         began = time.monotonic()
         group.end()
         if isinstance(group.fault, sqlite.DISK_FAULTS):

@@ -35,14 +35,13 @@ NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit",
 
 
 class Group:
-    """One transaction of a connection, and the units of work in it. Whoever has the turn has the group.
+    """One transaction, and the units of work in it. Whoever has the turn has the group.
 
-    `units` counts those that are to be kept. `taken` is the connection's place in its pool. `fault` is what
+    `units` counts those that are to be kept. `taken` is its connection's place in its pool. `fault` is what
     kept it from being kept, for good once it is over: then nobody has the lock `ends` any more.
     """
 
-    def __init__(self, connection: sqlite.Connection, taken: sa.PoolProxiedConnection) -> None:
-        self.connection = connection
+    def __init__(self, taken: sa.PoolProxiedConnection) -> None:
         self.taken = taken
         self.units = 0
         self.ends = threading.Lock()
@@ -50,28 +49,15 @@ class Group:
         self.fault: Exception | None = NotKept("nobody has ended the group")
         self.is_lost = False
         self.closes_at: float | None = None
-        self.changes_before: int = connection.driver_connection.total_changes
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a transaction: the database ends one by itself when the disk fails."""
-        found: bool = self.connection.driver_connection.in_transaction
-        return found
-
-    @property
-    def bounds(self) -> Bounds:
-        """What begins, keeps and undoes the next unit."""
-        return NESTED if self.is_open else FIRST
-
-    @property
-    def rows(self) -> int:
-        """How many rows it changed so far, those of triggers among them."""
-        changes: int = self.connection.driver_connection.total_changes
-        return changes - self.changes_before
+        """Whether there is a transaction that can be kept: the database ends one by itself when the disk fails."""
+        raise NotImplementedError
 
     @property
     def may_grow(self) -> bool:
-        return self.is_open and not self.connection.broken and self.units < UNITS_MAX
+        return self.is_open and self.units < UNITS_MAX
 
     def end(self) -> None:
         """Keep all units or none."""
@@ -87,31 +73,67 @@ class Group:
 
     def committed(self) -> Exception | None:
         """Commit, or roll back; what was wrong."""
-        if not self.is_open or self.connection.broken:
+        if not self.is_open:
             # One of the others has lost it, and is told why.
             self.is_lost = True
             self.roll_back()
             return Locked("canceling statement due to conflict with another write")
-        try:
-            # One that fails is not tried again: what a failed fsync lost, a second does not bring back.
-            self.connection.driver_connection.execute("COMMIT")
-        except sqlite.ERRORS as error:
-            fault = self.connection.failed(error)
+        # One that fails is not tried again: what a failed fsync lost, a second does not bring back.
+        fault = self.commit()
+        if fault is not None:
             self.roll_back()
-            return fault
-        return None
+        return fault
+
+    def commit(self) -> Exception | None:
+        """Commit; what was wrong."""
+        raise NotImplementedError
 
     def roll_back(self) -> None:
-        try:
-            if self.is_open:
-                self.connection.driver_connection.execute("ROLLBACK")
-        except sqlite.ERRORS:
-            self.connection.broken = True
+        """Undo everything; a connection that cannot even do that is given up."""
+        raise NotImplementedError
 
     def require_kept(self) -> None:
         """Raise what kept it from being kept: to each unit an exception of its own."""
         if self.fault is not None:
             raise copy.copy(self.fault)
+
+
+class FileGroup(Group):
+    """A group on a connection to a file."""
+
+    def __init__(self, connection: sqlite.Connection, taken: sa.PoolProxiedConnection) -> None:
+        super().__init__(taken)
+        self.connection = connection
+        self.changes_before: int = connection.driver_connection.total_changes
+
+    @property
+    def is_open(self) -> bool:
+        return self.connection.driver_connection.in_transaction and not self.connection.broken
+
+    @property
+    def bounds(self) -> Bounds:
+        """What begins, keeps and undoes the next unit."""
+        return NESTED if self.connection.driver_connection.in_transaction else FIRST
+
+    @property
+    def rows(self) -> int:
+        """How many rows it changed so far, those of triggers among them."""
+        changes: int = self.connection.driver_connection.total_changes
+        return changes - self.changes_before
+
+    def commit(self) -> Exception | None:
+        try:
+            self.connection.driver_connection.execute("COMMIT")
+        except sqlite.ERRORS as error:
+            return self.connection.failed(error)
+        return None
+
+    def roll_back(self) -> None:
+        try:
+            if self.connection.driver_connection.in_transaction:
+                self.connection.driver_connection.execute("ROLLBACK")
+        except sqlite.ERRORS:
+            self.connection.broken = True
 
 
 class Pace:

@@ -10,10 +10,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from contextlib import contextmanager
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
@@ -29,13 +27,15 @@ from models.db import OPEN
 from models.db import PROBE_WAIT_SECONDS_MAX
 from models.db import READ_SECONDS_MAX
 from models.db import TURN_SECONDS_MAX
-from models.db import WRITE_SECONDS_MAX
 from models.db import Database
 from models.db import Opened
 from models.faults import Fault
+from models.group_commit import Group
 from models.guess import GuessedTransaction
 from models.guess import Guesses
+from models.joint import Joint
 from models.remembered import Remembered
+from models.server_group import ServerGroup
 from models.server_transaction import BEGIN_READ
 from models.server_transaction import ServerTransaction
 from models.sql import postgresql
@@ -45,6 +45,8 @@ from models.sql.dialect import SPELLINGS
 from models.sql.turns import NoTurn
 from models.sql.turns import no_turn
 from models.standby import Standbys
+from models.transaction import ALONE
+from models.transaction import Bounds
 from models.transaction import Transaction
 
 Answer = TypeVar("Answer")
@@ -60,12 +62,11 @@ PROBE = (
 class ServerDatabase(Database):
     """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
 
-    served_at_once = 2  # while one request waits for the server, another is worked on
-    is_served_together = False
-
     def __init__(self, url: sa.URL, standbys: Sequence[sa.URL] = ()) -> None:
         self.url = url
         self.path = None
+        # While one request waits for a server elsewhere, another is worked on.
+        self.served_at_once = 1 if postgresql.is_local(url) else 2
         self.spelling = SPELLINGS["postgresql"]
         self.turns = None
         self.is_audited = True
@@ -113,51 +114,58 @@ class ServerDatabase(Database):
         """The server hands the turn on by itself."""
         return lambda at_rest: None
 
-    @contextmanager
-    def writing(
-        self,
-        seconds_max: float = WRITE_SECONDS_MAX,
-        wait_seconds_max: float = TURN_SECONDS_MAX,
-        *,
-        is_brief: bool = False,
-    ) -> Iterator[Transaction]:
-        """The one transaction that writes. READ COMMITTED: whoever waited for the turn sees what it left."""
-        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
+    def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
+        """READ COMMITTED: whoever waited for the turn sees what it left."""
+        asked = time.monotonic()
         begin = (
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;"
-            f" SET LOCAL lock_timeout = {postgresql.milliseconds(wait_seconds_max)};"
+            f" SET LOCAL lock_timeout = {postgresql.milliseconds(deadline - asked)};"
             f" SELECT pg_advisory_xact_lock({TURN_KEY});"
             f" SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
         )
-        asked = time.monotonic()
         try:
-            taken = self.take(begin)
+            return ServerGroup(self.take(begin))
         except Locked as error:
             raise no_turn() from error
         finally:
             if self.tell_wait is not None:
                 self.tell_wait(time.monotonic() - asked)
-        try:
-            transaction = self.begun(taken, seconds_max, writes=True)
-            token = OPEN.set(transaction)
-            try:
-                # What is brief says on whose behalf before it changes anything; until then it is nobody's,
-                # since a session forgets with each transaction who that was.
-                if self.is_audited and not is_brief:
-                    transaction.act_as(None)
-                yield transaction
-            except BaseException:
-                transaction.roll_back()
-                raise
-            finally:
-                OPEN.reset(token)
-            transaction.end()
-        finally:
-            self.give_back(taken)
 
-    def begun(self, taken: Any, seconds_max: float, *, writes: bool) -> ServerTransaction:
-        """The transaction that was begun on a session."""
-        made = ServerTransaction(taken.dbapi_connection, self.remembered, writes=writes)
+    def begin_unit(
+        self, group: Group, deadline: float, seconds_max: float
+    ) -> tuple[Transaction, Opened]:
+        assert isinstance(group, ServerGroup)
+        unit = self.begun(group.taken, seconds_max, group.next_bounds())
+        if unit.bounds.begin:
+            unit.session.queue(unit.bounds.begin)
+        return unit, OPEN.set(unit)
+
+    def finish(self, transaction: Transaction, token: Opened, *, has_failed: bool = False) -> bool:
+        OPEN.reset(token)
+        if has_failed:
+            transaction.roll_back()
+            return False
+        return transaction.end()
+
+    def leave(self, group: Group, together: Joint | None, *, has_failed: bool = False) -> None:
+        if together is not None and group.may_grow and together.hand_on(group):
+            group.require_kept()
+            return
+        try:
+            group.end()
+        finally:
+            self.give_back(group.taken)
+        if not (has_failed and group.is_lost):
+            group.require_kept()
+
+    def begun(
+        self, taken: Any, seconds_max: float, bounds: Bounds | None = None
+    ) -> ServerTransaction:
+        """A transaction that was begun on a session, or a unit of one that writes, within its bounds."""
+        writes = bounds is not None
+        made = ServerTransaction(
+            taken.dbapi_connection, self.remembered, writes=writes, bounds=bounds or ALONE
+        )
         made.tells_marks = self.standbys is not None and not writes
         return self.timed(made, seconds_max)
 
@@ -216,6 +224,7 @@ class ServerDatabase(Database):
         """Keep a session for the next one, idle; one that cannot be made idle is dropped."""
         session = taken.dbapi_connection
         try:
+            session.queued.clear()
             if not session.is_idle:
                 session.say("ROLLBACK")
         except postgresql.ERRORS:
@@ -274,7 +283,7 @@ class ServerSnapshot:
             self.transaction = database.guessed(self.taken, self.seconds_max)
         else:
             self.taken = database.take(beginning(self.seconds_max))
-            self.transaction = database.begun(self.taken, self.seconds_max, writes=False)
+            self.transaction = database.begun(self.taken, self.seconds_max)
         self.token = OPEN.set(self.transaction)
         return self.transaction
 

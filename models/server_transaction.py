@@ -17,6 +17,8 @@ from models.remembered import Remembered
 from models.sql import postgresql
 from models.sql.dialect import SPELLINGS
 from models.sql.sqlite import TimedOut
+from models.transaction import ALONE
+from models.transaction import Bounds
 from models.transaction import NotKept
 from models.transaction import Parameters
 from models.transaction import Transaction
@@ -27,9 +29,17 @@ BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 class ServerTransaction(Transaction):
     """One transaction of one session."""
 
-    def __init__(self, session: Any, remembered: Remembered, *, writes: bool = False) -> None:
+    def __init__(
+        self,
+        session: Any,
+        remembered: Remembered,
+        *,
+        writes: bool = False,
+        bounds: Bounds = ALONE,
+    ) -> None:
         self.remembered = remembered
         self.writes = writes
+        self.bounds = bounds
         self.actor_id = None
         self.session = session
         self.spelling = SPELLINGS["postgresql"]
@@ -37,11 +47,17 @@ class ServerTransaction(Transaction):
         self.deadline = float("inf")
         self.dead = False
         self.doomed = False
+        self.says_first: Parameters | None = None
 
     @cached_property
     def cursor(self) -> Any:
         """The driver's own, for what takes more than one call."""
         return self.session.cursor()
+
+    def act_as(self, actor_id: str | None) -> None:
+        """Said together with the first change, which alone asks."""
+        self.actor_id = actor_id
+        self.says_first = (self.now, actor_id)
 
     def execute(self, sql: str, parameters: Parameters) -> Any:
         return self.session.run(sql, parameters)
@@ -63,9 +79,17 @@ class ServerTransaction(Transaction):
             self.dead = True
             raise TimedOut("canceling statement due to statement timeout")
         try:
+            if self.says_first is not None and not sql.startswith("SELECT"):
+                self.say_first()
             return self.execute(sql, parameters)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
+
+    def say_first(self) -> None:
+        """Have it said on whose behalf the changes are that follow."""
+        if self.says_first is not None:
+            self.session.queue(self.spelling.act_as, self.says_first)
+            self.says_first = None
 
     def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
         """Asked each time: a server does not tell whether anything has changed."""
@@ -74,6 +98,8 @@ class ServerTransaction(Transaction):
     def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         assert not self.dead, "a statement after an error"
         try:
+            self.say_first()
+            self.session.settle()
             self.cursor.executemany(sql, parameters)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
@@ -134,19 +160,28 @@ class ServerTransaction(Transaction):
             self.roll_back()
             raise NotKept("the transaction ended before its COMMIT")
         self.dead = True
+        for statement in self.bounds.keep:
+            self.keep(statement)
+        return True
+
+    def keep(self, statement: str) -> None:
+        """Say what keeps it: one that only read has nothing to lose, and one of a group is kept with the group."""
+        if self.writes:
+            self.session.queue(statement)
+            return
         try:
-            if self.writes:
-                self.say("COMMIT")
-            else:
-                self.say_last("COMMIT")
+            self.say_last(statement)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
-        return True
 
     def roll_back(self) -> None:
         self.dead = True
         try:
             if self.is_open:
-                self.say("ROLLBACK")
+                self.undo()
         except postgresql.ERRORS:
             self.session.close()
+
+    def undo(self) -> None:
+        for statement in self.bounds.undo:
+            self.say(statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import threading
 from collections.abc import Iterator
 
 import psycopg
@@ -11,6 +12,8 @@ import pytest
 from models.db import database
 from models.server_transaction import ServerTransaction
 from models.sql import direct
+from models.sql import pipeline
+from models.sql.constraints import Unreachable
 from models.types import NulInText
 from tests import databases
 from tests.signin import open_service
@@ -140,3 +143,121 @@ def test_a_read_ends_although_nobody_waits_for_its_end(tmp_path: pathlib.Path) -
         until(lambda: state() == "idle")
         with database().reading() as opened:
             assert opened.value("SELECT pg_backend_pid()") == pid
+
+
+def test_what_is_queued_goes_first_and_together(transaction: ServerTransaction) -> None:
+    session = transaction.session
+    session.queue("SELECT set_config('walk.a', $1, true)", ("1",))
+    session.queue("SELECT set_config('walk.a', current_setting('walk.a') || $1, true)", ("2",))
+
+    found = session.run("SELECT current_setting('walk.a'), $1::bigint", (3,))
+
+    assert found.fetchall() == [("12", 3)]
+    assert session.run("SELECT current_setting('walk.a')").fetchall() == [("12",)]
+    assert transaction.is_open
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_what_follows_a_failure_is_not_run(tmp_path: pathlib.Path, place: int) -> None:
+    """The failure is that of the first that failed, and the session is as good as before."""
+    service = open_service(tmp_path)
+    counted = "SELECT pg_sequence_last_value('clients_id_seq')"  # which no rollback takes back
+    steps = ["SELECT nextval('clients_id_seq')"] * 3
+    steps[place] = "SELECT 1 / 0"
+
+    def run(transaction: ServerTransaction) -> None:
+        for each in steps[:2]:
+            transaction.session.queue(each)
+        transaction.run(steps[2])
+
+    with service.app.app_context():
+        with database().writing() as opened:
+            before, session = opened.value(counted), opened.session
+        with pytest.raises(psycopg.errors.DivisionByZero), database().writing() as opened:
+            run(opened)
+        with database().writing() as opened:
+            assert opened.session is session
+            assert opened.value(counted) == before + place
+
+
+def test_many_rows_come_through_a_queue(transaction: ServerTransaction) -> None:
+    """More than a socket holds, in both directions."""
+    session = transaction.session
+    for number in range(200):
+        session.queue("SELECT repeat($1::text, 50)", (f"{number:05}" * 1_000,))
+
+    found = session.run("SELECT repeat('x', 1000) FROM generate_series(1, 5000)")
+
+    assert len(found.fetchall()) == 5_000
+
+
+def end_session(transaction: ServerTransaction) -> None:
+    """By what goes first, so that the next statement finds it ended."""
+    transaction.session.queue("SELECT pg_terminate_backend(pg_backend_pid())")
+    transaction.run("SELECT 1")
+
+
+def test_a_session_that_is_lost_in_the_middle_is_given_up(tmp_path: pathlib.Path) -> None:
+    service = open_service(tmp_path)
+    with service.app.app_context():
+        with database().reading() as opened:
+            session = opened.session
+        with pytest.raises(Unreachable), database().reading() as opened:
+            end_session(opened)
+        assert session.closed
+        with database().reading() as opened:
+            assert opened.value("SELECT 1") == 1
+
+
+def ask_twice(transaction: ServerTransaction) -> None:
+    transaction.session.queue("SELECT 1")
+    transaction.run("SELECT 2")
+
+
+def test_a_session_that_was_left_in_the_middle_is_given_up(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers to what it was told would be taken for those to the next questions."""
+    service = open_service(tmp_path)
+
+    def leave(pgconn: object) -> None:
+        monkeypatch.undo()
+        raise ZeroDivisionError
+
+    with service.app.app_context():
+        with database().reading() as opened:
+            session = opened.session
+        monkeypatch.setattr(pipeline, "result_of", leave)
+        with pytest.raises(ZeroDivisionError), database().reading() as opened:
+            ask_twice(opened)
+        with database().reading() as opened:
+            assert opened.session is not session
+            assert opened.value("SELECT 3") == 3
+
+
+def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction) -> None:
+    session = transaction.session
+    waits = threading.Thread(
+        target=lambda: (session.queue("SELECT pg_sleep(0.5)"), session.run("SELECT 1"))
+    )
+    waits.start()
+    until(lambda: session.pgconn.pipeline_status)  # this thread gets to look
+
+    was_still_waiting = waits.is_alive()
+    waits.join()
+
+    assert was_still_waiting
+
+
+def test_a_statement_is_forgotten_while_others_are_queued(
+    transaction: ServerTransaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = transaction.session
+    session.known.clear()
+    monkeypatch.setattr(direct, "STATEMENTS_KEPT", 2)
+
+    session.queue("SELECT set_config('walk.b', '1', true)")
+    session.queue("SELECT set_config('walk.b', current_setting('walk.b') || '2', true)")
+    found = session.run("SELECT current_setting('walk.b')")
+
+    assert found.fetchall() == [("12",)]

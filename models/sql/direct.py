@@ -15,16 +15,17 @@ from typing import Any
 from typing import Final
 
 import psycopg
-from psycopg import errors
 from psycopg.abc import Transformer
 from psycopg.adapt import Transformer as Rows
-from psycopg.pq import ExecStatus
 from psycopg.pq import TransactionStatus
 
+from models.sql.pipeline import GOOD
+from models.sql.pipeline import Step
+from models.sql.pipeline import require
+from models.sql.pipeline import run_together
 from models.types import Bound
 
 STATEMENTS_KEPT: Final = 512
-GOOD: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
 class Found:
@@ -68,30 +69,52 @@ class DirectSession(psycopg.Connection[Any]):
         self.known: OrderedDict[str, bytes] = OrderedDict()
         self.made = 0
         self.is_ending = False
+        self.queued: list[Step] = []
 
     @cached_property
     def rows(self) -> Transformer:
         """What reads rows by the session's own loaders, which are known once it is connected."""
         return Rows(self)
 
-    def run(self, sql: str, parameters: Sequence[Bound]) -> Found:
+    def queue(self, sql: str, parameters: Sequence[Bound] = ()) -> None:
+        """Have a statement sent together with the next one, which fails in its place if it fails."""
+        self.queued.append(self.step(sql, parameters))
+
+    def run(self, sql: str, parameters: Sequence[Bound] = ()) -> Found:
         """Run one statement, prepared; psycopg.Error if it fails."""
-        sent: Any = [as_text(value) for value in parameters]
-        result = self.pgconn.exec_prepared(self.name_of(sql), sent)
-        require_good(result)
+        name, values = self.step(sql, parameters)
+        if self.queued:
+            result = run_together(self.pgconn, [*self.taken_from_queue(), (name, values)])
+        else:
+            result = self.pgconn.exec_prepared(name, values)
+            require(result, *GOOD)
         self.rows.set_pgresult(result)
         return Found(result, self.rows)
 
     def say(self, words: str) -> None:
         """Run statements without parameters or rows; psycopg.Error if one fails."""
+        self.settle()
         self.is_ending = False
-        require_good(self.pgconn.exec_(words.encode()))
+        require(self.pgconn.exec_(words.encode()), *GOOD)
 
     def say_last(self, words: str) -> None:
         """Send the last words of a turn, which nobody waits for: the next call of libpq takes their result in."""
+        self.settle()
         self.pgconn.send_query(words.encode())
         self.pgconn.flush()
         self.is_ending = True
+
+    def settle(self) -> None:
+        """Run what is queued, with nothing behind it."""
+        if self.queued:
+            run_together(self.pgconn, self.taken_from_queue())
+
+    def taken_from_queue(self) -> list[Step]:
+        found, self.queued = self.queued, []
+        return found
+
+    def step(self, sql: str, parameters: Sequence[Bound]) -> Step:
+        return self.name_of(sql), [as_text(value) for value in parameters]
 
     @property
     def is_idle(self) -> bool:
@@ -107,11 +130,12 @@ class DirectSession(psycopg.Connection[Any]):
             self.known.move_to_end(sql)
             return name
         if len(self.known) >= STATEMENTS_KEPT:
+            # What is queued has names too, and goes first.
             self.say(f"DEALLOCATE {next(iter(self.known.values())).decode()}")
             self.known.popitem(last=False)
         self.made += 1
         name = b"walkthrough_%d" % self.made
-        require_good(self.pgconn.prepare(name, sql.encode()))
+        require(self.pgconn.prepare(name, sql.encode()), *GOOD)
         self.known[sql] = name
         return name
 
@@ -131,8 +155,3 @@ def as_text(value: Bound) -> bytes | None:
     if isinstance(value, bool):
         return b"t" if value else b"f"
     return repr(value).encode()
-
-
-def require_good(result: Any) -> None:
-    if result.status not in GOOD:
-        raise errors.error_from_result(result)

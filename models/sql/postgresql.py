@@ -35,6 +35,7 @@ from models.sql.sqlite import TimedOut
 CONNECT_SECONDS_MAX = 3
 IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: whoever sleeps in one gives back what it holds
 ERRORS = (psycopg.Error,)
+LOCAL_HOSTS = ("", "localhost", "::1")
 
 
 class TryAgain(constraints.Locked):
@@ -120,6 +121,19 @@ def connect(
         raise Unreachable("the database does not answer") from error
     connection.prepared_max = STATEMENTS_KEPT  # those of the driver's own cursors
     return connection
+
+
+def is_local(url: sa.URL) -> bool:
+    """Whether its server is on this machine.
+
+    >>> is_local(sa.make_url("postgresql://walk@/walk?host=/run/postgresql"))
+    True
+    >>> is_local(sa.make_url("postgresql://walk@10.0.0.7/walk"))
+    False
+    """
+    asked = url.query.get("host", url.host or "")
+    hosts = (asked if isinstance(asked, str) else ",".join(asked)).split(",")
+    return all(host in LOCAL_HOSTS or host.startswith(("/", "127.")) for host in hosts)
 
 
 def milliseconds(seconds: float) -> int:
