@@ -47,17 +47,12 @@ class ServerTransaction(Transaction):
         self.deadline = float("inf")
         self.dead = False
         self.doomed = False
-        self.says_first: Parameters | None = None
+        self.says_first = None
 
     @cached_property
     def cursor(self) -> Any:
         """The driver's own, for what takes more than one call."""
         return self.session.cursor()
-
-    def act_as(self, actor_id: str | None) -> None:
-        """Said together with the first change, which alone asks."""
-        self.actor_id = actor_id
-        self.says_first = (self.now, actor_id)
 
     def execute(self, sql: str, parameters: Parameters) -> Any:
         return self.session.run(sql, parameters)
@@ -85,11 +80,9 @@ class ServerTransaction(Transaction):
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
 
-    def say_first(self) -> None:
-        """Have it said on whose behalf the changes are that follow."""
-        if self.says_first is not None:
-            self.session.queue(self.spelling.act_as, self.says_first)
-            self.says_first = None
+    def say_before(self, sql: str, parameters: Parameters) -> None:
+        """Have it sent together with the statement that is about to be run."""
+        self.session.queue(sql, parameters)
 
     def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
         """Asked each time: a server does not tell whether anything has changed."""

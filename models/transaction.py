@@ -101,6 +101,7 @@ class Transaction:
         self.writes = writes
         self.bounds = bounds
         self.actor_id: str | None = None
+        self.says_first: Parameters | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
         self.spelling = spelling
@@ -135,6 +136,8 @@ class Transaction:
             self.dead = True
             raise sqlite.timed_out()
         try:
+            if self.says_first is not None and not sql.startswith("SELECT"):
+                self.say_first()
             return self.cursor.execute(sql, parameters)
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error
@@ -144,6 +147,7 @@ class Transaction:
         assert not self.dead, "a statement after an error"
         done = 0
         try:
+            self.say_first()
             for size in ROWS_A_STATEMENT:
                 statement = of_many_rows(sql, size)
                 while done + size <= len(parameters):
@@ -236,9 +240,20 @@ class Transaction:
         return found
 
     def act_as(self, actor_id: str | None) -> None:
-        """Say on whose behalf the transaction changes rows: the audit trail's triggers ask."""
+        """Say on whose behalf the transaction changes rows: the audit trail's triggers ask, so it is said
+        before the first change."""
         self.actor_id = actor_id
-        self.run(self.spelling.act_as, (self.now, actor_id))
+        self.says_first = (self.now, actor_id)
+
+    def say_first(self) -> None:
+        """Say what is to be said before a change."""
+        if self.says_first is not None:
+            self.say_before(self.spelling.act_as, self.says_first)
+            self.says_first = None
+
+    def say_before(self, sql: str, parameters: Parameters) -> None:
+        """Run a statement before the one that is about to be run."""
+        self.cursor.execute(sql, parameters)
 
     def roll_back_at_end(self) -> None:
         """`tx=rollback`: everything happens, and nothing stays."""

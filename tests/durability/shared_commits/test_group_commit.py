@@ -230,8 +230,10 @@ def test_each_unit_has_its_own_actor_and_time(database, disk, writers):
 
     def look(name: str) -> Work:
         def work(transaction: Transaction) -> None:
+            transaction.run(INSERT, (name,))
             seen[name] = transaction.one("SELECT actor_id FROM audit_context")
             transaction.act_as(name)
+            transaction.run(INSERT, (f"{name} again",))
 
         return work
 
