@@ -25,9 +25,7 @@ SLOW_SECONDS: Final = 0.001  # several times what it costs to have another threa
 PATIENCE: Final = 0.5  # of a COMMIT, for one who saves it
 QUICK_SECONDS: Final = 0.0001  # quicker ones are not told apart
 MEMORY: Final = 0.125  # of the last COMMIT in what is known of all
-LEAP: Final = (
-    2.0  # beyond so many times what was known, one COMMIT is an exception: it folded the log
-)
+LEAP: Final = 2.0  # what takes longer than so many usual COMMITs is an exception: it folded the log
 ROW_SECONDS: Final = 0.00002  # what a row adds, with its indexes, on a disk that is not slow
 
 FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))

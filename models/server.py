@@ -137,7 +137,7 @@ class ServerDatabase(Database):
         assert isinstance(group, ServerGroup)
         unit = self.begun(group.taken, seconds_max, group.next_bounds())
         if unit.bounds.begin:
-            unit.session.queue(unit.bounds.begin)
+            unit.queue(unit.bounds.begin)
         return unit, OPEN.set(unit)
 
     def finish(self, transaction: Transaction, token: Opened, *, has_failed: bool = False) -> bool:

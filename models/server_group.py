@@ -37,7 +37,7 @@ class ServerGroup(Group):
     def __init__(self, taken: sa.PoolProxiedConnection) -> None:
         super().__init__(taken)
         self.session: Any = taken.dbapi_connection
-        self.closed_at = time.monotonic() + GROUP_SECONDS_MAX
+        self.grows_until = time.monotonic() + GROUP_SECONDS_MAX
         self.is_first = True
 
     @property
@@ -46,7 +46,7 @@ class ServerGroup(Group):
 
     @property
     def may_grow(self) -> bool:
-        return super().may_grow and time.monotonic() < self.closed_at
+        return super().may_grow and time.monotonic() < self.grows_until
 
     def next_bounds(self) -> Bounds:
         """What begins, keeps and undoes the next unit."""

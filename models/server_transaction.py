@@ -80,6 +80,13 @@ class ServerTransaction(Transaction):
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
 
+    def queue(self, sql: str) -> None:
+        """Have a statement sent together with the next one."""
+        try:
+            self.session.queue(sql)
+        except postgresql.ERRORS as error:
+            raise self.failed(error) from error
+
     def say_before(self, sql: str, parameters: Parameters) -> None:
         """Have it sent together with the statement that is about to be run."""
         self.session.queue(sql, parameters)
@@ -160,7 +167,7 @@ class ServerTransaction(Transaction):
     def keep(self, statement: str) -> None:
         """Say what keeps it: one that only read has nothing to lose, and one of a group is kept with the group."""
         if self.writes:
-            self.session.queue(statement)
+            self.queue(statement)
             return
         try:
             self.say_last(statement)

@@ -34,7 +34,8 @@ Told = dict[str, BaseException | None]
 
 
 @pytest.fixture
-def served(tmp_path: pathlib.Path) -> Iterator[Database]:
+def served(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    monkeypatch.setattr(server_group, "GROUP_SECONDS_MAX", 30.0)  # however slow the machine
     service = open_service(tmp_path)
     with service.app.app_context():
         yield database()
@@ -92,7 +93,11 @@ def end_session(transaction: Transaction) -> None:
     assert isinstance(transaction, ServerTransaction)
     pid = transaction.session.pgconn.backend_pid
     with databases.connected("postgres") as other:
-        other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+
+def lose_session(transaction: Transaction) -> None:
+    end_session(transaction)
     transaction.run(INSERT, ("lost",))
 
 
@@ -177,13 +182,33 @@ def test_one_that_is_to_leave_nothing_leaves_nothing(
 
 
 def test_a_lost_session_is_told_to_each(served: Database, write: Callable[..., Told]) -> None:
-    told = write(a=None, lost=end_session, b=None)
+    told = write(a=None, lost=lose_session, b=None)
 
     assert isinstance(told["lost"], Unreachable)
     assert isinstance(told["a"], Locked)
     # It came after the loss, and had a turn of its own.
     assert told["b"] is None
     assert kept(served) == ["b"]
+
+
+def test_a_session_that_is_lost_between_units_is_told_to_each(
+    served: Database, write: Callable[..., Told]
+) -> None:
+    told = write(a=None, b=end_session, c=None, d=None)
+
+    assert {type(told[name]) for name in "ab"} <= {Locked, Unreachable}
+    assert told["c"] is told["d"] is None
+    assert kept(served) == ["c", "d"]
+
+
+def test_a_session_that_is_lost_behind_the_first_unit_is_told_to_each(
+    served: Database, write: Callable[..., Told]
+) -> None:
+    told = write(a=end_session, b=None, c=None)
+
+    assert {type(told[name]) for name in "ab"} <= {Locked, Unreachable}
+    assert told["c"] is None
+    assert kept(served) == ["c"]
 
 
 def test_a_commit_that_fails_is_told_to_each(served: Database, write: Callable[..., Told]) -> None:
