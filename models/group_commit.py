@@ -11,6 +11,8 @@ from __future__ import annotations
 import copy
 import threading
 import time
+from abc import ABC
+from abc import abstractmethod
 from typing import Final
 
 import sqlalchemy as sa
@@ -32,7 +34,7 @@ FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))
 NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"))
 
 
-class Group:
+class Group(ABC):
     """One transaction, and the units of work in it. Whoever has the turn has the group.
 
     `units` counts those that are to be kept. `taken` is its connection's place in its pool. `fault` is what
@@ -49,9 +51,9 @@ class Group:
         self.closes_at: float | None = None
 
     @property
+    @abstractmethod
     def is_open(self) -> bool:
         """Whether there is a transaction that can be kept: the database ends one by itself when the disk fails."""
-        raise NotImplementedError
 
     @property
     def may_grow(self) -> bool:
@@ -82,13 +84,13 @@ class Group:
             self.roll_back()
         return fault
 
+    @abstractmethod
     def commit(self) -> Exception | None:
         """Commit; what was wrong."""
-        raise NotImplementedError
 
+    @abstractmethod
     def roll_back(self) -> None:
         """Undo everything; a connection that cannot even do that is given up."""
-        raise NotImplementedError
 
     def require_kept(self) -> None:
         """Raise what kept it from being kept: to each unit an exception of its own."""
@@ -146,7 +148,7 @@ class Pace:
         """Whether a COMMIT takes so long that it pays to do something else meanwhile."""
         return self.seconds > SLOW_SECONDS
 
-    def note(self, seconds: float, units: int, rows: int = 0) -> None:
+    def note(self, seconds: float, units: int, rows: int) -> None:
         """Take note of a COMMIT, and of how many rows it kept."""
         usual = max(seconds - rows * ROW_SECONDS, QUICK_SECONDS)
         self.seconds += (min(usual, LEAP * self.seconds) - self.seconds) * MEMORY

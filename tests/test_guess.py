@@ -13,10 +13,11 @@ from models.db import WrongGuess
 from models.db import database
 from models.guess import GuessedTransaction
 from models.guess import Guesses
-from models.sql.direct import DirectSession
 from tests import databases
 from tests.conftest import CAST
 from tests.conftest import Response
+from tests.sessions import WAITED_FOR
+from tests.sessions import listen
 from tests.signin import Service
 from tests.signin import open_service
 
@@ -34,20 +35,7 @@ def service(tmp_path: pathlib.Path) -> Service:
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Everything that sessions are told, in order."""
-    words: list[str] = []
-
-    def noting(name: str) -> None:
-        original = getattr(DirectSession, name)
-
-        def say(session: DirectSession, sql: str, *parameters: object) -> object:
-            words.append(sql)
-            return original(session, sql, *parameters)
-
-        monkeypatch.setattr(DirectSession, name, say)
-
-    for name in ("run", "say", "say_last"):
-        noting(name)
-    return words
+    return listen(monkeypatch, *WAITED_FOR, "say_last")
 
 
 def test_the_second_request_is_one_statement(service: Service, said: list[str]) -> None:

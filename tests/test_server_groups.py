@@ -18,10 +18,11 @@ from models.server_transaction import ServerTransaction
 from models.sql.constraints import Locked
 from models.sql.constraints import UniqueViolation
 from models.sql.constraints import Unreachable
-from models.sql.direct import DirectSession
 from models.transaction import Transaction
 from tests import databases
 from tests.conftest import CAST
+from tests.sessions import WAITED_FOR
+from tests.sessions import listen
 from tests.signin import open_service
 
 pytestmark = pytest.mark.server("a file's are in tests/durability/shared_commits")
@@ -108,21 +109,12 @@ def kept(served: Database) -> list[str]:
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The first word of each statement that is waited for."""
-    words: list[str] = []
+    """Everything that is waited for."""
+    return listen(monkeypatch, *WAITED_FOR)
 
-    def noting(name: str) -> None:
-        original = getattr(DirectSession, name)
 
-        def say(session: DirectSession, sql: str, *parameters: object) -> object:
-            words.append(sql.split()[0])
-            return original(session, sql, *parameters)
-
-        monkeypatch.setattr(DirectSession, name, say)
-
-    for name in ("run", "say"):
-        noting(name)
-    return words
+def beginnings(trips: list[str]) -> list[str]:
+    return [each.split()[0] for each in trips]
 
 
 def test_all_share_one_commit(served: Database, write: Callable[..., Told]) -> None:
@@ -146,7 +138,7 @@ def test_all_share_one_commit(served: Database, write: Callable[..., Told]) -> N
 def test_what_surrounds_a_unit_makes_no_trip(write: Callable[..., Told], trips: list[str]) -> None:
     write(a=None, b=None, c=None)
 
-    assert trips == ["BEGIN", "INSERT", "INSERT", "INSERT", "COMMIT"]
+    assert beginnings(trips) == ["BEGIN", "INSERT", "INSERT", "INSERT", "COMMIT"]
 
 
 @pytest.mark.parametrize("fails", [fail_after(), fail_after("half"), fail_by_statement])
@@ -270,4 +262,4 @@ def test_a_write_alone_makes_five_trips(tmp_path: pathlib.Path, trips: list[str]
 
     assert ada.post("/inspections", row).status == 201
 
-    assert trips == ["BEGIN", "SELECT", "SELECT", "INSERT", "COMMIT"]
+    assert beginnings(trips) == ["BEGIN", "SELECT", "SELECT", "INSERT", "COMMIT"]

@@ -236,17 +236,20 @@ def test_a_session_that_was_left_in_the_middle_is_given_up(
 
 
 def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction) -> None:
+    """It ends once this thread lets it: with the interpreter held, it would wait for itself."""
     session = transaction.session
-    waits = threading.Thread(
-        target=lambda: (session.queue("SELECT pg_sleep(0.5)"), session.run("SELECT 1"))
-    )
-    waits.start()
-    until(lambda: session.pgconn.pipeline_status)  # this thread gets to look
-
-    was_still_waiting = waits.is_alive()
+    with databases.connected(transaction.value("SELECT current_database()")) as other:
+        other.execute("SELECT pg_advisory_lock(1)")
+        session.queue("SELECT pg_advisory_xact_lock(1)")
+        waits = threading.Thread(target=lambda: session.run("SELECT 1"))
+        waits.start()
+        waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = %s AND NOT granted)"
+        pid = session.pgconn.backend_pid
+        until(lambda: other.execute(waiting, (pid,)).fetchone()[0])
+        other.execute("SELECT pg_advisory_unlock(1)")
     waits.join()
 
-    assert was_still_waiting
+    assert transaction.value("SELECT 2") == 2
 
 
 def test_a_statement_is_forgotten_while_others_are_queued(

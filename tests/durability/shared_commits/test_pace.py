@@ -40,10 +40,10 @@ def test_nobody_is_waited_for_on_a_quick_disk_or_where_one_writes(
 
 
 def test_one_writer_is_found_to_be_alone_after_a_crowd(database, disk):
-    database.pace.note(0.01, 8)
+    database.pace.note(0.01, 8, rows=32)
     assert database.pace.units == 8
     for _ in range(20):
-        database.pace.note(0.01, 1)
+        database.pace.note(0.01, 1, rows=4)
     assert database.pace.units == 1
 
 
