@@ -20,6 +20,7 @@ from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a setting's name)
 from serving import logs  # noqa: E402
+from serving import memory  # noqa: E402
 from serving import meters  # noqa: E402
 from serving import refusal  # noqa: E402
 from serving import start  # noqa: E402
@@ -82,6 +83,7 @@ loglevel = configuration.log_level()
 
 def on_starting(server: Arbiter) -> None:
     os.register_at_fork(after_in_parent=stop.let_signals_through)
+    memory.share_one_arena()
     try:
         configuration.refuse_debugging()
         settings = configuration.prepare()
