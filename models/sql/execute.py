@@ -23,6 +23,7 @@ from models.sql import plan
 from models.sql.catalog import Relation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
+from models.sql.judge import row_denied
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
@@ -198,12 +199,17 @@ def update(
     keys = reached_keys(transaction, statements.keys, binding)
     bound = binding.but(keys=json_keys(keys), new=tuple(new.values()))
     if keys:
-        deny(transaction, relation, statements.denied, bound)
+        judged = statements.judged if len(keys) == 1 else None
+        if judged is None:
+            deny(transaction, relation, statements.denied, bound)
         for name in changes:
             if relation.attributes[name].filled is Filled.BY_SEQUENCE:
                 require_id(relation, new[name])
+        statement = judged or statements.update
         with blame.assigned(transaction, relation, lambda: new, keys):
-            transaction.run(statements.update.sql, statements.update.bind(bound))
+            cursor = transaction.run(statement.sql, statement.bind(bound))
+        if judged is not None and cursor.rowcount == 0:
+            raise row_denied(relation)
     veto(len(keys))
     keys = [
         tuple(new.get(name, old) for name, old in zip(relation.key, key, strict=True))

@@ -2,7 +2,8 @@
 
 The order is PostgreSQL's own: policy, then constraints. What a write would leave behind is put before
 the rule as a table of *would-be rows* before anything is written, so that a hidden row and a missing
-one get the same answer, no foreign key having spoken yet.
+one get the same answer, no foreign key having spoken yet. A single row is judged by the statement that
+writes it, which writes none that is refused (docs/decisions/0151).
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ class InsertPlan:
         """Finds a would-be row that the rule refuses."""
         self.insert: Statement = self.writer().insert(columns)
         """Takes one row."""
+
+    @cached_property
+    def insert_judged(self) -> Statement | None:
+        """The same, but for a row that the rule refuses; None where that is no row."""
+        return self.writer().insert_judged(self.columns)
 
     @cached_property
     def insert_all(self) -> Statement | None:
@@ -71,11 +77,12 @@ class UpsertPlan:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """`keys` within reach, then `denied` over what they would become, then `update` of them all."""
+    """`keys` within reach, then `denied` over what they would become, then `update` of them all; `judged` is both."""
 
     keys: Statement
     denied: Statement | None
     update: Statement
+    judged: Statement | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,7 @@ def plan_update(
         Writer(database, relation_name, rule).keys(shape, Action.UPDATE),
         Writer(database, relation_name, rule).update_denied(columns),
         Writer(database, relation_name, rule).update(columns),
+        Writer(database, relation_name, rule).update_judged(columns),
     )
 
 

@@ -83,6 +83,12 @@ def insert_new(
 ) -> Written:
     """Rows none of which is there: their keys are new, or a constraint says that they are not."""
     statements = mutate.plan_insert(transaction.spelling.name, relation.name, rows.columns, rule)
+    only, *others = rows.values
+    if not others and statements.insert_judged is not None and rows.missing(only) is None:
+        key = rows.write(statements.insert_judged, only)
+        if key is None:
+            raise row_denied(relation)
+        return Written([key], 1)
     deny(transaction, relation, statements.denied, rows.binding)
     keys = rows.write_all(statements)
     return Written(keys, len(keys))

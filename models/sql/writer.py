@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from models.base import Filled
+from models.base import Row
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.dialect import SPELLINGS
@@ -108,11 +109,10 @@ class Writer:
 
     def violation(self, rows: Any) -> Statement | None:
         """Find a would-be row that the rule refuses; None where it refuses none, ever."""
-        check = self.rule.check(self.relation.model, rows.c)
-        if isinstance(check, sa.True_):
+        allowed = self.allowed(rows.c)
+        if allowed is None:
             return None
-        refused = sa.not_(sa.func.coalesce(check, sa.false()))
-        return self.planner.finish(sa.select(rows.c.position).where(refused).limit(1))
+        return self.planner.finish(sa.select(rows.c.position).where(sa.not_(allowed)).limit(1))
 
     def denied(self, columns: tuple[str, ...]) -> Statement | None:
         return self.violation(self.would_be(columns))
@@ -174,6 +174,18 @@ class Writer:
         statement = sa.insert(self.table)
         return self.planner.finish(
             self.telling_id(statement.values(values) if values else statement)
+        )
+
+    def insert_judged(self, columns: tuple[str, ...]) -> Statement | None:
+        """The same of a row that the rule lets be; of one that it refuses, none. None where it refuses none, ever."""
+        values = self.with_key(self.new_values(columns))
+        allowed = self.allowed(Columns(values, self.table))
+        if allowed is None or not columns:
+            return None
+        row = sa.select(*values.values()).where(allowed)
+        statement = self.spelling.insert_into(self.table)
+        return self.planner.finish(
+            self.telling_id(statement.from_select([*values], row, include_defaults=False))
         )
 
     def insert_all(self, columns: tuple[str, ...]) -> Statement | None:
@@ -252,9 +264,24 @@ class Writer:
         return self.violation(rows)
 
     def update(self, columns: tuple[str, ...]) -> Statement:
+        return self.planner.finish(self.of_keys(self.new_values(columns)))
+
+    def update_judged(self, columns: tuple[str, ...]) -> Statement | None:
+        """The same of rows that the rule lets be what they would become. None where it refuses none, ever."""
         values = self.new_values(columns)
-        statement = sa.update(self.table).values(values).where(self.by_key(self.table.c))
-        return self.planner.finish(statement)
+        now = {column.name: column for column in self.table.c}
+        allowed = self.allowed(Columns(now | values, self.table))
+        if allowed is None:
+            return None
+        return self.planner.finish(self.of_keys(values).where(allowed))
+
+    def of_keys(self, values: dict[str, Expression]) -> sa.Update:
+        return sa.update(self.table).values(values).where(self.by_key(self.table.c))
+
+    def allowed(self, row: Row) -> Expression | None:
+        """Whether the rule lets a row be; None where it refuses none, ever."""
+        check = self.rule.check(self.relation.model, row)
+        return None if isinstance(check, sa.True_) else sa.func.coalesce(check, sa.false())
 
     def delete(self) -> Statement:
         return self.planner.finish(sa.delete(self.table).where(self.by_key(self.table.c)))
