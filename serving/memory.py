@@ -1,8 +1,8 @@
 """How does glibc hand out memory? From one arena for all threads, not from one for each.
 
 A worker serves on one thread at a time, whichever that is: arenas of their own spare nobody a wait. But what a thread's
-arena is given and gives back goes through the system in small steps, several hundred a page of a thousand rows, and
-each keeps for itself what it once had (docs/decisions/0150).
+arena is given and gives back goes through the system in small steps, several hundred for a body of a thousand rows,
+and each keeps for itself what it once had (docs/decisions/0150).
 """
 
 from __future__ import annotations

@@ -83,9 +83,9 @@ def insert_new(
 ) -> Written:
     """Rows none of which is there: their keys are new, or a constraint says that they are not."""
     statements = mutate.plan_insert(transaction.spelling.name, relation.name, rows.columns, rule)
-    only, *others = rows.values
-    if not others and statements.insert_judged is not None and rows.missing(only) is None:
-        key = rows.write(statements.insert_judged, only)
+    judged = statements.insert_judged if len(rows.values) == 1 else None
+    if judged is not None and rows.missing(rows.values[0]) is None:
+        key = rows.write(judged, rows.values[0])
         if key is None:
             raise row_denied(relation)
         return Written([key], 1)
