@@ -1,4 +1,7 @@
-"""How a worker's threads allocate: with glibc from one arena, as its own account of itself shows."""
+"""How threads allocate: with glibc from one arena, as its own account of itself shows.
+
+That a service's workers do is shown with the service as it is run (tests/http/test_running.py).
+"""
 
 from __future__ import annotations
 
@@ -41,13 +44,6 @@ def test_threads_allocate_from_one_arena(how: str, is_one: bool) -> None:
     )
 
     assert (told.stdout.count("<heap nr=") == 1) is is_one
-
-
-def test_a_server_shares_it_before_there_is_a_thread() -> None:
-    settings = (PROJECT / "gunicorn.conf.py").read_text(encoding="utf-8")
-    beginning = settings.partition("def on_starting")[2].partition("try:")[0]
-
-    assert "memory.share_one_arena()" in beginning
 
 
 def test_another_c_library_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,8 +258,12 @@ def test_a_write_alone_makes_four_trips(tmp_path: pathlib.Path, trips: list[str]
     ada = open_service(tmp_path).api("ada")
     row = {"building_id": 1, "inspection_type": "fire"}
     assert ada.post("/inspections", row).status == 201
+    assert ada.patch("/inspections?id=eq.1", {"status": "passed"}).status == 204
     trips.clear()
 
     assert ada.post("/inspections", row).status == 201
-
     assert beginnings(trips) == ["BEGIN", "SELECT", "INSERT", "COMMIT"]
+
+    trips.clear()
+    assert ada.patch("/inspections?id=eq.1", {"status": "failed"}).status == 204
+    assert beginnings(trips) == ["BEGIN", "SELECT", "UPDATE", "COMMIT"]

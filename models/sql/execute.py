@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from models.audit import last_change
 from models.base import Filled
@@ -23,7 +22,6 @@ from models.sql import plan
 from models.sql.catalog import Relation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
-from models.sql.judge import row_denied
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
@@ -192,30 +190,53 @@ def update(
     for name, each in relation.attributes.items():
         if each.filled is Filled.BY_CLOCK_ALWAYS and name not in new:
             new[name] = transaction.now
-    columns = tuple(new)
     statements = mutate.plan_update(
-        transaction.spelling.name, relation.name, columns, query.shape, rule
+        transaction.spelling.name, relation.name, tuple(new), query.shape, rule
     )
-    keys = reached_keys(transaction, statements.keys, binding)
-    bound = binding.but(keys=json_keys(keys), new=tuple(new.values()))
-    if keys:
-        judged = statements.judged if len(keys) == 1 else None
-        if judged is None:
-            deny(transaction, relation, statements.denied, bound)
-        for name in changes:
-            if relation.attributes[name].filled is Filled.BY_SEQUENCE:
-                require_id(relation, new[name])
-        statement = judged or statements.update
-        with blame.assigned(transaction, relation, lambda: new, keys):
-            cursor = transaction.run(statement.sql, statement.bind(bound))
-        if judged is not None and cursor.rowcount == 0:
-            raise row_denied(relation)
+    keys = change_one(transaction, relation, statements, new, binding)
+    if not keys:
+        keys = change_reached(transaction, relation, statements, new, binding)
     veto(len(keys))
-    keys = [
+    return represented(transaction, relation, Written(keys), rule, binding, shape)
+
+
+def change_one(
+    transaction: Transaction,
+    relation: Relation,
+    statements: mutate.UpdatePlan,
+    new: dict[str, Bound],
+    binding: Binding,
+) -> list[Key]:
+    """Change the one row that the filters name, if it may be; its key. Where there is none, why is not known yet."""
+    statement = statements.at_once
+    if statement is None:
+        return []
+    with blame.assigned(transaction, relation, lambda: new, []):
+        return keys_of(transaction, statement, binding.but(new=tuple(new.values())))
+
+
+def change_reached(
+    transaction: Transaction,
+    relation: Relation,
+    statements: mutate.UpdatePlan,
+    new: dict[str, Bound],
+    binding: Binding,
+) -> list[Key]:
+    """Change every row that the filters match, or none if one may not be; the keys that they have now."""
+    keys = keys_of(transaction, statements.keys, binding)
+    if not keys:
+        return []
+    bound = binding.but(keys=json_keys(keys), new=tuple(new.values()))
+    deny(transaction, relation, statements.denied, bound)
+    for name, value in new.items():
+        if relation.attributes[name].filled is Filled.BY_SEQUENCE:
+            require_id(relation, value)
+    with blame.assigned(transaction, relation, lambda: new, keys):
+        transaction.run(statements.update.sql, statements.update.bind(bound))
+    return [
         tuple(new.get(name, old) for name, old in zip(relation.key, key, strict=True))
         for key in keys
     ]
-    return represented(transaction, relation, Written(keys), rule, binding, shape)
 
 
 def delete(
@@ -231,7 +252,7 @@ def delete(
     """Delete every row within reach that the filters match, or none."""
     require_showable(transaction, relation, rule, shape)
     statements = mutate.plan_delete(transaction.spelling.name, relation.name, query.shape, rule)
-    keys = reached_keys(transaction, statements.keys, binding)
+    keys = keys_of(transaction, statements.keys, binding)
     veto(len(keys))
     written = represented(transaction, relation, Written(keys), rule, binding, shape)
     if keys:
@@ -241,7 +262,7 @@ def delete(
     return written
 
 
-def reached_keys(transaction: Transaction, statement: Any, binding: Binding) -> list[Key]:
+def keys_of(transaction: Transaction, statement: Statement, binding: Binding) -> list[Key]:
     return [tuple(row) for row in transaction.all(statement.sql, statement.bind(binding))]
 
 

@@ -3,12 +3,12 @@
 The order is PostgreSQL's own: policy, then constraints. What a write would leave behind is put before
 the rule as a table of *would-be rows* before anything is written, so that a hidden row and a missing
 one get the same answer, no foreign key having spoken yet. A single row is judged by the statement that
-writes it, which writes none that is refused (docs/decisions/0151).
+writes it, which writes none that is refused (docs/decisions/0151). Each statement is made when it is first
+asked for: most plans never need all of theirs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from functools import lru_cache
 from functools import partial
@@ -23,7 +23,7 @@ from models.sql.writer import Writer
 
 class InsertPlan:
     """The statements of an insert of `columns`: one row's values by `Binding.new`, in that order, all rows' by
-    `Binding.rows`. That of all rows is made when it is first asked for, as most never do.
+    `Binding.rows`.
     """
 
     def __init__(
@@ -31,10 +31,16 @@ class InsertPlan:
     ) -> None:
         self.writer = partial(Writer, database, relation_name, rule)
         self.columns = columns
-        self.denied: Statement | None = self.writer().denied(columns)
+
+    @cached_property
+    def denied(self) -> Statement | None:
         """Finds a would-be row that the rule refuses."""
-        self.insert: Statement = self.writer().insert(columns)
+        return self.writer().denied(self.columns)
+
+    @cached_property
+    def insert(self) -> Statement:
         """Takes one row."""
+        return self.writer().insert(self.columns)
 
     @cached_property
     def insert_judged(self) -> Statement | None:
@@ -60,60 +66,93 @@ class UpsertPlan:
         rule: Rule,
     ) -> None:
         self.writer = partial(Writer, database, relation_name, rule)
-        self.asked = columns, target, merged
-        self.denied: Statement | None = self.writer().denied(columns)
-        self.insert: Statement = self.writer().upsert(*self.asked)
-        self.existing: Statement = self.writer().existing(columns, target)
-        """Which rows exist already."""
-        self.merged_denied: Statement | None = (
-            self.writer().merged_denied(columns, target, merged) if merged is not None else None
-        )
-        """Finds a merged row that the rule refuses."""
+        self.columns, self.target, self.merged = columns, target, merged
+
+    @cached_property
+    def denied(self) -> Statement | None:
+        return self.writer().denied(self.columns)
+
+    @cached_property
+    def insert(self) -> Statement:
+        return self.writer().upsert(self.columns, self.target, self.merged)
 
     @cached_property
     def insert_all(self) -> Statement:
-        return self.writer().upsert_all(*self.asked)
+        return self.writer().upsert_all(self.columns, self.target, self.merged)
+
+    @cached_property
+    def existing(self) -> Statement:
+        """Which rows exist already."""
+        return self.writer().existing(self.columns, self.target)
+
+    @cached_property
+    def merged_denied(self) -> Statement | None:
+        """Finds a merged row that the rule refuses."""
+        if self.merged is None:
+            return None
+        return self.writer().merged_denied(self.columns, self.target, self.merged)
 
 
-@dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """`keys` within reach, then `denied` over what they would become, then `update` of them all; `judged` is both."""
+    """The statements of an update of `columns` to the values in `Binding.new`, where the shape's filters hold."""
 
-    keys: Statement
-    denied: Statement | None
-    update: Statement
-    judged: Statement | None
+    def __init__(
+        self,
+        database: str,
+        relation_name: str,
+        columns: tuple[str, ...],
+        shape: Shape,
+        rule: Rule,
+    ) -> None:
+        self.writer = partial(Writer, database, relation_name, rule)
+        self.columns = columns
+        self.shape = shape
+
+    @cached_property
+    def at_once(self) -> Statement | None:
+        """Finds, judges and changes a row that the shape names by its key, and tells the key: none of a row that
+        it does not find or the rule refuses. None where the shape may name several, or others hang on what is changed.
+        """
+        writer = self.writer()
+        names_one = self.shape.root.names_one(writer.relation.key)
+        if not names_one or any(writer.relation.is_tied(name) for name in self.columns):
+            return None
+        return writer.update_at_once(self.columns, self.shape)
+
+    @cached_property
+    def keys(self) -> Statement:
+        """Finds the keys of the rows within reach."""
+        return self.writer().keys(self.shape, Action.UPDATE)
+
+    @cached_property
+    def denied(self) -> Statement | None:
+        """Finds a row that the rule refuses as it would become."""
+        return self.writer().update_denied(self.columns)
+
+    @cached_property
+    def update(self) -> Statement:
+        """Changes all of them."""
+        return self.writer().update(self.columns)
 
 
-@dataclass(frozen=True, slots=True)
 class DeletePlan:
-    """`keys` within reach, then `delete`."""
+    """The statements of a delete where the shape's filters hold."""
 
-    keys: Statement
-    delete: Statement
+    def __init__(self, database: str, relation_name: str, shape: Shape, rule: Rule) -> None:
+        self.writer = partial(Writer, database, relation_name, rule)
+        self.shape = shape
+
+    @cached_property
+    def keys(self) -> Statement:
+        """Finds the keys of the rows within reach."""
+        return self.writer().keys(self.shape, Action.DELETE)
+
+    @cached_property
+    def delete(self) -> Statement:
+        return self.writer().delete()
 
 
 plan_insert = lru_cache(maxsize=PLANS_MAX)(InsertPlan)
 plan_upsert = lru_cache(maxsize=PLANS_MAX)(UpsertPlan)
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_update(
-    database: str, relation_name: str, columns: tuple[str, ...], shape: Shape, rule: Rule
-) -> UpdatePlan:
-    """An update of `columns` to the values in `Binding.new`, where the shape's filters hold."""
-    return UpdatePlan(
-        Writer(database, relation_name, rule).keys(shape, Action.UPDATE),
-        Writer(database, relation_name, rule).update_denied(columns),
-        Writer(database, relation_name, rule).update(columns),
-        Writer(database, relation_name, rule).update_judged(columns),
-    )
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_delete(database: str, relation_name: str, shape: Shape, rule: Rule) -> DeletePlan:
-    """A delete where the shape's filters hold."""
-    return DeletePlan(
-        Writer(database, relation_name, rule).keys(shape, Action.DELETE),
-        Writer(database, relation_name, rule).delete(),
-    )
+plan_update = lru_cache(maxsize=PLANS_MAX)(UpdatePlan)
+plan_delete = lru_cache(maxsize=PLANS_MAX)(DeletePlan)

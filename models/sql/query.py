@@ -123,6 +123,13 @@ class Node:
         """What is embedded in its rows."""
         return [item for item in self.items if isinstance(item, Embed)]
 
+    def names_one(self, key: tuple[str, ...]) -> bool:
+        """Whether its filters say each column of a key, and no range counts on from there."""
+        said = {
+            each.column for each in self.conditions if isinstance(each, Filter) and each.is_equality
+        }
+        return set(key) <= said and self.limit is None and self.offset is None
+
     @property
     def is_total(self) -> bool:
         """Whether its rows are one in any case: it aggregates, and groups by nothing."""

@@ -44,16 +44,17 @@ class Writer:
 
     def keys(self, shape: Shape, action: Action) -> Statement:
         """The keys of the rows that a write's filters match and its action reaches."""
+        return self.planner.finish(self.reached(shape, action))
+
+    def reached(self, shape: Shape, action: Action) -> sa.Select[Any]:
         source, scope = self.planner.scoped(self.relation, action)
         visible = self.rule.rows(Action.READ, self.relation.model, source.c)
         conditions = self.planner.conditions(shape.root, self.relation, source, scope)
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
         if shape.root.limit is None and shape.root.offset is None:
-            return self.planner.finish(keys.where(scope, visible, *conditions).order_by(*order))
-        return self.planner.finish(
-            keys.where(scope, self.within_range(shape, source)).order_by(*order)
-        )
+            return keys.where(scope, visible, *conditions).order_by(*order)
+        return keys.where(scope, self.within_range(shape, source)).order_by(*order)
 
     def within_range(self, shape: Shape, source: Any) -> Expression:
         """Whether a row is among those that a GET with this range would show: then it may be written.
@@ -74,12 +75,14 @@ class Writer:
     def by_key(self, columns: Any) -> Expression:
         """Whether a row's key is among `Binding.keys`."""
         keys = self.key_rows()
+        return self.is_among(columns, sa.select(*(keys.c[name] for name in self.relation.key)))
+
+    def is_among(self, columns: Any, keys: sa.Select[Any]) -> Expression:
         names = self.relation.key
         if len(names) == 1:
-            found: Expression = columns[names[0]].in_(sa.select(keys.c[names[0]]))
+            found: Expression = columns[names[0]].in_(keys)
             return found
-        chosen = sa.select(*(keys.c[name] for name in names))
-        return sa.tuple_(*(columns[name] for name in names)).in_(chosen)
+        return sa.tuple_(*(columns[name] for name in names)).in_(keys)
 
     # Would-be rows
 
@@ -264,19 +267,23 @@ class Writer:
         return self.violation(rows)
 
     def update(self, columns: tuple[str, ...]) -> Statement:
-        return self.planner.finish(self.of_keys(self.new_values(columns)))
-
-    def update_judged(self, columns: tuple[str, ...]) -> Statement | None:
-        """The same of rows that the rule lets be what they would become. None where it refuses none, ever."""
         values = self.new_values(columns)
+        return self.planner.finish(
+            sa.update(self.table).values(values).where(self.by_key(self.table.c))
+        )
+
+    def update_at_once(self, columns: tuple[str, ...], shape: Shape) -> Statement:
+        """Change the rows that `keys` finds, but for those that the rule refuses as they would become; their keys."""
+        values = self.new_values(columns)
+        keys = self.reached(shape, Action.UPDATE).order_by(None)
         now = {column.name: column for column in self.table.c}
         allowed = self.allowed(Columns(now | values, self.table))
-        if allowed is None:
-            return None
-        return self.planner.finish(self.of_keys(values).where(allowed))
-
-    def of_keys(self, values: dict[str, Expression]) -> sa.Update:
-        return sa.update(self.table).values(values).where(self.by_key(self.table.c))
+        return self.planner.finish(
+            sa.update(self.table)
+            .values(values)
+            .where(self.is_among(self.table.c, keys), *([] if allowed is None else [allowed]))
+            .returning(*(self.table.c[name] for name in self.relation.key))
+        )
 
     def allowed(self, row: Row) -> Expression | None:
         """Whether the rule lets a row be; None where it refuses none, ever."""

@@ -1,6 +1,7 @@
 """Attack catalogue, group H: threads, the log, refused starts, a stop. Numbers are the catalogue's."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
+import ctypes
 import fcntl
 import json
 import os
@@ -12,6 +13,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,7 @@ from tests.durability.served import serving
 from tests.durability.shim import DATABASE
 from tests.http.service import AS_IT_IS_RUN
 from tests.http.service import HONEST
+from tests.http.service import MIB
 from tests.http.service import ask
 from tests.http.service import head_lines
 from tests.http.service import log_lines
@@ -90,6 +93,33 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
     header = tokens.token_for(CAST["root"].id, "super_admin", None).split(".")[0]
     secrets = (tokens.SECRET_KEY, tokens.ANON_KEY, tokens.SERVICE_KEY, CANARY, header)
     assert [secret for secret in secrets if secret in text] == []
+
+
+# Memory: one arena for all threads
+
+ARENA_BYTES = 64 * MIB  # glibc reserves so much for each arena but the first, at a multiple of it
+
+
+def arenas_of_threads(pid: int) -> list[str]:
+    """The arenas of a process beside the one that all begin with, by what it has mapped."""
+    mapped = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    found = []
+    for (used, used_may, *_), (kept, kept_may, *_) in pairwise(mapped):
+        begin, end = (int(each, 16) for each in used.split("-"))
+        kept_begin, kept_end = (int(each, 16) for each in kept.split("-"))
+        whole = end == kept_begin and kept_end - begin == ARENA_BYTES
+        if whole and not begin % ARENA_BYTES and (used_may, kept_may) == ("rw-p", "---p"):
+            found.append(used)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")
+def test_workers_threads_allocate_from_one_arena(service: Served) -> None:
+    with ThreadPoolExecutor(8) as askers:
+        pages = askers.map(lambda _: ask(service, "root", "GET", HONEST), range(16))
+    assert {page.status for page in pages} == {200}
+
+    assert [arenas_of_threads(pid) for pid in service.workers()] == [[], []]
 
 
 # H13: starts that are refused
