@@ -112,11 +112,9 @@ class Database:
         asked = time.monotonic()
         deadline = asked + wait_seconds_max
         together = joint() if is_brief else None
-        group = together.meet() if together is not None else None
+        group = self.met(together, asked) if together is not None else None
         if group is None:
             group = self.open_group(deadline, seconds_max, joins=is_brief)
-        elif self.tell_wait is not None:
-            self.tell_wait(time.monotonic() - asked)
         try:
             unit, token = self.begin_unit(group, deadline, seconds_max)
             try:
@@ -134,6 +132,15 @@ class Database:
             self.leave(group, together, has_failed=True)
             raise
         self.leave(group, together)
+
+    def met(self, together: Joint, asked: float) -> Group | None:
+        """What a task of several gets to write in, once its turn has come; None where that is to be taken yet."""
+        group = together.meet()
+        if group is None and together.takes_turn(self.turns):
+            group = self.new_group()
+        if group is not None and self.tell_wait is not None:
+            self.tell_wait(time.monotonic() - asked)
+        return group
 
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """Take the turn to write: the transaction that comes with it, or a new one."""
@@ -240,6 +247,11 @@ class Database:
 
     def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
         """Have every read told of by server and reason, where there is more than one server."""
+
+    def turns_to_gather_for(self) -> Turns | None:
+        """The turns for which writes are gathered while another process has one; None where the disk is slow: then
+        others are served meanwhile."""
+        return None if self.pace.is_slow else self.turns
 
     def serve_in_runs(
         self, goes_on: Callable[[], bool], make_way: Callable[[], None]

@@ -21,6 +21,8 @@ from typing import Generic
 from typing import TypeVar
 
 from models.joint import Joint
+from models.joint import Task
+from models.sql.turns import Turns
 from serving.incoming import Asked
 
 PATIENCE_SECONDS: Final = 0.003  # ten point reads
@@ -41,6 +43,10 @@ class Seat(Generic[Connection]):
         self.connection = connection
         self.descriptor = descriptor
         self.since = time.monotonic()
+
+
+Part = Callable[[Seat[Connection]], None]
+"""Parts with a client, now or once that keeps nobody waiting."""
 
 
 class Lead(Generic[Connection]):
@@ -85,6 +91,9 @@ class Crew(Generic[Connection]):
 
     serves_together = False
     """Whether small writes that came together are served together."""
+
+    turns: Callable[[], Turns | None] = staticmethod(lambda: None)
+    """The turns to write for which those who come meanwhile are gathered, if they are now."""
 
     def __init__(
         self,
@@ -162,7 +171,7 @@ class Crew(Generic[Connection]):
             ready = self.clients.select(NEXT_SECONDS_MAX)
         asked = [(key.data, self.look(key.data.connection)) for key, _ in ready]
         small = [seat for seat, what in asked if what is Asked.SMALL_WRITE]
-        together = small if self.serves_together and len(small) > 1 else []
+        together = small if self.serves_together and self.may_be_several(small) else []
         for seat, what in asked:
             if seat not in together and not self.serve_one(mine, seat, what):
                 return []
@@ -175,6 +184,12 @@ class Crew(Generic[Connection]):
         if time.monotonic() - self.silence_looked_for > SILENT_SECONDS_MAX:
             self.dismiss_silent()
         return None
+
+    def may_be_several(self, seats: list[Seat[Connection]]) -> bool:
+        """Whether there are several, or others may come while these wait for their turn."""
+        if len(seats) != 1:
+            return bool(seats)
+        return len(self.clients.get_map()) > 1 and self.turns() is not None
 
     def is_led(self) -> bool:
         """Whether a thread goes from one request to the next."""
@@ -203,19 +218,35 @@ class Crew(Generic[Connection]):
         mine.begin(seats)
         going: list[Seat[Connection]] = []  # later: to part with one may take a while
         try:
-            Joint(mine.goes_on).work(
-                [partial(self.serve_seat, mine, seat, going.append) for seat in seats]
+            Joint(mine.goes_on, self.turns(), partial(self.newcomers, mine, going.append)).work(
+                self.tasks(mine, seats, going.append)
             )
         finally:
             for seat in going:
                 self.turn_away(seat)
         return self.lead is mine
 
+    def newcomers(self, mine: Lead[Connection], part: Part[Connection]) -> list[Task] | None:
+        """The tasks of small writes that have come since; None if somebody has asked anything else."""
+        with self.changing:
+            if self.lead is not mine:
+                return None
+            seats = [key.data for key, _ in self.clients.select(0) if key.data not in mine.serves]
+            if not all(self.look(seat.connection) is Asked.SMALL_WRITE for seat in seats):
+                return None
+            mine.serves.extend(seats)
+        return self.tasks(mine, seats, part)
+
+    def tasks(
+        self, mine: Lead[Connection], seats: list[Seat[Connection]], part: Part[Connection]
+    ) -> list[Task]:
+        return [partial(self.serve_seat, mine, seat, part) for seat in seats]
+
     def serve_seat(
         self,
         mine: Lead[Connection],
         seat: Seat[Connection],
-        part: Callable[[Seat[Connection]], None],
+        part: Part[Connection],
     ) -> None:
         may_ask = False
         try:

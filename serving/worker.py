@@ -91,6 +91,7 @@ class DeadlineWorker(ThreadWorker):
             for crew in self._crews:
                 crew.pause = database.serve_in_runs(crew.is_led, crew.make_way)
                 crew.serves_together = database.is_served_together
+                crew.turns = database.turns_to_gather_for
         super().run()
 
     def _start(self, task: Callable[[], None]) -> None:

@@ -5,6 +5,7 @@ Two `Turns` over one file are to each other as two processes are: each has opene
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from models.sql import turns as module
+from models.sql.sqlite import DiskFailed
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
 from tests.waiting import until
@@ -234,3 +236,68 @@ def test_a_turn_that_is_kept_is_let_go_of_by_a_stop(going_on: Turns, theirs: Tur
     going_on.close()
 
     until(lambda: is_free(theirs))
+
+
+def test_a_turn_is_had_at_once_where_nobody_has_it(ours: Turns, theirs: Turns) -> None:
+    assert ours.take_at_once()
+    assert not ours.take_at_once()
+    assert not theirs.take_at_once()
+
+    ours.pass_on()
+
+    assert theirs.take_at_once()
+    assert not ours.take_at_once()
+
+
+def test_a_turn_is_had_at_once_within_a_run(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns, theirs: Turns
+) -> None:
+    monkeypatch.setattr(module, "RUN_SECONDS_MAX", FOREVER)
+    ours.goes_on = lambda: True
+    with ours.turn(FOREVER):
+        pass
+
+    assert not theirs.take_at_once()
+    assert ours.take_at_once()
+
+
+def test_who_is_owed_a_turn_is_not_forestalled(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns
+) -> None:
+    monkeypatch.setattr(module, "COURTESY_SECONDS", FOREVER)
+    ours.goes_on = lambda: True
+    assert ours.take_at_once()
+    ours.pass_on(lingers=False)
+
+    assert not ours.take_at_once()
+
+    monkeypatch.setattr(module, "COURTESY_SECONDS", 0.0)
+    assert ours.take_at_once()
+
+
+def test_who_waits_for_the_file_s_lock_is_not_forestalled_by_another_thread(
+    ours: Turns, theirs: Turns
+) -> None:
+    writers = Writers()
+    with theirs.turn(FOREVER):
+        writers.line_up("ours", ours)
+
+        assert not ours.take_at_once()
+
+    assert writers.finish() == ["ours"]
+    assert ours.take_at_once()
+
+
+def test_a_file_that_cannot_be_locked_is_told_and_the_turn_is_free(
+    monkeypatch: pytest.MonkeyPatch, ours: Turns
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module.fcntl, "flock", refuse)
+        for take in (ours.take_at_once, lambda: ours.take(FOREVER)):
+            with pytest.raises(DiskFailed, match="No locks available"):
+                take()
+
+    assert ours.take_at_once()

@@ -104,12 +104,37 @@ class Turns:
                 self.alone_until = time.monotonic() + ALONE_SECONDS
             if self.lock(deadline):
                 self.alone_until = 0.0
-            self.locked = True
-            now = time.monotonic()
-            self.run_ends, self.group_ends = now + RUN_SECONDS_MAX, now + GROUP_SECONDS_MAX
+            self.begin_run()
         except BaseException:
             self.pass_on()
             raise
+
+    def take_at_once(self) -> bool:
+        """Take the turn, to be passed on, if nobody has it or is owed it; whether it was taken."""
+        with self.mutex:
+            if self.taken or not (self.locked or self.lock_at_once()):
+                return False
+            self.taken = True
+            return True
+
+    def lock_at_once(self) -> bool:
+        """Lock the file, if nobody has it locked or is owed it; whether it was locked."""
+        now = time.monotonic()
+        is_courteous = self.run_is_over and now > self.alone_until
+        if self.spare is not None or (is_courteous and now < self.unlocked_at + COURTESY_SECONDS):
+            return False
+        if not self.try_to_lock():
+            self.alone_until = 0.0
+            return False
+        if is_courteous:
+            self.alone_until = now + ALONE_SECONDS
+        self.begin_run()
+        return True
+
+    def begin_run(self) -> None:
+        self.locked = True
+        now = time.monotonic()
+        self.run_ends, self.group_ends = now + RUN_SECONDS_MAX, now + GROUP_SECONDS_MAX
 
     def queue(self, deadline: float, mine: Waiter) -> None:
         with self.mutex:
@@ -168,13 +193,10 @@ class Turns:
     def lock(self, deadline: float) -> bool:
         """Lock the file; whether another process had it locked."""
         with self.mutex:
-            descriptor = self.opened()
             if self.spare is None:
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self.try_to_lock():
                     return False
-                except BlockingIOError:
-                    self.spare = Spare(self, descriptor)
+                self.spare = Spare(self, self.opened())
             spare = self.spare
             spare.wanted = True
         self.waits()
@@ -183,6 +205,15 @@ class Turns:
                 if not spare.won.is_set():
                     spare.wanted = False
                     raise no_turn()
+        return True
+
+    def try_to_lock(self) -> bool:
+        try:
+            fcntl.flock(self.opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise DiskFailed(f"the lock file cannot be locked: {error.strerror}") from error
         return True
 
     def opened(self) -> int:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
+from models import joint
+from models.sql.turns import Turns
 from serving import lead
 from tests.crew.clients import FOREVER
 from tests.crew.clients import HALT
@@ -15,6 +18,7 @@ from tests.crew.clients import SMALL
 from tests.crew.clients import Line
 from tests.crew.clients import ask_again
 from tests.crew.clients import peeked
+from tests.crew.clients import seated
 from tests.waiting import until
 
 
@@ -94,3 +98,57 @@ def test_who_may_not_ask_on_is_parted_with_once_all_are_answered(line: Line) -> 
     assert clients[3].recv(5) == SMALL[1]
     until(lambda: len(line.closed) == 2)
     assert line.happened[8:10] == [b"parted with"] * 2
+
+
+@pytest.fixture
+def theirs(line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: None) -> Turns:
+    """The turns of another process, which has the one that the crew's writes need."""
+    monkeypatch.setattr(joint, "GATHERING_SECONDS_MAX", FOREVER)
+    ours, found = Turns(tmp_path / "lock"), Turns(tmp_path / "lock")
+    assert found.take_at_once()
+    line.crew.turns = lambda: ours
+    return found
+
+
+def test_who_comes_while_another_process_has_the_turn_is_served_with_them(
+    line: Line, theirs: Turns
+) -> None:
+    clients = seated(line, 3)
+    line.happened.clear()
+    for client, asked in zip(clients, SMALL, strict=True):
+        client.sendall(asked)
+        until(lambda asked=asked: asked in line.happened)
+    assert tuple(line.happened) == SMALL
+
+    theirs.pass_on(lingers=False)
+
+    assert tuple(client.recv(5) for client in clients) == SMALL
+    assert tuple(line.happened[3:6]) == tuple(b"then " + asked for asked in SMALL)
+
+
+def test_who_asks_anything_else_meanwhile_does_not_wait_for_the_turn(
+    line: Line, theirs: Turns
+) -> None:
+    clients = seated(line, 3)
+    line.happened.clear()
+    clients[0].sendall(SMALL[0])
+    until(lambda: SMALL[0] in line.happened)
+
+    clients[1].sendall(b"reads")
+
+    assert clients[1].recv(5) == b"reads"
+    assert clients[0].recv(5) == SMALL[0]
+
+
+def test_who_asks_twice_is_answered_once_before(line: Line, theirs: Turns) -> None:
+    clients = seated(line, 2)
+    line.happened.clear()
+    clients[0].sendall(SMALL[0])
+    until(lambda: SMALL[0] in line.happened)
+    clients[0].sendall(SMALL[1])
+    time.sleep(0.05)  # in which it could be served
+    assert line.happened == [SMALL[0]]
+
+    theirs.pass_on(lingers=False)
+
+    assert clients[0].recv(10, socket.MSG_WAITALL) == SMALL[0] + SMALL[1]
