@@ -114,6 +114,9 @@ class ServerDatabase(Database):
         """The server hands the turn on by itself."""
         return lambda at_rest: None
 
+    def turns_to_gather_for(self) -> None:
+        """Nobody here can tell whose turn it is."""
+
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """READ COMMITTED: whoever waited for the turn sees what it left."""
         asked = time.monotonic()

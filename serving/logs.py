@@ -14,6 +14,7 @@ import logging.config
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,16 @@ def log_thread(ended: threading.ExceptHookArgs) -> None:
     name = ended.thread.name if ended.thread is not None else None
     told = {"event": "thread_ended", "thread": name}
     logging.getLogger("walkthrough").error(told, exc_info=ended.exc_value)
+
+
+def run_logged(task: Callable[[], None]) -> None:
+    """Run a task of a pool; what ends it is logged as what ends a thread: the pool would keep it to itself."""
+    try:
+        task()
+    except BaseException as error:  # noqa: BLE001  # whatever it is
+        thread = threading.current_thread()
+        told = threading.ExceptHookArgs((type(error), error, error.__traceback__, thread))
+        threading.excepthook(told)
 
 
 def message(record: logging.LogRecord) -> str:

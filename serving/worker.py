@@ -36,6 +36,7 @@ from serving.incoming import Settled
 from serving.incoming import look
 from serving.incoming import split_target
 from serving.lead import Crew
+from serving.logs import run_logged
 from serving.refusal import write_refusal
 from serving.stop import database_of
 from serving.stop import let_signals_through
@@ -95,7 +96,7 @@ class DeadlineWorker(ThreadWorker):
         super().run()
 
     def _start(self, task: Callable[[], None]) -> None:
-        self.tpool.submit(task)
+        self.tpool.submit(run_logged, task)
 
     def enqueue_req(self, conn: TConn) -> None:
         """Have a connection served once it has said something; until then the poller has it."""

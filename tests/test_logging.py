@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -255,19 +256,33 @@ def test_gunicorn_quotes_no_request(level: int, message: str, values: tuple, tol
     assert CANARY not in line
 
 
-def test_a_thread_that_ends_badly_is_logged(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    logs.watch_threads()
+def fail() -> None:
+    raise RuntimeError(CANARY)
 
-    def fail() -> None:
-        raise RuntimeError(CANARY)
 
+def in_a_thread() -> None:
     thread = threading.Thread(target=fail, name="background")
     thread.start()
     thread.join()
 
+
+def in_a_pool() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="background") as pool:
+        pool.submit(logs.run_logged, fail)
+
+
+@pytest.mark.parametrize("run", [in_a_thread, in_a_pool])
+def test_a_thread_that_ends_badly_is_logged(
+    log: Log, monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    logs.watch_threads()
+
+    run()
+
     [line] = log.lines
-    assert (line["event"], line["thread"]) == ("thread_ended", "background")
+    assert line["event"] == "thread_ended"
+    assert line["thread"].startswith("background")
     assert line["exception"][0]["type"] == "RuntimeError"
     assert CANARY not in log.text
 

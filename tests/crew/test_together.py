@@ -151,4 +151,4 @@ def test_who_asks_twice_is_answered_once_before(line: Line, theirs: Turns) -> No
 
     theirs.pass_on(lingers=False)
 
-    assert clients[0].recv(10, socket.MSG_WAITALL) == SMALL[0] + SMALL[1]
+    assert (clients[0].recv(5), clients[0].recv(5)) == SMALL[:2]

@@ -1,0 +1,70 @@
+"""Many clients that write at once, to the service as it is run, on either engine: each finds what it was told of, and
+nothing went wrong that nobody was told of."""
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from tests import databases
+from tests.durability.served import Served
+from tests.durability.served import serving
+from tests.durability.shim import DATABASE
+from tests.http.service import HONEST
+from tests.http.service import ask
+from tests.http.service import log_lines
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are looked at in /proc")
+
+WRITERS = 8
+ROUNDS = 12
+
+
+@pytest.fixture
+def service(base_file: Path, tmp_path: Path) -> Iterator[Served]:
+    directory = tmp_path / "served"
+    directory.mkdir(mode=0o700)
+    file = directory / DATABASE
+    databases.copy(base_file, file)
+    if file.exists():
+        file.chmod(0o600)
+    with serving(Served(directory, watched={"DATABASE_URL": databases.url(file)})) as running:
+        yield running
+
+
+def write(service: Served, writer: int) -> list[str]:
+    """Insert a row, change it and look at it, again and again over one connection; the notes of all rows."""
+    notes = [f"of writer {writer}, round {place}" for place in range(ROUNDS)]
+    with closing(service.consumer("ada")) as consumer:
+        for note in notes:
+            row = {"building_id": 1, "inspection_type": "fire", "notes": note}
+            made = consumer.send("POST", "/inspections", row, Prefer="return=representation")
+            assert made.status == 201, made.body
+            path = f"/inspections?id=eq.{made.json[0]['id']}"
+            assert consumer.send("PATCH", path, {"status": "passed"}).status == 204
+            (found,) = consumer.send("GET", path).json
+            assert (found["notes"], found["status"]) == (note, "passed")
+    return notes
+
+
+def read(service: Served) -> None:
+    with closing(service.consumer("moe")) as consumer:
+        for _ in range(4 * ROUNDS):
+            assert consumer.send("GET", HONEST).json == [{"id": 1}]
+
+
+def test_whoever_is_told_finds_what_they_wrote(service: Served) -> None:
+    with ThreadPoolExecutor(WRITERS + 2) as clients:
+        readers = [clients.submit(read, service) for _ in range(2)]
+        written = list(clients.map(partial(write, service), range(WRITERS)))
+        for each in readers:
+            each.result()
+
+    kept = ask(service, "root", "GET", "/inspections?select=notes&notes=like.of%20writer*")
+    assert sorted(row["notes"] for row in kept.json) == sorted(chain.from_iterable(written))
+    assert [line for line in log_lines(service) if line["level"] != "info"] == []
