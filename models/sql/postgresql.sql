@@ -451,88 +451,42 @@ CREATE FUNCTION audit_line(action text, relation text, row_key text, client_id b
         VALUES (audit_moment(), audit_actor(), $1, $2, $3, $4, $5, $6)
 $$;
 
--- Of changes and deletions. Arguments: the key's columns, and the column that is hidden, if any. A row that changes
--- hands leaves one client and comes to another: to each it is told as that, since neither may learn of the other.
-CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    old_row json;
-    new_row json;
-    grantee text := substring(TG_TABLE_NAME FROM '^client_(admin|manager)_') || '_id';
-    one json;
-    key text;
-    client bigint;
-    before json;
-    after json;
-BEGIN
-    IF coalesce(current_setting('walkthrough.audit', true), '') = 'off' THEN
-        IF TG_OP = 'DELETE' THEN
-            RETURN OLD;
-        END IF;
-        RETURN NEW;
-    END IF;
-    old_row := row_to_json(OLD);
-    IF TG_OP <> 'DELETE' THEN
-        new_row := row_to_json(NEW);
-    END IF;
-    one := coalesce(new_row, old_row);
-    SELECT string_agg(one ->> name, ',' ORDER BY place) INTO key
-        FROM string_to_table(TG_ARGV[0], ',') WITH ORDINALITY AS parts (name, place);
-    IF TG_TABLE_NAME = 'clients' THEN
-        client := one ->> 'id';
-    ELSIF grantee IS NOT NULL THEN
-        client := grantees_client((one ->> grantee)::uuid);
-    ELSE
-        client := one ->> 'client_id';
-    END IF;
-    SELECT json_object_agg(name, value) INTO before
-        FROM json_each(old_row) AS told (name, value) WHERE name <> TG_ARGV[1];
-    SELECT json_object_agg(name, value) INTO after
-        FROM json_each(new_row) AS told (name, value) WHERE name <> TG_ARGV[1];
-    IF TG_OP = 'DELETE' THEN
-        PERFORM audit_line('delete', TG_TABLE_NAME, key, client, before, NULL);
-    ELSIF old_row ->> 'client_id' IS DISTINCT FROM new_row ->> 'client_id' THEN
-        PERFORM audit_line('delete', TG_TABLE_NAME, key, (old_row ->> 'client_id')::bigint, before, NULL);
-        PERFORM audit_line('insert', TG_TABLE_NAME, key, client, NULL, after);
-    ELSIF before::text <> after::text THEN
-        SELECT json_object_agg(was.key, was.value), json_object_agg(was.key, new_row -> was.key) INTO before, after
-            FROM json_each(before) AS was WHERE was.value::text <> (new_row -> was.key)::text;
-        PERFORM audit_line('update', TG_TABLE_NAME, key, client, before, after);
-    END IF;
-    IF TG_OP = 'DELETE' THEN
-        RETURN OLD;
-    END IF;
-    RETURN NEW;
-END $$;
-
 -- Changes and deletions are told row by row; deletions before they happen, since what a grant belongs to may go with it.
--- What was inserted is told at the end of the statement, all rows at once, by a function that knows the table's columns:
--- whoever adds one has it made anew.
+-- A row that changes hands leaves one client and comes to another: to each it is told as that, since neither may learn of
+-- the other. What was inserted is told at the end of the statement, all rows at once. Each table's functions know its
+-- columns, since asking for them took longer than the rest of a change: whoever adds a column has them made anew.
 DO $do$
 DECLARE
     audited record;
     pairs text;
+    differences text;
     parts text;
+    moves text;
 BEGIN
     FOR audited IN
         SELECT * FROM (VALUES
-            ('clients', 'id', '', 'made.id'),
-            ('users', 'id', '', 'made.client_id'),
+            ('clients', 'id', '', '%1$s.id'),
+            ('users', 'id', '', '%1$s.client_id'),
             ('inspectors', 'id', '', 'NULL'),
-            ('buildings', 'id', '', 'made.client_id'),
-            ('inspections', 'id', 'client_id', 'made.client_id'),
-            ('reports_lead', 'id', 'client_id', 'made.client_id'),
-            ('client_admin_building_access', 'admin_id,building_id', '', 'grantees_client(made.admin_id)'),
-            ('client_manager_building_access', 'manager_id,building_id', '', 'grantees_client(made.manager_id)'),
-            ('client_admin_inspection_access', 'admin_id,inspection_id', '', 'grantees_client(made.admin_id)'),
-            ('client_manager_inspection_access', 'manager_id,inspection_id', '', 'grantees_client(made.manager_id)')
+            ('buildings', 'id', '', '%1$s.client_id'),
+            ('inspections', 'id', 'client_id', '%1$s.client_id'),
+            ('reports_lead', 'id', 'client_id', '%1$s.client_id'),
+            ('client_admin_building_access', 'admin_id,building_id', '', 'grantees_client(%1$s.admin_id)'),
+            ('client_manager_building_access', 'manager_id,building_id', '', 'grantees_client(%1$s.manager_id)'),
+            ('client_admin_inspection_access', 'admin_id,inspection_id', '', 'grantees_client(%1$s.admin_id)'),
+            ('client_manager_inspection_access', 'manager_id,inspection_id', '', 'grantees_client(%1$s.manager_id)')
         ) AS listed (relation, key, hidden, client)
     LOOP
-        SELECT string_agg(format('%L, made.%I', attname, attname), ', ' ORDER BY attnum) INTO pairs FROM pg_attribute
+        SELECT string_agg(format('%1$L, %%1$s.%1$I', attname), ', ' ORDER BY attnum),
+            string_agg(format('(%1$L, to_json(OLD.%1$I), to_json(NEW.%1$I))', attname), ', ' ORDER BY attnum)
+            INTO pairs, differences FROM pg_attribute
             WHERE attrelid = audited.relation::regclass AND attnum > 0 AND NOT attisdropped AND attname <> audited.hidden;
-        SELECT string_agg(format('made.%I', name), ', ' ORDER BY place) INTO parts
+        SELECT string_agg(format('%%1$s.%I', name), ', ' ORDER BY place) INTO parts
             FROM string_to_table(audited.key, ',') WITH ORDINALITY AS listed (name, place);
+        SELECT coalesce(min('OLD.client_id IS DISTINCT FROM NEW.client_id'), 'false') INTO moves
+            FROM pg_attribute WHERE attrelid = audited.relation::regclass AND attname = 'client_id';
         EXECUTE format($sql$
-            CREATE FUNCTION %1$I() RETURNS trigger LANGUAGE plpgsql AS $$
+            CREATE FUNCTION %1$s_insert() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' AND EXISTS (SELECT FROM made) THEN
                     PERFORM pg_advisory_xact_lock(1463897163);
@@ -544,9 +498,39 @@ BEGIN
                 RETURN NULL;
             END $$;
             CREATE TRIGGER %1$s_insert AFTER INSERT ON %2$I REFERENCING NEW TABLE AS made
-                FOR EACH STATEMENT EXECUTE FUNCTION %1$I();
-            CREATE TRIGGER %1$s_update AFTER UPDATE ON %2$I FOR EACH ROW EXECUTE FUNCTION audit(%6$L, %7$L);
-            CREATE TRIGGER %1$s_delete BEFORE DELETE ON %2$I FOR EACH ROW EXECUTE FUNCTION audit(%6$L, %7$L);
-        $sql$, audited.relation || '_audit', audited.relation, parts, audited.client, pairs, audited.key, audited.hidden);
+                FOR EACH STATEMENT EXECUTE FUNCTION %1$s_insert();
+        $sql$, audited.relation || '_audit', audited.relation, format(parts, 'made'), format(audited.client, 'made'),
+            format(pairs, 'made'));
+        EXECUTE format($sql$
+            CREATE FUNCTION %1$s_update() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF coalesce(current_setting('walkthrough.audit', true), '') = 'off' THEN
+                    RETURN NULL;
+                END IF;
+                IF %3$s THEN
+                    PERFORM audit_line('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
+                    PERFORM audit_line('insert', %2$L, concat_ws(',', %7$s), %8$s, NULL, json_build_object(%9$s));
+                    RETURN NULL;
+                END IF;
+                PERFORM pg_advisory_xact_lock(1463897163);
+                INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+                    SELECT audit_moment(), audit_actor(), 'update', %2$L, concat_ws(',', %7$s), %8$s,
+                        json_object_agg(name, was), json_object_agg(name, becomes)
+                    FROM (VALUES %10$s) AS told (name, was, becomes)
+                    WHERE was::text IS DISTINCT FROM becomes::text HAVING count(*) > 0;
+                RETURN NULL;
+            END $$;
+            CREATE TRIGGER %1$s_update AFTER UPDATE ON %2$I FOR EACH ROW EXECUTE FUNCTION %1$s_update();
+            CREATE FUNCTION %1$s_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
+                    PERFORM audit_line('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
+                END IF;
+                RETURN OLD;
+            END $$;
+            CREATE TRIGGER %1$s_delete BEFORE DELETE ON %2$I FOR EACH ROW EXECUTE FUNCTION %1$s_delete();
+        $sql$, audited.relation || '_audit', audited.relation, moves,
+            format(parts, 'OLD'), format(audited.client, 'OLD'), format(pairs, 'OLD'),
+            format(parts, 'NEW'), format(audited.client, 'NEW'), format(pairs, 'NEW'), differences);
     END LOOP;
 END $do$;
