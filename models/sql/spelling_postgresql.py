@@ -216,7 +216,7 @@ class PostgresqlSpelling(CommonSpelling):
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
-        rows = sa.func.json_array_elements(sa.cast(parameter(source, sa.Text), postgresql.JSON()))
+        rows = sa.func.jsonb_array_elements(sa.cast(parameter(source, sa.Text), postgresql.JSONB()))
         row = rows.table_valued("value", with_ordinality="place").render_derived(
             name=f"{name}_json"
         )
