@@ -26,9 +26,7 @@ except ImportError:  # no wheel for this platform
     greenlet = None
 
 
-GATHERING_SECONDS_MAX: Final = (
-    0.003  # two turns of another process; then a thread waits for the next
-)
+GATHERING_SECONDS_MAX: Final = 0.003  # some two turns; then a thread waits for the next
 LOOK_SECONDS: Final = 0.0001  # between looks at whose turn it is, and who has come
 
 Task = Callable[[], None]
@@ -65,7 +63,10 @@ class Joint:
         """Work on all of them to their ends; raises what one raised, or what several did in a group."""
         self.start(tasks)
         if self.turns is not None and self.about_to_write:
-            self.gather(self.turns)
+            try:
+                self.gather(self.turns)
+            except BaseException as failure:  # noqa: BLE001  # as in `let_work`
+                self.failures.append(failure)
         while self.about_to_write or self.written:
             # Answers first, but while the turn is held.
             is_writing = self.group is not None or not self.written

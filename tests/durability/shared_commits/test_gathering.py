@@ -101,6 +101,21 @@ def test_it_ends_though_nobody_comes(
     assert writers.told == {"a": None}
 
 
+def test_whatever_fails_in_it_all_are_told(
+    database: Database, disk: Disk, writers: Writers, theirs: Turns, task: Callable[[str], Task]
+) -> None:
+    def newcomers() -> list[Task]:
+        theirs.pass_on()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Joint(lambda: None, database.turns, newcomers).work([task("a"), task("b")])
+
+    assert writers.told == dict.fromkeys("ab")
+    assert disk.commits == 1
+    assert not database.turns.taken
+
+
 def test_a_turn_that_cannot_be_taken_is_told_to_each(
     database: Database, writers: Writers, task: Callable[[str], Task], tmp_path: Path
 ) -> None:
