@@ -18,6 +18,9 @@ from models.base import Row
 from models.inspection import Inspection
 from models.server_transaction import ServerTransaction
 from models.sql.catalog import catalog
+from models.sql.query import Filter
+from models.sql.query import Node
+from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.writer import Writer
 from models.transaction import Transaction
@@ -200,6 +203,13 @@ def test_no_question_is_asked_beside_the_write(api: Callable, kinds: list[str]) 
     assert kinds == ["SELECT", "UPDATE"]
 
 
+class Unchecked(AccessRule):
+    """The rule over what is there, and none over what would be."""
+
+    def check(self, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
 def test_whatever_is_judged_among_others_is_judged_alone(database: str, standing: Standing) -> None:
@@ -211,6 +221,12 @@ def test_whatever_is_judged_among_others_is_judged_alone(database: str, standing
             make(Writer(database, name, AccessRule(standing)), columns)
             for make in (Writer.denied, Writer.insert_judged, Writer.update_denied)
         ]
+        key = tuple(Filter(each, "eq", value=place) for place, each in enumerate(relation.key))
+        at_once = [
+            Writer(database, name, rule).update_at_once(columns, Shape(Node(conditions=key)))
+            for rule in (AccessRule(standing), Unchecked(standing))
+        ]
 
         is_judged = standing.role is not Role.SUPER_ADMIN
         assert [each is not None for each in statements] == [is_judged] * 3
+        assert (at_once[0].sql != at_once[1].sql) is is_judged

@@ -132,6 +132,7 @@ class Turns:
         return True
 
     def begin_run(self) -> None:
+        """Note that the file's lock is ours, from now on for so long."""
         self.locked = True
         now = time.monotonic()
         self.run_ends, self.group_ends = now + RUN_SECONDS_MAX, now + GROUP_SECONDS_MAX
@@ -208,6 +209,7 @@ class Turns:
         return True
 
     def try_to_lock(self) -> bool:
+        """Lock the file without a wait; whether it was free. DiskFailed if the system cannot lock it."""
         try:
             fcntl.flock(self.opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -47,6 +47,7 @@ class Writer:
         return self.planner.finish(self.reached(shape, action))
 
     def reached(self, shape: Shape, action: Action) -> sa.Select[Any]:
+        """The same, to be part of a statement."""
         source, scope = self.planner.scoped(self.relation, action)
         visible = self.rule.rows(Action.READ, self.relation.model, source.c)
         conditions = self.planner.conditions(shape.root, self.relation, source, scope)
@@ -78,6 +79,7 @@ class Writer:
         return self.is_among(columns, sa.select(*(keys.c[name] for name in self.relation.key)))
 
     def is_among(self, columns: Any, keys: sa.Select[Any]) -> Expression:
+        """Whether a row's key is one that `keys` finds."""
         names = self.relation.key
         if len(names) == 1:
             found: Expression = columns[names[0]].in_(keys)

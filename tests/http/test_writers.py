@@ -1,7 +1,6 @@
 """Many clients that write at once, to the service as it is run, on either engine: each finds what it was told of, and
 nothing went wrong that nobody was told of."""
 
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,8 +17,6 @@ from tests.durability.shim import DATABASE
 from tests.http.service import HONEST
 from tests.http.service import ask
 from tests.http.service import log_lines
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are looked at in /proc")
 
 WRITERS = 8
 ROUNDS = 12
