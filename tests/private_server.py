@@ -23,6 +23,7 @@ SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
+    "autovacuum": "off",  # or what a plan looks like depends on when it came by
     "max_connections": "600",
     "shared_buffers": "128MB",
 }

@@ -111,4 +111,5 @@ def test_a_short_text_is_looked_for_by_its_index(
     assert len(api.get(f"/{relation}?{column}=eq.{quote(value)}").json) == 1
 
     (plan,) = plans
-    assert (f"{relation}_{column}" in plan) == is_found, plan
+    # By whichever of the column's indexes: which is the cheapest over four rows is not for us to say.
+    assert (re.search(rf"Index Cond: .*\b{column} = ", plan) is not None) == is_found, plan
