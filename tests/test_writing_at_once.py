@@ -213,6 +213,54 @@ def test_the_row_at_fault_is_named_and_none_is_written(
     assert said is None or said in response.json["details"]
 
 
+def test_the_first_row_at_fault_is_told_of(api: Callable) -> None:
+    """Whichever of its columns it is that is wrong, and though a later row is wrong in an earlier one."""
+    rows = [
+        {"building_id": 1, "inspection_type": "annual", "date_visited": "2026-01-02", "inspector_id": 1},
+        {"building_id": 1, "inspection_type": "annual", "date_visited": "2026-01-03", "inspector_id": "x"},
+        {"building_id": "y", "inspection_type": "annual", "date_visited": "2026-01-04", "inspector_id": 1},
+    ]  # fmt: skip
+
+    told = api("root").post("/inspections", rows)
+
+    assert (told.status, told.json["code"]) == (400, "22P02")
+    assert told.json["message"].endswith('"x"')
+
+
+def test_values_that_are_equal_and_of_different_kinds_are_each_read_as_they_are(
+    api: Callable,
+) -> None:
+    """To a dictionary 1, 1.0 and true are one; a column may be given as a number here and as a text there."""
+    texts = ["1", "1.0", "true", "1", "1.0"]
+    rows = [{"name": text, "client_id": 1, "floors": 1, "latitude": 1} for text in texts]
+    rows[1]["floors"], rows[2]["latitude"], rows[3]["latitude"] = "1", 1.0, "1"
+    select = "/buildings?select=name,floors,latitude"
+
+    told = api("root").post(select, rows, prefer="return=representation")
+
+    assert [row["name"] for row in told.json] == texts
+    assert {(row["floors"], row["latitude"]) for row in told.json} == {(1, 1)}
+    rows[4]["floors"] = True
+    refused = api("root").post(select, rows)
+    assert (refused.status, refused.json["code"]) == (400, "22P02")
+
+
+@pytest.mark.parametrize("columns", ["name", "name,city"])
+def test_rows_that_are_silent_get_what_is_said_of_none(api: Callable, columns: str) -> None:
+    named = [{"name": "A", "city": "Bern"}, {"name": "B"}, {"name": "C"}]
+    rows = [{"client_id": 1, **row} for row in named]
+    path = f"/buildings?select=name,city&columns=client_id,{columns}"
+
+    told = api("root").post(path, rows, prefer="return=representation")
+
+    city = "Bern" if "city" in columns else None
+    assert told.json == [
+        {"name": "A", "city": city},
+        {"name": "B", "city": None},
+        {"name": "C", "city": None},
+    ]
+
+
 @pytest.mark.parametrize("email", ["bob@borough.example", "Bob@Borough.Example"])
 def test_a_merge_by_key_that_takes_a_second_key_is_refused(api: Callable, email: str) -> None:
     rows = [

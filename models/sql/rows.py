@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any
 
 from models.base import Filled
 from models.db import Transaction
+from models.faults import Fault
 from models.sql import blame
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
@@ -69,8 +71,24 @@ class Written:
     rows: list[str] | None = None
 
 
-Source = Callable[["Rows", Row], Bound]
-"""Where a row's value for a column comes from."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a row's value for a column comes from; `read` makes it of what the row says, if no more is to it."""
+
+    of: Callable[[Rows, Row], Bound]
+    read: Callable[[object], Bound] | None = None
+
+
+class Texts(dict[str, Bound]):
+    """What texts are read as: dates, statuses and notes come again and again in a body, and are read once."""
+
+    def __init__(self, read: Callable[[object], Bound]) -> None:
+        super().__init__()
+        self.read = read
+
+    def __missing__(self, text: str) -> Bound:
+        value = self[text] = self.read(text)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +124,33 @@ def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -
 def said(attribute: Attribute, default_missing: bool) -> Source:
     """A listed column's value is the row's own, or what it is where the row is silent."""
     name, read = attribute.name, attribute.type.read_json
-    missing = unsaid(attribute) if default_missing else nothing
+    missing = unsaid(attribute).of if default_missing else nothing
     if attribute.type is TIMESTAMP:
-        return lambda rows, row: (
-            converted(attribute, row[name], rows.original) if name in row else missing(rows, row)
+        return Source(
+            lambda rows, row: (
+                converted(attribute, row[name], rows.original)
+                if name in row
+                else missing(rows, row)
+            )
         )
     if attribute.filled is Filled.BY_SEQUENCE:
-        return lambda rows, row: (
-            require_id(rows.relation, read(row[name])) if name in row else missing(rows, row)
+        return Source(
+            lambda rows, row: (
+                require_id(rows.relation, read(row[name])) if name in row else missing(rows, row)
+            )
         )
-    return lambda rows, row: read(row[name]) if name in row else missing(rows, row)
+    return Source(lambda rows, row: read(row[name]) if name in row else missing(rows, row), read)
 
 
 def unsaid(attribute: Attribute) -> Source:
     """What stands in a column that nothing was said of."""
     if attribute.filled is Filled.BY_UUID:
-        return lambda rows, row: new_uuid()
+        return Source(lambda rows, row: new_uuid())
     if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
-        return lambda rows, row: rows.now
+        return Source(lambda rows, row: rows.now)
     if attribute.filled is Filled.BY_CALLER:
-        return lambda rows, row: rows.original.caller_id
-    return nothing
+        return Source(lambda rows, row: rows.original.caller_id)
+    return Source(nothing)
 
 
 def nothing(rows: Rows, row: Row) -> Bound:
@@ -148,10 +172,27 @@ class Rows:
         self.now = transaction.now
         named = listed(relation, insertion)
         layout = lay_out(relation.name, named, insertion.default_missing)
-        sources = layout.sources
         self.columns = layout.columns
         self.required = layout.required
-        self.values = [tuple([source(self, row) for source in sources]) for row in insertion.rows]
+        self.values = self.read_columns(layout, insertion.rows)
+
+    def read_columns(self, layout: Layout, rows: Sequence[Row]) -> list[tuple[Bound, ...]]:
+        """The rows' values, read column by column; row by row, if one is at fault, to tell the first of them."""
+        if len(rows) > 1 and layout.columns:
+            with suppress(KeyError, Fault):
+                pairs = zip(layout.columns, layout.sources, strict=True)
+                columns = [self.read_column(name, source, rows) for name, source in pairs]
+                return list(zip(*columns, strict=True))
+        return [tuple([source.of(self, row) for source in layout.sources]) for row in rows]
+
+    def read_column(self, name: str, source: Source, rows: Sequence[Row]) -> list[Bound]:
+        """What the rows have in a column. KeyError if one says nothing of it."""
+        read, of = source.read, source.of
+        if read is None:
+            return [of(self, row) for row in rows]
+        texts = Texts(read)
+        given = [row[name] for row in rows]
+        return [texts[value] if type(value) is str else read(value) for value in given]
 
     @cached_property
     def binding(self) -> Binding:
