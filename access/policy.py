@@ -8,6 +8,7 @@ ask. The names of the arms are the rules that explanations give.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import sqlalchemy as sa
 
@@ -16,6 +17,7 @@ from access.caller import Role
 from access.caller import Standing
 from access.predicate import CALLER
 from access.predicate import Condition
+from access.predicate import Either
 from access.predicate import Predicate
 from access.predicate import alias
 from access.predicate import among
@@ -38,6 +40,7 @@ from models.base import Model
 from models.base import Row
 from models.faults import Fault
 from models.sql.rule import Action
+from models.sql.rule import Extent
 
 SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
 
@@ -297,6 +300,21 @@ def sees_all(role: Role, model: type[Model]) -> bool:
     return policy is not None and policy.read is every_row
 
 
+EXTENTS: dict[Predicate, Extent] = {
+    every_row: Extent.EVERYTHING,
+    client_ownership: Extent.OWN_CLIENT,
+}
+
+
+@cache
+def extent_of(read: Predicate, standing: Standing, model: type[Model]) -> Extent | None:
+    """How far a claim reaches; None if it takes a look at other rows, as grants do."""
+    row = alias(model, "rule_rows").c
+    arms = read.arms if isinstance(read, Either) else (read,)
+    claims = [arm for arm in arms if not isinstance(arm(standing, row), sa.False_)]
+    return EXTENTS.get(claims[0]) if len(claims) == 1 else None
+
+
 class PermissionDenied(Fault):
     """A role that lacks the privilege (403, 42501)."""
 
@@ -351,6 +369,11 @@ class AccessRule:
         """Whether a row of `model` is visible because a visible row of `by` points at it or is its parent."""
         policy = POLICIES[model].get(self.standing.role)
         return policy is not None and policy.implied_by is by
+
+    def extent(self, model: type[Model]) -> Extent | None:
+        """How far reads reach, if one claim says it all and takes no look at other rows."""
+        policy = POLICIES[model].get(self.standing.role)
+        return extent_of(policy.read, self.standing, model) if policy is not None else None
 
     def narrow(self, model: type[Model]) -> bool:
         """Whether a list of the model had better start from what the caller was granted."""

@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from models import audit
+from models.audit_log import AT_ONCE
 from models.base import Filled
 from models.db import Database
 from models.db import Transaction
@@ -26,6 +27,7 @@ from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.rows import require_id
 from models.sql.rule import Action
+from models.sql.rule import Extent
 from models.sql.statement import Binding
 from models.sql.writer import Writer
 from models.types import DOUBLE
@@ -68,6 +70,9 @@ class Unrestricted:
     def implied(self, model: Any, by: Any) -> bool:
         return False
 
+    def extent(self, model: Any) -> Extent:
+        return Extent.EVERYTHING
+
     def narrow(self, model: Any) -> bool:
         return False
 
@@ -94,7 +99,7 @@ def import_archive(
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.spelling.resume_audit, (transaction.now,))
         audit.note(
-            transaction, "import", "archive", actor_id=None, client_id=None, details=dict(counts)
+            transaction, "import", AT_ONCE, actor_id=None, client_id=None, details=dict(counts)
         )
     return counts
 

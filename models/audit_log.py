@@ -11,6 +11,9 @@ from models.types import TEXT
 from models.types import TIMESTAMP
 from models.types import UUID
 
+AT_ONCE = "archive"
+"""What a line is of that tells of many rows, of none by itself."""
+
 
 class AuditLog(Model):
     """One change of one row, or one sign-in or refusal. Append-only: nobody, nothing changes it."""

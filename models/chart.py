@@ -18,11 +18,11 @@ from models.sql import counts
 from models.sql.counts import POINT_LABELS_MAX
 from models.sql.counts import STATUSES
 from models.sql.dialect import json_array
-from models.statistics import Counts
-from models.statistics import Visible
-from models.statistics import labelled
-from models.statistics import month_start
-from models.statistics import read
+from models.tally import Counts
+from models.tally import Visible
+from models.tally import labelled
+from models.tally import month_start
+from models.tally import read
 
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7

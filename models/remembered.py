@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Hashable
+from typing import Any
 from typing import TypeVar
 from typing import cast
 
@@ -54,6 +55,12 @@ class Remembered:
                 del self.underway[change, question]
             mine.set()
         return found
+
+    def earlier(self, change: int, question: Hashable) -> tuple[int, Any] | None:
+        """What was answered as of a change before, and which: something to start from."""
+        with self.mutex:
+            found = self.results.get(question)
+        return found if found is not None and found[0] < change else None
 
     def kept(self, change: int, question: Hashable) -> object:
         found = self.results.get(question)

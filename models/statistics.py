@@ -1,37 +1,29 @@
-"""The numbers of dashboard, chart and building, over whatever rows it is handed as visible.
+"""The numbers of dashboard and building, over whatever rows it is handed as visible.
 
-It is handed a rule and the values of whoever asks, and knows no role. The fields of what it answers are
-the keys of the answer, in that order. What counts as overdue, upcoming, last, next and so on is said
-where it is answered, and why in docs/decisions/0101; what it costs, in 0102.
+The fields of what it answers are the keys of the answer, in that order. What counts as overdue, upcoming,
+last, next and so on is said where it is answered, and why in docs/decisions/0101; what it costs, in 0102.
 """
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from dataclasses import replace
-from typing import Any
 
 from models.audit import last_change
 from models.db import Transaction
 from models.faults import Fault
+from models.followed import Followed
+from models.followed import follow
 from models.sql import counts
 from models.sql.counts import COMPLETED
 from models.sql.counts import FAILED
-from models.sql.counts import STATUSES
-from models.sql.rule import Rule
-from models.sql.statement import Binding
-from models.sql.statement import Statement
-from models.types import Bound
+from models.tally import Counts
+from models.tally import Visible
+from models.tally import labelled
+from models.tally import read
+from models.tally import read_tally
 
-Counts = dict[str, int]
-
-TYPES = ("annual", "fire", "lead", "structural", "emergency")
-
-NO_LABEL = "none"  # where an inspection has no status, or a reading no result
-OTHER_LABEL = "other"  # what is not told apart any more
-UPCOMING_DAYS = 30
 RATE_DIGITS = 4
 
 
@@ -40,23 +32,6 @@ class NoSuchBuilding(Fault):
 
     def __init__(self) -> None:
         super().__init__("Building not found")
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """The rows that count: a rule, and the values that it takes of whoever asks."""
-
-    rule: Rule
-    caller_id: str | None
-    caller_client_id: int | None
-
-    def binding(self, keys: str = "[]", **given: Bound) -> Binding:
-        return Binding(
-            caller_id=self.caller_id,
-            caller_client_id=self.caller_client_id,
-            keys=keys,
-            new=counts.places(**given),
-        )
 
 
 # The dashboard
@@ -86,30 +61,44 @@ class Dashboard:
 
 def dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
     """Count everything visible as it stands at the transaction's moment."""
-    today = transaction.moment.date()
-    found = transaction.remembered.get(
-        last_change(transaction),
-        ("dashboard", visible, today),
-        lambda: count_dashboard(transaction, visible),
+    question, line = ("dashboard", visible, transaction.moment.date()), last_change(transaction)
+    _, found = transaction.remembered.get(
+        line, question, lambda: count_dashboard(transaction, visible, question, line)
     )
     return replace(found, generated_at=transaction.now)
 
 
-def count_dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
-    database = transaction.spelling.name
+def count_dashboard(
+    transaction: Transaction, visible: Visible, question: Hashable, line: int
+) -> tuple[Followed, Dashboard]:
+    """What is counted, and the dashboard of it: from what was counted before, if that can be."""
+    earlier = transaction.remembered.earlier(line, question)
+    followed = follow(transaction, visible, (earlier[0], earlier[1][0]), line) if earlier else None
+    if followed is None:
+        followed = count_all(transaction, visible)
+    return followed, dashboard_of(followed, transaction.now)
+
+
+def count_all(transaction: Transaction, visible: Visible) -> Followed:
+    buildings = counts.plan_buildings(transaction.spelling.name, visible.rule)
     tally = read_tally(transaction, visible)
-    buildings = counts.plan_buildings(database, visible.rule)
+    number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
+    return Followed(number, tally)
+
+
+def dashboard_of(followed: Followed, now: str) -> Dashboard:
+    tally = followed.tally
     return Dashboard(
         total_inspections=tally.total,
-        total_buildings=transaction.value(buildings.sql, buildings.bind(visible.binding())),
-        by_status=tally.by_status,
-        by_type=tally.by_type,
+        total_buildings=followed.buildings,
+        by_status=tally.by_status(),
+        by_type=tally.by_type(),
         overdue=tally.overdue,
         upcoming=tally.upcoming,
         completed_this_month=tally.completed_this_month,
         last_inspection=tally.last_inspection,
         next_inspection=tally.next_inspection,
-        generated_at=transaction.now,
+        generated_at=now,
     )
 
 
@@ -149,17 +138,18 @@ def building_stats(transaction: Transaction, visible: Visible, building_id: int)
     if name is None:
         raise NoSuchBuilding
     tally = read_tally(transaction, visible, building_id)
+    by_status = tally.by_status()
     return BuildingStats(
         building_id=building_id,
         name=name,
         total_inspections=tally.total,
-        by_status=tally.by_status,
-        by_type=tally.by_type,
+        by_status=by_status,
+        by_type=tally.by_type(),
         last_inspection=tally.last_inspection,
         next_inspection=tally.next_inspection,
         overdue=tally.overdue,
-        completion_rate=share(tally.by_status[COMPLETED], tally.total),
-        failure_rate=share(tally.by_status[FAILED], tally.total),
+        completion_rate=share(by_status[COMPLETED], tally.total),
+        failure_rate=share(by_status[FAILED], tally.total),
         lead=read_lead(transaction, visible, building_id),
     )
 
@@ -174,94 +164,3 @@ def read_lead(transaction: Transaction, visible: Visible, building_id: int) -> L
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)
     return Lead(total, labelled(((row[0], row[1]) for row in rows), (), rest))
-
-
-# What dashboard and building have in common
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Inspections by status and by type, each adding up to the total, and where they are in time."""
-
-    by_status: Counts
-    by_type: Counts
-    total: int = 0
-    overdue: int = 0
-    upcoming: int = 0
-    completed_this_month: int = 0
-    last_inspection: str | None = None
-    next_inspection: str | None = None
-
-
-def read_tally(transaction: Transaction, visible: Visible, building_id: int | None = None) -> Tally:
-    """Tally all visible inspections, or those of one building that is known to be visible.
-
-    All that is counted over more than a building comes through here: totals kept beside the rows
-    can take the place of its one pass.
-    """
-    statement = counts.plan_tally(
-        transaction.spelling.name, visible.rule, of_building=building_id is not None
-    )
-    days = calendar_days(transaction.moment.date())
-    rows = read(transaction, statement, visible.binding(building_id=building_id, **days))
-    if not rows:
-        return Tally(labelled((), STATUSES), labelled((), TYPES))
-    total, overdue, upcoming, completed, last, following = rows[0][3:]
-    rest = total - sum(row[2] for row in rows)
-    return Tally(
-        labelled(((row[1], row[2]) for row in rows), STATUSES, rest),
-        labelled(((row[0], row[2]) for row in rows), TYPES, rest),
-        total,
-        overdue or 0,
-        upcoming or 0,
-        completed or 0,
-        last,
-        following,
-    )
-
-
-def read(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
-    return transaction.all(statement.sql, statement.bind(binding))
-
-
-def calendar_days(today: datetime.date) -> dict[str, str]:
-    """The days on which the calendar's numbers turn.
-
-    >>> calendar_days(datetime.date(2024, 2, 9))["month_end"]
-    '2024-02-29'
-    """
-    one = datetime.timedelta(days=1)
-    month_end = month_start(today, 1) - one
-    return {
-        "today": today.isoformat(),
-        "soon": (today + UPCOMING_DAYS * one).isoformat(),
-        "month_start": month_start(today).isoformat(),
-        "month_end": month_end.isoformat(),
-    }
-
-
-def month_start(day: datetime.date, months_later: int = 0) -> datetime.date:
-    """The first day of a day's month, or of one so many months later; never before the first of all.
-
-    >>> month_start(datetime.date(2025, 3, 9), -3)
-    datetime.date(2024, 12, 1)
-    """
-    place = max(day.year * 12 + day.month - 1 + months_later, 12)
-    return datetime.date(place // 12, place % 12 + 1, 1)
-
-
-def labelled(
-    counted: Iterable[tuple[str | None, int]], common: tuple[str, ...], rest: int = 0
-) -> Counts:
-    """Counts by label: the common ones always and first, then what else there is, by name.
-
-    >>> labelled([("b", 1), (None, 2), ("b", 3), ("a", 1)], ("z", "a"), rest=5)
-    {'z': 0, 'a': 1, 'b': 4, 'none': 2, 'other': 5}
-    """
-    found: Counts = {}
-    for label, count in counted:
-        name = NO_LABEL if label is None else label
-        found[name] = found.get(name, 0) + count
-    if rest:
-        found[OTHER_LABEL] = found.get(OTHER_LABEL, 0) + rest
-    return {name: found.pop(name, 0) for name in common} | dict(sorted(found.items()))

@@ -35,7 +35,7 @@ from models.chart import draw_chart
 from models.db import Transaction
 from models.db import reading
 from models.db import writing
-from models.statistics import Visible
+from models.tally import Visible
 from models.types import BIGINT
 from models.types import DATE
 from models.types import UUID

@@ -13,12 +13,13 @@ from access.caller import Role
 from access.policy import AccessRule
 from models import chart
 from models import statistics
+from models import tally
 from models.chart import Interval
 from models.chart import InvalidPeriod
 from models.db import reading
 from models.sql import counts
 from models.statistics import NoSuchBuilding
-from models.statistics import Visible
+from models.tally import Visible
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA
@@ -175,7 +176,7 @@ def test_last_was_visited_and_next_is_scheduled(
 
 
 def test_month_is_the_calendars() -> None:
-    days = statistics.calendar_days(datetime.date(2025, 12, 31))
+    days = tally.calendar_days(datetime.date(2025, 12, 31))
 
     assert (days["month_start"], days["month_end"]) == ("2025-12-01", "2025-12-31")
     assert days["soon"] == "2026-01-30"

@@ -7,20 +7,24 @@ an index is written. No value stands in a statement: days and ids are `Binding.n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
+from models import AuditLog
 from models import Building
 from models import Inspection
 from models import ReportLead
+from models.audit_log import AT_ONCE
 from models.base import Model
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
 from models.sql.rule import Rule
 from models.sql.statement import Slot
 from models.sql.statement import Statement
+from models.sql.statement import compile_statement
 from models.sql.statement import parameter
 from models.types import BIGINT
 from models.types import DATE
@@ -38,8 +42,9 @@ POINT_LABELS_MAX = 20_000  # pairs of period and status: the common statuses fit
 BUSIEST_MAX = 20  # as many as a chart can name
 
 PLACES = (
-    "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date"
+    "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since"
 )  # fmt: skip
+NUMBERS = ("building_id", "since")
 
 
 def places(**given: Bound) -> tuple[Bound, ...]:
@@ -53,7 +58,7 @@ class Counter(Planner):
     def given(self, name: str) -> Expression:
         """Where one of PLACES goes."""
         self.slots[name] = new_value(PLACES.index(name))
-        return parameter(name, sa.BigInteger if name == "building_id" else DATE.storage)
+        return parameter(name, sa.BigInteger if name in NUMBERS else DATE.storage)
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
         return self.scoped(self.catalog.relations[model.__tablename__])
@@ -142,6 +147,58 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
 
 def where_status(groups: Any, statuses: tuple[str, ...], value: Expression) -> Expression:
     return sa.case((groups.status.in_(statuses), value))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_ends(database: str, rule: Rule) -> Statement:
+    """The last day of a completed inspection, that of a failed one, and the next of a scheduled one, by the indexes."""
+    counter = Counter(SPELLINGS[database], rule)
+    today = counter.given("today")
+
+    def end(aggregate: Any, status: str, is_near: Callable[[Any], Expression]) -> Expression:
+        inspection, scope = counter.visible(Inspection)
+        day = inspection.c.date_visited
+        looked_for = sa.select(aggregate(day)).where(
+            scope, inspection.c.status == status, is_near(day)
+        )
+        found: Expression = looked_for.scalar_subquery()
+        return found
+
+    return counter.finish(
+        sa.select(
+            end(sa.func.max, COMPLETED, lambda day: day <= today),
+            end(sa.func.max, FAILED, lambda day: day <= today),
+            end(sa.func.min, SCHEDULED, lambda day: day >= today),
+        )
+    )
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_states(database: str, rule: Rule) -> Statement:
+    """Id, type, status and date of the visible inspections among those in `Binding.keys`."""
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, scope = counter.visible(Inspection)
+    kept = inspection.c
+    among = counter.spelling.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
+    states = sa.select(kept.id, kept.inspection_type, kept.status, kept.date_visited)
+    return counter.finish(states.where(among, scope))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_lines(database: str) -> Statement:
+    """Relation, key, action, client and what was before, of the trail's lines beyond one: the newest first.
+
+    Those of inspections and buildings, and those that tell of many rows at once; looked for by their ids alone.
+    """
+    spelling = SPELLINGS[database]
+    kept = AuditLog.__table__.c
+    lines = sa.select(kept.relation, kept.row_key, kept.action, kept.client_id, kept.before)
+    relations = (Inspection.__tablename__, Building.__tablename__, AT_ONCE)
+    about = spelling.not_leading(kept.relation).in_(relations)
+    since = parameter("since", sa.BigInteger)
+    found = lines.where(kept.id > since, about).order_by(kept.id.desc())
+    slots = {"since": new_value(PLACES.index("since"))}
+    return compile_statement(found, spelling.sa_dialect, slots)
 
 
 @lru_cache(maxsize=PLANS_MAX)

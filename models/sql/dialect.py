@@ -41,6 +41,9 @@ class Spelling(Protocol):
     joins_to_count: bool
     """Whether it finds out by itself how rows are best counted by a row that they belong to."""
 
+    trail_is_in_order: bool
+    """Whether the trail's lines are numbered in the order of the COMMITs, whatever program wrote them."""
+
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         """One JSON object out of keys and values, already fit for JSON."""
         ...

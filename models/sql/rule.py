@@ -24,6 +24,13 @@ class Action(Enum):
     DELETE = "delete"
 
 
+class Extent(Enum):
+    """How far reads reach, where that is simple."""
+
+    EVERYTHING = "everything"
+    OWN_CLIENT = "own client"
+
+
 class Rule(Protocol):
     """Hashable and equal when it decides alike: it is part of a plan's key."""
 
@@ -37,6 +44,10 @@ class Rule(Protocol):
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
         """Whether whoever sees a row of `by` sees the rows of `model` tied to it."""
+        ...
+
+    def extent(self, model: type[Model]) -> Extent | None:
+        """How far reads reach, if it takes no more to say it than whose client's a row is."""
         ...
 
     def narrow(self, model: type[Model]) -> bool:

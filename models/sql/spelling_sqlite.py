@@ -55,6 +55,7 @@ class SqliteSpelling(CommonSpelling):
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.
     keeps_subquery_order = True
     joins_to_count = False
+    trail_is_in_order = True  # one writes at a time
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         arguments: list[Expression] = []
