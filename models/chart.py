@@ -6,6 +6,7 @@ As models/statistics.py it counts whatever a rule lets be seen, and knows no rol
 from __future__ import annotations
 
 import datetime
+from collections.abc import Hashable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,15 +15,16 @@ from itertools import islice
 from models.audit import last_change
 from models.db import Transaction
 from models.faults import Fault
-from models.sql import counts
-from models.sql.counts import POINT_LABELS_MAX
+from models.followed import follow_points
+from models.points import BusyBuilding
+from models.points import Points
+from models.points import Window
+from models.points import read_points
 from models.sql.counts import STATUSES
-from models.sql.dialect import json_array
 from models.tally import Counts
 from models.tally import Visible
 from models.tally import labelled
 from models.tally import month_start
-from models.tally import read
 
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
@@ -31,16 +33,6 @@ POINTS_MAX = 2_400  # of a series: two hundred years of months
 
 class InvalidPeriod(Fault):
     """Two dates that bound no chart (22023)."""
-
-
-class TooManyLabels(Fault):
-    """A chart of more different statuses than anybody reads (54000)."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"the chart tells apart more than {POINT_LABELS_MAX} pairs of period and status",
-            hint="Choose dates closer together.",
-        )
 
 
 class Interval(StrEnum):
@@ -58,17 +50,6 @@ class Point:
     period: str
     total: int
     by_status: Counts
-
-
-@dataclass(frozen=True, slots=True)
-class BusyBuilding:
-    """A visible building, and how many visible inspections it had."""
-
-    building_id: int
-    name: str
-    total: int
-    completed: int
-    failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +83,40 @@ def draw_chart(
         raise InvalidPeriod(
             f"a chart has at most {POINTS_MAX} points", hint="Choose dates closer together."
         )
-    return transaction.remembered.get(
-        last_change(transaction),
-        ("chart", visible, start, end),
-        lambda: draw(transaction, visible, start, end, interval, periods),
-    )
+    window = Window(start.isoformat(), end.isoformat(), by_month=interval is Interval.MONTH)
+    question, line = ("chart", visible, start, end), last_change(transaction)
+
+    def draw() -> tuple[Points, Chart]:
+        points = count_points(transaction, visible, window, question, line)
+        series = series_of(points, interval, periods)
+        return points, Chart(window.start, window.end, interval, series, points.busiest)
+
+    _, found = transaction.remembered.get(line, question, draw)
+    return found
 
 
-def draw(
-    transaction: Transaction,
-    visible: Visible,
-    start: datetime.date,
-    end: datetime.date,
-    interval: Interval,
-    periods: list[str],
-) -> Chart:
-    bounds = {"start_date": start.isoformat(), "end_date": end.isoformat()}
-    return Chart(
-        bounds["start_date"],
-        bounds["end_date"],
-        interval,
-        read_series(transaction, visible, bounds, interval, periods),
-        read_busiest(transaction, visible, bounds),
-    )
+def count_points(
+    transaction: Transaction, visible: Visible, window: Window, question: Hashable, line: int
+) -> Points:
+    """What a chart counts: from what was counted before, if that can be."""
+    earlier = transaction.remembered.earlier(line, question)
+    if earlier is not None:
+        since, (then, _) = earlier
+        points = follow_points(transaction, visible, window, then, since, line)
+        if points is not None:
+            return points
+    return read_points(transaction, visible, window)
+
+
+def series_of(points: Points, interval: Interval, periods: list[str]) -> list[Point]:
+    """A point for each period, whatever was counted in it."""
+    counted: dict[str, list[tuple[str | None, int]]] = {period: [] for period in periods}
+    for (day, status), count in points.counted.items():
+        counted[period_of(day, interval)].append((status, count))
+    return [
+        Point(period, sum(count for _, count in found), labelled(found, STATUSES))
+        for period, found in counted.items()
+    ]
 
 
 def interval_for(start: datetime.date, end: datetime.date) -> Interval:
@@ -166,40 +158,3 @@ def period_of(day: str, interval: Interval) -> str:
         return day
     found = datetime.date.fromisoformat(day)
     return (found - datetime.timedelta(days=found.weekday())).isoformat()
-
-
-def read_series(
-    transaction: Transaction,
-    visible: Visible,
-    bounds: dict[str, str],
-    interval: Interval,
-    periods: list[str],
-) -> list[Point]:
-    characters = len("YYYY-MM") if interval is Interval.MONTH else len("YYYY-MM-DD")
-    statement = counts.plan_series(transaction.spelling.name, visible.rule, characters)
-    rows = read(transaction, statement, visible.binding(**bounds))
-    if len(rows) > POINT_LABELS_MAX:
-        raise TooManyLabels
-    counted: dict[str, list[tuple[str | None, int]]] = {period: [] for period in periods}
-    for day, status, count in rows:
-        counted[period_of(day, interval)].append((status, count))
-    return [
-        Point(period, sum(count for _, count in found), labelled(found, STATUSES))
-        for period, found in counted.items()
-    ]
-
-
-def read_busiest(
-    transaction: Transaction, visible: Visible, bounds: dict[str, str]
-) -> list[BusyBuilding]:
-    """The busiest buildings, busiest first, then by id; none without an inspection."""
-    database = transaction.spelling.name
-    statement = counts.plan_busiest(database, visible.rule)
-    rows = [row for row in read(transaction, statement, visible.binding(**bounds)) if row[2]]
-    statement = counts.plan_outcomes(database, visible.rule)
-    keys = json_array(row[0] for row in rows)
-    outcomes = {
-        key: (completed, failed)
-        for key, completed, failed in read(transaction, statement, visible.binding(keys, **bounds))
-    }
-    return [BusyBuilding(key, name, total, *outcomes[key]) for key, name, total in rows]

@@ -1,45 +1,41 @@
-"""A tally brought up to date by what the trail tells since: a change costs what it changed, not all that there is.
+"""What was counted, brought up to date by what has changed since: it costs what changed, not all that there is.
 
-The trail has each change of a row as it was and as it became, in the order in which the changes were made; a
-row that changes hands leaves one client and comes to another. So what a row was is what it is now, with the
-lines since undone, the newest first..
+What changed rows were is taken away, and what they are is added; None where that does not tell for certain,
+and all has to be counted anew. When that is, and why, is decision 0154.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from models import Building
-from models import Inspection
-from models.audit_log import AuditLog
+from models.changes import BUILDINGS
+from models.changes import STEPS
+from models.changes import Change
+from models.changes import State
+from models.changes import States
+from models.changes import are_few
+from models.changes import read_changes
+from models.changes import read_states
 from models.db import Transaction
+from models.points import BusyBuilding
+from models.points import Points
+from models.points import Window
+from models.points import read_outcomes
 from models.sql import counts
+from models.sql.counts import BUSIEST_MAX
 from models.sql.counts import COMPLETED
 from models.sql.counts import IN_PROGRESS
 from models.sql.counts import LABEL_CHARACTERS_MAX
 from models.sql.counts import SCHEDULED
-from models.sql.rule import Extent
+from models.sql.dialect import json_array
 from models.tally import Pair
 from models.tally import Tally
 from models.tally import Visible
 from models.tally import calendar_days
 from models.tally import read
-
-LINES_MAX = 2_000  # beyond that, or a fiftieth of what there is, to count anew is no dearer
-LINES_MIN = 50
-
-INSPECTIONS, BUILDINGS = Inspection.__tablename__, Building.__tablename__
-
-STEPS = {"insert": 1, "update": 0, "delete": -1}
-"""What happens to rows, and how many more there are for it."""
-
-State = Mapping[str, Any]
-"""Of an inspection, its type, status and date, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,73 +46,36 @@ class Followed:
     tally: Tally
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A line of the trail, of a change of a row; `before` are the columns that were other, or all of them."""
-
-    relation: str
-    key: int
-    action: str
-    before: State
-
-
 def follow(
-    transaction: Transaction, visible: Visible, earlier: tuple[int, Followed], line: int
+    transaction: Transaction, visible: Visible, then: Followed, since: int, line: int
 ) -> Followed | None:
-    """What was counted as of an earlier line, as of this one; None where it has to be counted anew."""
-    since, then = earlier
-    bound = min(LINES_MAX, max(LINES_MIN, then.tally.total // 50))
-    if not (transaction.spelling.trail_is_in_order and 0 < line - since <= bound):
+    """What was counted as of an earlier line, as of this one."""
+    if not are_few(since, line, then.tally.total):
         return None
     changes = read_changes(transaction, visible, since)
-    if changes is None:
+    states = read_states(transaction, visible, changes) if changes is not None else None
+    if changes is None or states is None:
         return None
     buildings = sum(STEPS[each.action] for each in changes if each.relation == BUILDINGS)
-    touched = [each for each in changes if each.relation == INSPECTIONS]
-    tally = tally_after(transaction, visible, then.tally, touched) if touched else then.tally
-    return None if tally is None else Followed(then.buildings + buildings, tally)
-
-
-def read_changes(transaction: Transaction, visible: Visible, since: int) -> list[Change] | None:
-    """The changes of visible rows, the newest first; None where the trail does not tell them row by row."""
-    extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
-    if extents not in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT}):
-        return None
-    statement = counts.plan_lines(transaction.spelling.name)
-    lines = read(transaction, statement, visible.binding(since=since))
-    if any(relation not in (INSPECTIONS, BUILDINGS) for relation, *_ in lines):
-        return None  # an import: one line for all of it
-    return [
-        Change(relation, int(key), action, json.loads(before) if before else {})
-        for relation, key, action, client_id, before in lines
-        if action in STEPS  # and no refusal
-        and (extents == {Extent.EVERYTHING} or client_id == visible.caller_client_id)
-    ]
+    tally = tally_after(transaction, visible, then.tally, *states)
+    return Followed(then.buildings + buildings, tally) if tally is not None else None
 
 
 def tally_after(
-    transaction: Transaction, visible: Visible, tally: Tally, changes: list[Change]
+    transaction: Transaction, visible: Visible, tally: Tally, then: States, now: States
 ) -> Tally | None:
-    """A tally with these changes of inspections made to it; None where that cannot be told for certain."""
-    now = read_states(transaction, visible, {each.key for each in changes})
-    then: dict[int, State | None] = dict(now)
-    for change in changes:
-        state = then[change.key]
-        if state is None and change.action == "update":
-            return None  # a row that went without a line of its own
-        then[change.key] = undone(change, state)
+    """A tally after inspections have become what they are."""
+    days = calendar_days(transaction.moment.date())
     pairs = Counter(tally.pairs)
     sums = Counter(
         overdue=tally.overdue,
         upcoming=tally.upcoming,
         completed_this_month=tally.completed_this_month,
     )
-    days = calendar_days(transaction.moment.date())
-    for states, times in ((then, -1), (now, 1)):
-        for state in states.values():
-            if state is not None:
-                pairs[pair_of(state)] += times
-                sums.update(dict.fromkeys(kinds(state, days), times))
+    for state, times in gone_and_come(then, now):
+        pairs[pair_of(state)] += times
+        for kind in kinds(state, days):
+            sums[kind] += times
     pairs = Counter({pair: count for pair, count in pairs.items() if count})
     if tally.rest or len(pairs) > counts.LABELS_MAX or min([*pairs.values(), *sums.values()]) < 0:
         return None
@@ -126,30 +85,19 @@ def tally_after(
     return Tally(pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=following)
 
 
-def read_states(
-    transaction: Transaction, visible: Visible, keys: set[int]
-) -> dict[int, State | None]:
-    """Those inspections as they are now; None for those that are not there, or not visible."""
-    statement = counts.plan_states(transaction.spelling.name, visible.rule)
-    rows = read(transaction, statement, visible.binding(json.dumps(list(keys))))
-    found = {
-        key: {"inspection_type": kind, "status": status, "date_visited": day}
-        for key, kind, status, day in rows
-    }
-    return {key: found.get(key) for key in keys}
-
-
-def undone(change: Change, state: State | None) -> State | None:
-    """What a row was before a change; None: there was none."""
-    if change.action == "insert":
-        return None
-    return {**(state or {}), **change.before}
+def gone_and_come(then: States, now: States) -> Iterator[tuple[State, int]]:
+    """What changed rows were, each once less, and what they are, each once more."""
+    for states, times in ((then, -1), (now, 1)):
+        yield from ((state, times) for state in states.values() if state is not None)
 
 
 def pair_of(state: State) -> Pair:
-    kind, status = state["inspection_type"], state["status"]
-    short = status[:LABEL_CHARACTERS_MAX] if status is not None else None
-    return kind[:LABEL_CHARACTERS_MAX], short
+    return state["inspection_type"][:LABEL_CHARACTERS_MAX], status_of(state)
+
+
+def status_of(state: State) -> str | None:
+    status: str | None = state["status"]
+    return status[:LABEL_CHARACTERS_MAX] if status is not None else None
 
 
 def kinds(state: State, days: Mapping[str, str]) -> Iterator[str]:
@@ -163,3 +111,64 @@ def kinds(state: State, days: Mapping[str, str]) -> Iterator[str]:
         yield "upcoming"
     if status == COMPLETED and days["month_start"] <= day <= days["month_end"]:
         yield "completed_this_month"
+
+
+# The chart
+
+
+def follow_points(
+    transaction: Transaction,
+    visible: Visible,
+    window: Window,
+    then: Points,
+    since: int,
+    line: int,
+) -> Points | None:
+    """What a chart counted as of an earlier line, as of this one."""
+    if not are_few(since, line, sum(then.counted.values())):
+        return None
+    changes = read_changes(transaction, visible, since)
+    states = read_states(transaction, visible, changes) if changes is not None else None
+    if changes is None or states is None:
+        return None
+    counted, changed = Counter(then.counted), buildings_of(changes)
+    for state, times in gone_and_come(*states):
+        day = state["date_visited"]
+        if day is not None and window.start <= day <= window.end:
+            counted[day[: window.characters], status_of(state)] += times
+            changed.add(state["building_id"])
+    counted = Counter({point: count for point, count in counted.items() if count})
+    if len(counted) > counts.POINT_LABELS_MAX or min(counted.values(), default=0) < 0:
+        return None
+    busiest = busiest_after(transaction, visible, window, then.busiest, changed)
+    return Points(counted, busiest) if busiest is not None else None
+
+
+def buildings_of(changes: list[Change]) -> set[int]:
+    """The buildings that were made, moved, named anew or taken away."""
+    return {each.key for each in changes if each.relation == BUILDINGS}
+
+
+def busiest_after(
+    transaction: Transaction,
+    visible: Visible,
+    window: Window,
+    then: list[BusyBuilding],
+    changed: set[int],
+) -> list[BusyBuilding] | None:
+    """The busiest buildings after some have changed; the others are as busy as they were."""
+    statement = counts.plan_names(transaction.spelling.name, visible.rule)
+    names = dict(read(transaction, statement, visible.binding(json_array(changed))))
+    outcomes = read_outcomes(transaction, visible, window, names)
+    found = [each for each in then if each.building_id not in changed]
+    found += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]
+    found = sorted(found, key=rank)[:BUSIEST_MAX]
+    # Who was no busier than the last of a full list is on none: of those that were left out nothing is known but that.
+    if len(then) == BUSIEST_MAX and (len(found) < BUSIEST_MAX or rank(found[-1]) > rank(then[-1])):
+        return None
+    return found
+
+
+def rank(building: BusyBuilding) -> tuple[int, int]:
+    """The place among the busiest: the busier first, then by id."""
+    return -building.total, building.building_id

@@ -72,8 +72,10 @@ def count_dashboard(
     transaction: Transaction, visible: Visible, question: Hashable, line: int
 ) -> tuple[Followed, Dashboard]:
     """What is counted, and the dashboard of it: from what was counted before, if that can be."""
-    earlier = transaction.remembered.earlier(line, question)
-    followed = follow(transaction, visible, (earlier[0], earlier[1][0]), line) if earlier else None
+    earlier, followed = transaction.remembered.earlier(line, question), None
+    if earlier is not None:
+        since, (then, _) = earlier
+        followed = follow(transaction, visible, then, since, line)
     if followed is None:
         followed = count_all(transaction, visible)
     return followed, dashboard_of(followed, transaction.now)

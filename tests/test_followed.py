@@ -1,4 +1,4 @@
-"""A dashboard that follows the trail tells what one that is counted anew would tell, and counts nothing anew."""
+"""Dashboards and charts that follow the trail tell what is told when all is counted anew, and count nothing anew."""
 
 import datetime
 import json
@@ -6,20 +6,26 @@ import random
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
+from models import changes
+from models import chart
 from models import followed
+from models import points
 from models import statistics
 from models.audit_log import AuditLog
 from models.base import Model
 from models.building import Building
 from models.db import reading
 from models.inspection import Inspection
+from models.remembered import Remembered
 from models.sql import counts
 from models.sql.rule import Extent
 from models.tally import Visible
@@ -34,6 +40,7 @@ from tests.conftest import Database
 pytestmark = pytest.mark.sqlite("the trail of a server may be out of order")
 
 DASHBOARD = "/rpc/get_inspections_dashboard_summary_fast"
+CHART = "/rpc/get_building_stats_chart_fast"
 ALONE = {
     "root": Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None),
     "ada": Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), ADA, 1),
@@ -44,15 +51,20 @@ ALONE = {
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Visible]:
-    """Whose dashboards were counted anew."""
+    """Whose dashboards and charts were counted anew."""
     asked: list[Visible] = []
-    count_all = statistics.count_all
 
-    def noting(transaction: object, visible: Visible) -> object:
-        asked.append(visible)
-        return count_all(transaction, visible)
+    def note(module: ModuleType, name: str) -> None:
+        counts_all = getattr(module, name)
 
-    monkeypatch.setattr(statistics, "count_all", noting)
+        def noting(transaction: object, visible: Visible, *how: object) -> object:
+            asked.append(visible)
+            return counts_all(transaction, visible, *how)
+
+        monkeypatch.setattr(module, name, noting)
+
+    note(statistics, "count_all")
+    note(chart, "read_points")
     return asked
 
 
@@ -88,10 +100,24 @@ def numbers_anew(api: Callable, who: str) -> dict:
     return fields
 
 
+def drawn(api: Callable, who: str, days: tuple[str, str]) -> dict:
+    start, end = days
+    return api(who).get(f"{CHART}?start_date={start}&end_date={end}").json
+
+
+def drawn_anew(api: Callable, who: str, days: tuple[str, str]) -> dict:
+    """The same, of a process that remembers nothing."""
+    with api(who).database.own.app_context(), reading() as transaction:
+        transaction.remembered = Remembered()
+        found = asdict(chart.draw_chart(transaction, ALONE[who], *days))
+    return json.loads(json.dumps(found))
+
+
 def day(offset: int) -> str:
     return (datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(offset)).isoformat()
 
 
+WINDOWS = [(day(-5), day(5)), (day(-60), day(60)), ("2020-02-01", day(400)), (day(31), day(31))]
 DAYS = [None, "2020-02-29", day(-40), day(-1), day(0), day(1), day(29), day(30), day(31), day(400)]
 STATUSES = [*counts.STATUSES, None, "other", "x" * 300, "x" * 299 + "y"]
 TYPES = ["annual", "fire", "roof", "other", "y" * 250]
@@ -124,6 +150,7 @@ def a_step(draw: random.Random, api: Callable) -> None:
         lambda: root.delete(f"/inspections?id=gt.{key + 8}"),
         lambda: root.delete("/inspections?id=eq.1", prefer="tx=rollback"),
         lambda: root.patch(f"/buildings?id=eq.{draw.randint(1, 6)}", {"client_id": draw.randint(1, 2)}),
+        lambda: root.patch(f"/buildings?id=eq.{draw.randint(1, 6)}", {"name": f"Renamed {key}"}),
         lambda: root.post("/buildings", {"name": "New", "client_id": draw.randint(1, 2)}),
         lambda: root.delete(f"/buildings?id=eq.{draw.randint(1, 9)}"),
         lambda: root.delete(f"/inspectors?id=eq.{draw.randint(1, 3)}"),
@@ -153,6 +180,37 @@ def test_numbers_that_follow_are_those_counted_anew(
     assert len(counted) == asked == len(ALONE), "nothing was counted a second time"
 
 
+@pytest.mark.parametrize("most", [2, 3, 20])
+@pytest.mark.parametrize("seed", range(4))
+def test_charts_that_follow_are_those_drawn_anew(
+    shown: Callable,
+    counted: list[Visible],
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    most: int,
+) -> None:
+    """Also with fewer buildings named than there are: if one of them sinks, who comes next has to be counted."""
+    for module in (counts, followed):
+        monkeypatch.setattr(module, "BUSIEST_MAX", most)
+    monkeypatch.setattr(changes, "LINES_MIN", changes.LINES_MAX)
+    counts.plan_busiest.cache_clear()
+    draw = random.Random(seed)
+    asked = [(who, days) for who in ALONE for days in WINDOWS]
+    try:
+        for who, days in asked:
+            drawn(shown, who, days)
+        for _ in range(25):
+            a_step(draw, shown)
+            for who, days in draw.sample(asked, 3):
+                found, before = drawn(shown, who, days), len(counted)
+                assert found == drawn_anew(shown, who, days), (who, days)
+                del counted[before:]
+    finally:
+        counts.plan_busiest.cache_clear()
+
+    assert most < 20 or len(counted) == len(asked), "nothing was counted a second time"
+
+
 def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[Visible]) -> None:
     """What was overdue, or soon, is so no more, though no row has changed."""
     row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
@@ -171,7 +229,7 @@ def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[Visible
 
 def test_many_changes_are_counted_anew(shown: Callable, counted: list[Visible]) -> None:
     numbers(shown, "root")
-    rows = [{"building_id": 1, "inspection_type": "fire"}] * (followed.LINES_MIN + 1)
+    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.LINES_MIN + 1)
 
     shown("root").post("/inspections", rows)
 
@@ -203,6 +261,22 @@ def test_so_are_more_labels_than_are_told_apart(
     assert len(counted) == 3
 
 
+def test_so_are_more_points_than_anybody_reads(
+    shown: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = ("2025-01-01", "2025-12-31")
+    series = drawn(shown, "root", days)["series"]
+    told_apart = sum(count > 0 for point in series for count in point["by_status"].values())
+    for module in (counts, points):
+        monkeypatch.setattr(module, "POINT_LABELS_MAX", told_apart)
+    row = {"building_id": 1, "inspection_type": "fire", "date_visited": "2025-12-24"}
+    shown("root").post("/inspections", {**row, "status": "unheard of"})
+
+    refused = shown("root").get(f"{CHART}?start_date={days[0]}&end_date={days[1]}")
+
+    assert (refused.status, refused.json["code"]) == (400, "54000")
+
+
 @pytest.mark.parametrize("who", ["ada", "bob", "max", "moe"])
 def test_who_holds_grants_is_counted_for_anew(
     api: Callable, counted: list[Visible], who: str
@@ -211,9 +285,10 @@ def test_who_holds_grants_is_counted_for_anew(
     for _ in range(2):
         api("root").post("/inspections", row)
         numbers(api, who)
+        drawn(api, who, WINDOWS[0])
 
     people = {"ada": ADA, "bob": BOB, "max": MAX, "moe": MOE}
-    assert [each.caller_id for each in counted] == [people[who]] * 2
+    assert [each.caller_id for each in counted] == [people[who]] * 4
 
 
 def test_rows_that_were_imported_are_counted_anew(
@@ -255,17 +330,20 @@ def test_a_row_that_went_without_a_line_is_counted_anew(shown: Callable) -> None
 
 
 def test_so_is_one_that_came_without_a_line(shown: Callable) -> None:
+    days = (day(-1), day(1))
     numbers(shown, "root")
+    drawn(shown, "root", days)
     outside(
         shown,
         "DROP TRIGGER inspections_audit_insert",
-        "INSERT INTO inspections (building_id, inspection_type, created_at, updated_at, client_id)"
-        " SELECT building_id, 'odd', created_at, updated_at, client_id FROM inspections WHERE id = 1",
+        "INSERT INTO inspections (building_id, inspection_type, date_visited, created_at, updated_at, client_id)"
+        f" SELECT building_id, 'odd', '{day(0)}', created_at, updated_at, client_id FROM inspections WHERE id = 1",
     )
 
     shown("root").delete("/inspections?inspection_type=eq.odd")
 
     assert numbers(shown, "root") == numbers_anew(shown, "root")
+    assert drawn(shown, "root", days) == drawn_anew(shown, "root", days)
 
 
 # role, holds buildings, holds inspections: how far is read

@@ -12,6 +12,7 @@ from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
 from models import chart
+from models import points
 from models import statistics
 from models import tally
 from models.chart import Interval
@@ -294,13 +295,13 @@ def test_chart_without_a_start_begins_with_the_eleventh_month_before(
 def test_too_many_statuses_are_refused(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chart, "POINT_LABELS_MAX", 1)
+    monkeypatch.setattr(points, "POINT_LABELS_MAX", 1)
     app = inspected(("a", "annual", "2025-01-01"), ("b", "annual", "2025-01-01"))
 
     with (
         app.app_context(),
         reading() as transaction,
-        pytest.raises(chart.TooManyLabels),
+        pytest.raises(points.TooManyLabels),
     ):
         chart.draw_chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
 

@@ -46,6 +46,9 @@ PLACES = (
 )  # fmt: skip
 NUMBERS = ("building_id", "since")
 
+STATE = ("building_id", "inspection_type", "status", "date_visited")
+"""What of an inspection is counted by."""
+
 
 def places(**given: Bound) -> tuple[Bound, ...]:
     """`Binding.new` for the statements of this room."""
@@ -175,12 +178,12 @@ def plan_ends(database: str, rule: Rule) -> Statement:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_states(database: str, rule: Rule) -> Statement:
-    """Id, type, status and date of the visible inspections among those in `Binding.keys`."""
+    """Id, and STATE, of the visible inspections among those in `Binding.keys`."""
     counter = Counter(SPELLINGS[database], rule)
     inspection, scope = counter.visible(Inspection)
     kept = inspection.c
     among = counter.spelling.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
-    states = sa.select(kept.id, kept.inspection_type, kept.status, kept.date_visited)
+    states = sa.select(kept.id, *(kept[name] for name in STATE))
     return counter.finish(states.where(among, scope))
 
 
@@ -268,19 +271,29 @@ def plan_busiest_joined(counter: Counter) -> Statement:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_outcomes(database: str, rule: Rule) -> Statement:
-    """Building, how many completed and how many failed, of the buildings in `Binding.keys`."""
+    """Building, how many inspections, completed ones and failed ones, of the buildings in `Binding.keys`."""
     counter = Counter(SPELLINGS[database], rule)
     inspection, scope = counter.visible_by(Inspection, Building)
     kept = inspection.c
     count = sa.func.count()
     outcomes = sa.select(
         kept.building_id,
+        count,
         count.filter(kept.status == COMPLETED),
         count.filter(kept.status == FAILED),
     )
     among = counter.spelling.in_list(kept.building_id, BIGINT, parameter("keys", sa.Text))
     within = outcomes.where(among, counter.within_dates(inspection), scope)
     return counter.finish(within.group_by(kept.building_id))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_names(database: str, rule: Rule) -> Statement:
+    """Id and name of the visible buildings among those in `Binding.keys`."""
+    counter = Counter(SPELLINGS[database], rule)
+    building, scope = counter.visible(Building)
+    among = counter.spelling.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
+    return counter.finish(sa.select(building.c.id, building.c.name).where(among, scope))
 
 
 @lru_cache(maxsize=PLANS_MAX)

@@ -9,6 +9,7 @@ from flask import request
 
 from access.caller import Caller
 from models import chart
+from models import points
 from models import statistics
 from models.db import reading
 from models.sql.sqlite import TimedOut
@@ -26,7 +27,7 @@ LIST_ROWS = 8
 OPEN = "status=in.(scheduled,in_progress)"
 UNDRAWN = (
     chart.InvalidPeriod,
-    chart.TooManyLabels,
+    points.TooManyLabels,
     InvalidDatetime,
     DatetimeOutOfRange,
     TimedOut,

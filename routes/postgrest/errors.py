@@ -15,6 +15,7 @@ from access import throttle
 from access import token
 from models import chart
 from models import connections
+from models import points
 from models import statistics
 from models import types
 from models.faults import Fault
@@ -90,7 +91,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.NoRowsToBound: (400, "PGRST128"),
     statistics.NoSuchBuilding: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
-    chart.TooManyLabels: (400, "54000"),
+    points.TooManyLabels: (400, "54000"),
     assignments.NotAGrantee: (400, "23514"),
     assignments.TargetOutOfReach: (403, "42501"),
     # What is asked

@@ -1,0 +1,91 @@
+"""What the trail tells of the changes since one of its lines, and what the rows were then and are now.
+
+It has each change of a row as it was and as it became, in the order in which the changes were made; a row
+that changes hands leaves one client and comes to another. So what a row was is what it is now, with the
+lines since undone, the newest first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models import Building
+from models import Inspection
+from models.audit_log import AuditLog
+from models.db import Transaction
+from models.sql import counts
+from models.sql.rule import Extent
+from models.tally import Visible
+from models.tally import read
+
+LINES_MAX = 2_000  # beyond that, or a fiftieth of what there is, to count anew is no dearer
+LINES_MIN = 50
+
+INSPECTIONS, BUILDINGS = Inspection.__tablename__, Building.__tablename__
+
+STEPS = {"insert": 1, "update": 0, "delete": -1}
+"""What happens to rows, and how many more there are for it."""
+
+State = Mapping[str, Any]
+"""Of an inspection, its building, type, status and date, at least."""
+
+States = dict[int, State | None]
+"""By id; None: there was none, or none that is visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A line of the trail, of a change of a row; `before` are the columns that were other, or all of them."""
+
+    relation: str
+    key: int
+    action: str
+    before: State
+
+
+def are_few(since: int, line: int, rows: int) -> bool:
+    """Whether so many lines are worth reading, where so many rows were counted."""
+    return 0 < line - since <= min(LINES_MAX, max(LINES_MIN, rows // 50))
+
+
+def read_changes(transaction: Transaction, visible: Visible, since: int) -> list[Change] | None:
+    """The changes of visible rows, the newest first; None where the trail does not tell them row by row."""
+    extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
+    is_simple = extents in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT})
+    if not (is_simple and transaction.spelling.trail_is_in_order):
+        return None
+    statement = counts.plan_lines(transaction.spelling.name)
+    lines = read(transaction, statement, visible.binding(since=since))
+    if any(relation not in (INSPECTIONS, BUILDINGS) for relation, *_ in lines):
+        return None  # an import: one line for all of it
+    return [
+        Change(relation, int(key), action, json.loads(before) if before else {})
+        for relation, key, action, client_id, before in lines
+        if action in STEPS  # and no refusal
+        and (extents == {Extent.EVERYTHING} or client_id == visible.caller_client_id)
+    ]
+
+
+def read_states(
+    transaction: Transaction, visible: Visible, changes: list[Change]
+) -> tuple[States, States] | None:
+    """What the inspections that changed were, and what they are; None where that contradicts the lines."""
+    touched = [each for each in changes if each.relation == INSPECTIONS]
+    statement = counts.plan_states(transaction.spelling.name, visible.rule)
+    keys = json.dumps(list({each.key for each in touched}))
+    found = {
+        key: dict(zip(counts.STATE, values, strict=True))
+        for key, *values in read(transaction, statement, visible.binding(keys))
+    }
+    now: States = {each.key: found.get(each.key) for each in touched}
+    then = dict(now)
+    for change in touched:
+        state = then[change.key]
+        if state is None and change.action == "update":
+            return None  # it went without a line
+        undone = None if change.action == "insert" else {**(state or {}), **change.before}
+        then[change.key] = undone
+    return then, now

@@ -1,0 +1,90 @@
+"""What a chart counts: inspections by day, or month, and status, and the busiest buildings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.db import Transaction
+from models.faults import Fault
+from models.sql import counts
+from models.sql.counts import POINT_LABELS_MAX
+from models.sql.dialect import json_array
+from models.sql.statement import Binding
+from models.tally import Visible
+from models.tally import read
+
+
+class TooManyLabels(Fault):
+    """A chart of more different statuses than anybody reads (54000)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the chart tells apart more than {POINT_LABELS_MAX} pairs of period and status",
+            hint="Choose dates closer together.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BusyBuilding:
+    """A visible building, and how many visible inspections it had."""
+
+    building_id: int
+    name: str
+    total: int
+    completed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The days of a chart, both ends included, and whether it tells them apart or only their months."""
+
+    start: str
+    end: str
+    by_month: bool
+
+    @property
+    def characters(self) -> int:
+        """How much of a day is told apart."""
+        return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
+
+    def binding(self, visible: Visible, keys: str = "[]") -> Binding:
+        return visible.binding(keys, start_date=self.start, end_date=self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """How many of which day or month and status, and the busiest buildings, busiest first, then by id."""
+
+    counted: Mapping[tuple[str, str | None], int]
+    busiest: list[BusyBuilding]
+
+
+def read_points(transaction: Transaction, visible: Visible, window: Window) -> Points:
+    """Count all that is visible. Raises TooManyLabels."""
+    database = transaction.spelling.name
+    statement = counts.plan_series(database, visible.rule, window.characters)
+    rows = read(transaction, statement, window.binding(visible))
+    if len(rows) > POINT_LABELS_MAX:
+        raise TooManyLabels
+    counted = {(day, status): count for day, status, count in rows}
+    return Points(counted, read_busiest(transaction, visible, window))
+
+
+def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:
+    """The busiest buildings; none without an inspection."""
+    statement = counts.plan_busiest(transaction.spelling.name, visible.rule)
+    rows = [row for row in read(transaction, statement, window.binding(visible)) if row[2]]
+    outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
+    return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
+
+
+def read_outcomes(
+    transaction: Transaction, visible: Visible, window: Window, keys: Iterable[int]
+) -> dict[int, tuple[int, int, int]]:
+    """Of those buildings that had any: how many inspections, how many completed, and how many failed."""
+    statement = counts.plan_outcomes(transaction.spelling.name, visible.rule)
+    rows = read(transaction, statement, window.binding(visible, json_array(keys)))
+    return {key: (total, completed, failed) for key, total, completed, failed in rows}
