@@ -39,16 +39,18 @@ def import_rows(app: object, file: pathlib.Path) -> None:
 @contextmanager
 def lent_app(file: pathlib.Path) -> Iterator[object]:
     """An application over a database for the time of a test; the next one gets it over another."""
-    app, config, extensions = IDLE.pop() if IDLE else as_made(open_app(file))
-    if app.config["DATABASE_URL"] != databases.url(file):
+    if IDLE:
+        app, config, extensions = IDLE.pop()
         open_again(app, file)
+    else:
+        app, config, extensions = as_made(open_app(file))
     yield app
-    if databases.SERVER is None:
-        app.extensions["walkthrough"].close()
-        for kept, new in ((app.config, config), (app.extensions, extensions)):
-            kept.clear()
-            kept.update(new)
-        IDLE.append((app, config, extensions))
+    app.extensions["walkthrough"].close()
+    databases.serve_no_more(app, file)
+    for kept, new in ((app.config, config), (app.extensions, extensions)):
+        kept.clear()
+        kept.update(new)
+    IDLE.append((app, config, extensions))
 
 
 def as_made(app: object) -> tuple[object, dict, dict]:
@@ -63,6 +65,7 @@ def open_again(app: object, file: pathlib.Path) -> None:
 
     app.config["DATABASE_URL"] = databases.url(file)
     app.extensions["walkthrough"] = database = elsewhere(databases.url(file))
+    databases.serve(app, file)
     app.extensions["walkthrough.clock"] = database.clock
     ensure_schema(database)
     metrics.tie(app.extensions[metrics.KEPT], database)

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any
 
 from models.migrations import schema_version
@@ -47,8 +48,16 @@ def serve(app: Any, file: pathlib.Path) -> Any:
     return app
 
 
+def serve_no_more(app: Any, file: pathlib.Path) -> None:
+    """What was served by an app is so no more, if it was not given back before."""
+    if app in SERVED.get(file, ()):
+        SERVED[file].remove(app)
+
+
 def close_all() -> None:
     """End every session that is left."""
+    for connection in RESTORING.values():
+        connection.close()
     for apps in SERVED.values():
         for app in apps:
             app.extensions["walkthrough"].close()
@@ -132,15 +141,20 @@ DO $$ DECLARE name text; BEGIN
     CREATE TABLE kept.sequences AS
         SELECT sequencename AS name, last_value AS last FROM pg_sequences WHERE schemaname = 'public';
 END $$;
-CREATE FUNCTION kept.restore() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS $$
-DECLARE name text; BEGIN
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-        EXECUTE format('DELETE FROM public.%1$I', name);
-        EXECUTE format('INSERT INTO public.%1$I SELECT * FROM kept.%1$I', name);
-    END LOOP;
-    PERFORM setval(sequences.name::regclass, coalesce(last, 1), last IS NOT NULL) FROM kept.sequences;
-END $$;
+DO $do$ BEGIN
+    -- Said table by table, so that a session plans it once.
+    EXECUTE 'CREATE FUNCTION kept.restore() RETURNS void LANGUAGE plpgsql'
+        || ' SET session_replication_role = replica AS $$ BEGIN '
+        || (SELECT string_agg(format('DELETE FROM public.%1$I;'
+                || ' INSERT INTO public.%1$I SELECT * FROM kept.%1$I;', tablename), ' ')
+            FROM pg_tables WHERE schemaname = 'public')
+        || ' PERFORM setval(sequences.name::regclass, coalesce(last, 1), last IS NOT NULL)'
+        || ' FROM kept.sequences; END $$';
+END $do$;
 """
+
+RESTORING: dict[str, Any] = {}
+"""The sessions in which databases are made what they were."""
 
 
 def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
@@ -148,8 +162,7 @@ def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
     free = FREE.setdefault(source, [])
     if free:
         name = free.pop()
-        with connected(name) as connection:
-            connection.execute("SELECT kept.restore()")
+        restore(name)
     else:
         name = f"t_{hashlib.sha256(str(file).encode()).hexdigest()[:24]}"
         create(name, "template0" if source is None else NAMES[source])
@@ -165,7 +178,20 @@ def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
     SOURCES[name] = source
 
 
+def restore(name: str) -> None:
+    """Make a database what it was, in a session that has planned how to, if no test has ended that."""
+    import psycopg
+
+    with suppress(psycopg.OperationalError, KeyError):
+        RESTORING[name].execute("SELECT kept.restore()")
+        return
+    RESTORING[name] = connected(name)
+    RESTORING[name].execute("SELECT kept.restore()")
+
+
 def create(name: str, template: str) -> None:
+    if template in RESTORING:  # nobody may be connected to it
+        RESTORING.pop(template).close()
     with connected("postgres") as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
 
