@@ -336,17 +336,18 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
     A table left out is empty; `config` goes to the service.
     """
     made = 0
+    with ExitStack() as lent:
 
-    def make(rows: dict[str, list[dict]], **config: object) -> Callable:
-        nonlocal made
-        made += 1
-        source = tmp_path / f"world{made}.json"
-        source.write_text(json.dumps({table: rows.get(table, []) for table in RESOURCES}))
-        app = open_app(tmp_path / f"world{made}.db", **config)
-        import_rows(app, source)
-        return api_over(Database(lambda: app, None, app))
+        def make(rows: dict[str, list[dict]], **config: object) -> Callable:
+            nonlocal made
+            made += 1
+            source, file = tmp_path / f"world{made}.json", tmp_path / f"world{made}.db"
+            source.write_text(json.dumps({table: rows.get(table, []) for table in RESOURCES}))
+            app = open_app(file, **config) if config else lent.enter_context(lent_app(file))
+            import_rows(app, source)
+            return api_over(Database(lambda: app, None, app))
 
-    return make
+        yield make
 
 
 @pytest.fixture(scope="module")
