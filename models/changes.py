@@ -46,26 +46,33 @@ class Change:
     before: State
 
 
-def are_few(since: int, line: int, rows: int) -> bool:
-    """Whether so many lines are worth reading, where so many rows were counted."""
-    return 0 < line - since <= min(LINES_MAX, max(LINES_MIN, rows // 50))
+def read_changes(
+    transaction: Transaction, visible: Visible, since: int, rows: int
+) -> list[Change] | None:
+    """The changes of visible inspections and buildings, the newest first; `rows` is how many were counted.
 
-
-def read_changes(transaction: Transaction, visible: Visible, since: int) -> list[Change] | None:
-    """The changes of visible rows, the newest first; None where the trail does not tell them row by row."""
+    None where the trail does not tell them row by row, or there are so many that to count anew is no dearer.
+    No line is looked at that may not be read: how long it takes tells nothing of how much others have changed.
+    """
     extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
     is_simple = extents in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT})
     if not (is_simple and transaction.spelling.trail_is_in_order):
         return None
-    statement = counts.plan_lines(transaction.spelling.name)
-    lines = read(transaction, statement, visible.binding(since=since))
-    if any(relation not in (INSPECTIONS, BUILDINGS) for relation, *_ in lines):
-        return None  # an import: one line for all of it
+    lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
+    database, binding = (
+        transaction.spelling.name,
+        visible.binding(since=since, lines_max=lines_max + 1),
+    )
+    ((imports,),) = read(transaction, counts.plan_at_once(database), binding)
+    if imports:
+        return None
+    lines = read(transaction, counts.plan_lines(database, visible.rule), binding)
+    if len(lines) > lines_max:
+        return None
     return [
         Change(relation, int(key), action, json.loads(before) if before else {})
-        for relation, key, action, client_id, before in lines
-        if action in STEPS  # and no refusal
-        and (extents == {Extent.EVERYTHING} or client_id == visible.caller_client_id)
+        for relation, key, action, before in lines
+        if relation in (INSPECTIONS, BUILDINGS) and action in STEPS  # and no refusal
     ]
 
 

@@ -102,7 +102,7 @@ def count_points(
     earlier = transaction.remembered.earlier(line, question)
     if earlier is not None:
         since, (then, _) = earlier
-        points = follow_points(transaction, visible, window, then, since, line)
+        points = follow_points(transaction, visible, window, then, since)
         if points is not None:
             return points
     return read_points(transaction, visible, window)

@@ -16,7 +16,6 @@ from models.changes import STEPS
 from models.changes import Change
 from models.changes import State
 from models.changes import States
-from models.changes import are_few
 from models.changes import read_changes
 from models.changes import read_states
 from models.db import Transaction
@@ -47,12 +46,10 @@ class Followed:
 
 
 def follow(
-    transaction: Transaction, visible: Visible, then: Followed, since: int, line: int
+    transaction: Transaction, visible: Visible, then: Followed, since: int
 ) -> Followed | None:
-    """What was counted as of an earlier line, as of this one."""
-    if not are_few(since, line, then.tally.total):
-        return None
-    changes = read_changes(transaction, visible, since)
+    """What was counted as of a line of the trail, as of now."""
+    changes = read_changes(transaction, visible, since, then.tally.total)
     states = read_states(transaction, visible, changes) if changes is not None else None
     if changes is None or states is None:
         return None
@@ -122,12 +119,9 @@ def follow_points(
     window: Window,
     then: Points,
     since: int,
-    line: int,
 ) -> Points | None:
-    """What a chart counted as of an earlier line, as of this one."""
-    if not are_few(since, line, sum(then.counted.values())):
-        return None
-    changes = read_changes(transaction, visible, since)
+    """What a chart counted as of a line of the trail, as of now."""
+    changes = read_changes(transaction, visible, since, sum(then.counted.values()))
     states = read_states(transaction, visible, changes) if changes is not None else None
     if changes is None or states is None:
         return None
@@ -163,7 +157,7 @@ def busiest_after(
     found = [each for each in then if each.building_id not in changed]
     found += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]
     found = sorted(found, key=rank)[:BUSIEST_MAX]
-    # Who was no busier than the last of a full list is on none: of those that were left out nothing is known but that.
+    # Of those that a full list left out nothing is known but that they were no busier than its last.
     if len(then) == BUSIEST_MAX and (len(found) < BUSIEST_MAX or rank(found[-1]) > rank(then[-1])):
         return None
     return found

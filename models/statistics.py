@@ -75,7 +75,7 @@ def count_dashboard(
     earlier, followed = transaction.remembered.earlier(line, question), None
     if earlier is not None:
         since, (then, _) = earlier
-        followed = follow(transaction, visible, then, since, line)
+        followed = follow(transaction, visible, then, since)
     if followed is None:
         followed = count_all(transaction, visible)
     return followed, dashboard_of(followed, transaction.now)

@@ -227,14 +227,19 @@ def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[Visible
     assert len(counted) == 2
 
 
-def test_many_changes_are_counted_anew(shown: Callable, counted: list[Visible]) -> None:
-    numbers(shown, "root")
-    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.LINES_MIN + 1)
+@pytest.mark.parametrize(("more", "again"), [(0, []), (1, ["root", "ada"])])
+def test_many_changes_are_counted_anew(
+    shown: Callable, counted: list[Visible], more: int, again: list[str]
+) -> None:
+    """By whoever may read of them; how many others have made decides nothing."""
+    before = [numbers(shown, who)["total_inspections"] for who in ALONE]
+    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.LINES_MIN + more)
 
     shown("root").post("/inspections", rows)
+    after = [numbers(shown, who)["total_inspections"] for who in ALONE]
 
-    assert numbers(shown, "root")["total_inspections"] == 9 + len(rows)
-    assert len(counted) == 2
+    assert after == [before[0] + len(rows), before[1] + len(rows), before[2]]
+    assert counted[len(ALONE) :] == [ALONE[who] for who in again]
 
 
 # what more than so many pairs of type and status there are, and what comes: one of the most frequent, or of none

@@ -298,6 +298,28 @@ def test_a_dashboard_costs_what_has_changed_since(apps: dict[str, Flask]) -> Non
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_what_others_changed_costs_a_follower_nothing(
+    apps: dict[str, Flask], function: str
+) -> None:
+    """How long an answer took is not to tell how much other clients have written since the last."""
+    app, row = (
+        apps["small"],
+        {"building_id": 6, "inspection_type": "fire", "date_visited": NOW[:10]},
+    )
+
+    def after(count: int) -> int:
+        return steps(app, "ada", f"/rpc/{function}", posted=("/inspections", [row] * count))
+
+    after(200)
+    with app.app_context(), app.extensions["walkthrough"].writing() as transaction:
+        transaction.run("ANALYZE")  # of a trail that has lines
+    app.extensions["walkthrough"].close()
+    few, many = after(1), after(200)
+
+    assert 0 < many <= few + 100
+
+
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
 def test_a_list_with_its_count_costs_the_same_once_it_is_known(

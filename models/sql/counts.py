@@ -42,9 +42,10 @@ POINT_LABELS_MAX = 20_000  # pairs of period and status: the common statuses fit
 BUSIEST_MAX = 20  # as many as a chart can name
 
 PLACES = (
-    "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since"
+    "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
+    "lines_max",
 )  # fmt: skip
-NUMBERS = ("building_id", "since")
+NUMBERS = ("building_id", "since", "lines_max")
 
 STATE = ("building_id", "inspection_type", "status", "date_visited")
 """What of an inspection is counted by."""
@@ -188,20 +189,26 @@ def plan_states(database: str, rule: Rule) -> Statement:
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_lines(database: str) -> Statement:
-    """Relation, key, action, client and what was before, of the trail's lines beyond one: the newest first.
+def plan_lines(database: str, rule: Rule) -> Statement:
+    """Relation, key, action and what was before, of so many visible lines of the trail beyond one: the newest first."""
+    counter = Counter(SPELLINGS[database], rule)
+    line, scope = counter.visible(AuditLog)
+    kept = line.c
+    lines = sa.select(kept.relation, kept.row_key, kept.action, kept.before)
+    newest = lines.where(scope, kept.id > counter.given("since")).order_by(kept.id.desc())
+    return counter.finish(newest.limit(counter.given("lines_max")))
 
-    Those of inspections and buildings, and those that tell of many rows at once; looked for by their ids alone.
-    """
-    spelling = SPELLINGS[database]
-    kept = AuditLog.__table__.c
-    lines = sa.select(kept.relation, kept.row_key, kept.action, kept.client_id, kept.before)
-    relations = (Inspection.__tablename__, Building.__tablename__, AT_ONCE)
-    about = spelling.not_leading(kept.relation).in_(relations)
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_at_once(database: str) -> Statement:
+    """How many of the trail's lines beyond one tell of many rows; they are nobody's, among few that are."""
+    spelling, kept = SPELLINGS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
-    found = lines.where(kept.id > since, about).order_by(kept.id.desc())
-    slots = {"since": new_value(PLACES.index("since"))}
-    return compile_statement(found, spelling.sa_dialect, slots)
+    of_many = spelling.not_leading(kept.relation) == AT_ONCE
+    found = sa.select(sa.func.count()).where(kept.client_id.is_(None), kept.id > since, of_many)
+    return compile_statement(
+        found, spelling.sa_dialect, {"since": new_value(PLACES.index("since"))}
+    )
 
 
 @lru_cache(maxsize=PLANS_MAX)
