@@ -69,11 +69,14 @@ def read_changes(
     lines = read(transaction, counts.plan_lines(database, visible.rule), binding)
     if len(lines) > lines_max:
         return None
-    return [
+    changes = [
         Change(relation, int(key), action, json.loads(before) if before else {})
         for relation, key, action, before in lines
         if relation in (INSPECTIONS, BUILDINGS) and action in STEPS  # and no refusal
     ]
+    # What was before a row got another key is told of it by the one that it had.
+    got_another = any(each.action == "update" and "id" in each.before for each in changes)
+    return None if got_another else changes
 
 
 def read_states(
