@@ -3,9 +3,7 @@
 import datetime
 import json
 import random
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +27,7 @@ from models.remembered import Remembered
 from models.sql import counts
 from models.sql.rule import Extent
 from models.tally import Visible
+from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import DATASET
@@ -342,10 +341,8 @@ def test_rows_that_were_imported_are_counted_anew(
 
 def outside(api: Callable, *statements: str) -> None:
     """Have another program change the file."""
-    with closing(sqlite3.connect(api("root").database.own.extensions["walkthrough"].path)) as shell:
-        for statement in statements:
-            shell.execute(statement)
-        shell.commit()
+    for statement in statements:
+        databases.sql(api("root").database.own.extensions["walkthrough"].path, statement)
 
 
 def test_a_row_that_went_without_a_line_is_counted_anew(shown: Callable) -> None:
