@@ -18,8 +18,8 @@ from models.audit_log import AuditLog
 from models.db import Transaction
 from models.sql import counts
 from models.sql.rule import Extent
-from models.tally import Visible
-from models.tally import read
+from models.visible import Visible
+from models.visible import read
 
 LINES_MAX = 2_000  # beyond that, or a fiftieth of what there is, to count anew is no dearer
 LINES_MIN = 50
@@ -46,10 +46,28 @@ class Change:
     before: State
 
 
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What has changed since a line: the buildings' lines, and what the inspections that changed were and are."""
+
+    buildings: list[Change]
+    then: States
+    now: States
+
+
+def read_since(transaction: Transaction, visible: Visible, line: int, rows: int) -> Since | None:
+    """What has changed since a line as of which so many rows were counted; None where all is to be counted anew."""
+    changes = read_changes(transaction, visible, line, rows)
+    states = read_states(transaction, visible, changes) if changes is not None else None
+    if changes is None or states is None:
+        return None
+    return Since([each for each in changes if each.relation == BUILDINGS], *states)
+
+
 def read_changes(
-    transaction: Transaction, visible: Visible, since: int, rows: int
+    transaction: Transaction, visible: Visible, line: int, rows: int
 ) -> list[Change] | None:
-    """The changes of visible inspections and buildings, the newest first; `rows` is how many were counted.
+    """The changes of visible inspections and buildings, the newest first.
 
     None where the trail does not tell them row by row, or there are so many that to count anew is no dearer.
     No line is looked at that may not be read: how long it takes tells nothing of how much others have changed.
@@ -59,10 +77,8 @@ def read_changes(
     if not (is_simple and transaction.spelling.trail_is_in_order):
         return None
     lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
-    database, binding = (
-        transaction.spelling.name,
-        visible.binding(since=since, lines_max=lines_max + 1),
-    )
+    database = transaction.spelling.name
+    binding = visible.binding(since=line, lines_max=lines_max + 1)
     ((imports,),) = read(transaction, counts.plan_at_once(database), binding)
     if imports:
         return None

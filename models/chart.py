@@ -22,9 +22,9 @@ from models.points import Window
 from models.points import read_points
 from models.sql.counts import STATUSES
 from models.tally import Counts
-from models.tally import Visible
 from models.tally import labelled
 from models.tally import month_start
+from models.visible import Visible
 
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
@@ -101,8 +101,8 @@ def count_points(
     """What a chart counts: from what was counted before, if that can be."""
     earlier = transaction.remembered.earlier(line, question)
     if earlier is not None:
-        since, (then, _) = earlier
-        points = follow_points(transaction, visible, window, then, since)
+        counted_at, (then, _) = earlier
+        points = follow_points(transaction, visible, window, then, counted_at)
         if points is not None:
             return points
     return read_points(transaction, visible, window)

@@ -11,13 +11,10 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.changes import BUILDINGS
 from models.changes import STEPS
-from models.changes import Change
+from models.changes import Since
 from models.changes import State
-from models.changes import States
-from models.changes import read_changes
-from models.changes import read_states
+from models.changes import read_since
 from models.db import Transaction
 from models.points import BusyBuilding
 from models.points import Points
@@ -32,9 +29,9 @@ from models.sql.counts import SCHEDULED
 from models.sql.dialect import json_array
 from models.tally import Pair
 from models.tally import Tally
-from models.tally import Visible
 from models.tally import calendar_days
-from models.tally import read
+from models.visible import Visible
+from models.visible import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +43,19 @@ class Followed:
 
 
 def follow(
-    transaction: Transaction, visible: Visible, then: Followed, since: int
+    transaction: Transaction, visible: Visible, then: Followed, line: int
 ) -> Followed | None:
     """What was counted as of a line of the trail, as of now."""
-    changes = read_changes(transaction, visible, since, then.tally.total)
-    states = read_states(transaction, visible, changes) if changes is not None else None
-    if changes is None or states is None:
+    since = read_since(transaction, visible, line, then.tally.total)
+    if since is None:
         return None
-    buildings = sum(STEPS[each.action] for each in changes if each.relation == BUILDINGS)
-    tally = tally_after(transaction, visible, then.tally, *states)
+    buildings = sum(STEPS[each.action] for each in since.buildings)
+    tally = tally_after(transaction, visible, then.tally, since)
     return Followed(then.buildings + buildings, tally) if tally is not None else None
 
 
 def tally_after(
-    transaction: Transaction, visible: Visible, tally: Tally, then: States, now: States
+    transaction: Transaction, visible: Visible, tally: Tally, since: Since
 ) -> Tally | None:
     """A tally after inspections have become what they are."""
     days = calendar_days(transaction.moment.date())
@@ -69,7 +65,7 @@ def tally_after(
         upcoming=tally.upcoming,
         completed_this_month=tally.completed_this_month,
     )
-    for state, times in gone_and_come(then, now):
+    for state, times in gone_and_come(since):
         pairs[pair_of(state)] += times
         for kind in kinds(state, days):
             sums[kind] += times
@@ -82,9 +78,9 @@ def tally_after(
     return Tally(pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=following)
 
 
-def gone_and_come(then: States, now: States) -> Iterator[tuple[State, int]]:
+def gone_and_come(since: Since) -> Iterator[tuple[State, int]]:
     """What changed rows were, each once less, and what they are, each once more."""
-    for states, times in ((then, -1), (now, 1)):
+    for states, times in ((since.then, -1), (since.now, 1)):
         yield from ((state, times) for state in states.values() if state is not None)
 
 
@@ -118,15 +114,14 @@ def follow_points(
     visible: Visible,
     window: Window,
     then: Points,
-    since: int,
+    line: int,
 ) -> Points | None:
     """What a chart counted as of a line of the trail, as of now."""
-    changes = read_changes(transaction, visible, since, sum(then.counted.values()))
-    states = read_states(transaction, visible, changes) if changes is not None else None
-    if changes is None or states is None:
+    since = read_since(transaction, visible, line, sum(then.counted.values()))
+    if since is None:
         return None
-    counted, changed = Counter(then.counted), buildings_of(changes)
-    for state, times in gone_and_come(*states):
+    counted, changed = Counter(then.counted), {each.key for each in since.buildings}
+    for state, times in gone_and_come(since):
         day = state["date_visited"]
         if day is not None and window.start <= day <= window.end:
             counted[day[: window.characters], status_of(state)] += times
@@ -136,11 +131,6 @@ def follow_points(
         return None
     busiest = busiest_after(transaction, visible, window, then.busiest, changed)
     return Points(counted, busiest) if busiest is not None else None
-
-
-def buildings_of(changes: list[Change]) -> set[int]:
-    """The buildings that were made, moved, named anew or taken away."""
-    return {each.key for each in changes if each.relation == BUILDINGS}
 
 
 def busiest_after(

@@ -12,8 +12,8 @@ from models.sql import counts
 from models.sql.counts import POINT_LABELS_MAX
 from models.sql.dialect import json_array
 from models.sql.statement import Binding
-from models.tally import Visible
-from models.tally import read
+from models.visible import Visible
+from models.visible import read
 
 
 class TooManyLabels(Fault):

@@ -19,10 +19,10 @@ from models.sql import counts
 from models.sql.counts import COMPLETED
 from models.sql.counts import FAILED
 from models.tally import Counts
-from models.tally import Visible
 from models.tally import labelled
-from models.tally import read
 from models.tally import read_tally
+from models.visible import Visible
+from models.visible import read
 
 RATE_DIGITS = 4
 
@@ -74,8 +74,8 @@ def count_dashboard(
     """What is counted, and the dashboard of it: from what was counted before, if that can be."""
     earlier, followed = transaction.remembered.earlier(line, question), None
     if earlier is not None:
-        since, (then, _) = earlier
-        followed = follow(transaction, visible, then, since)
+        counted_at, (then, _) = earlier
+        followed = follow(transaction, visible, then, counted_at)
     if followed is None:
         followed = count_all(transaction, visible)
     return followed, dashboard_of(followed, transaction.now)

@@ -9,15 +9,12 @@ import datetime
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from models.db import Transaction
 from models.sql import counts
 from models.sql.counts import STATUSES
-from models.sql.rule import Rule
-from models.sql.statement import Binding
-from models.sql.statement import Statement
-from models.types import Bound
+from models.visible import Visible
+from models.visible import read
 
 Counts = dict[str, int]
 Pair = tuple[str | None, str | None]
@@ -28,23 +25,6 @@ TYPES = ("annual", "fire", "lead", "structural", "emergency")
 NO_LABEL = "none"  # where an inspection has no status, or a reading no result
 OTHER_LABEL = "other"  # what is not told apart any more
 UPCOMING_DAYS = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """The rows that count: a rule, and the values that it takes of whoever asks."""
-
-    rule: Rule
-    caller_id: str | None
-    caller_client_id: int | None
-
-    def binding(self, keys: str = "[]", **given: Bound) -> Binding:
-        return Binding(
-            caller_id=self.caller_id,
-            caller_client_id=self.caller_client_id,
-            keys=keys,
-            new=counts.places(**given),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +75,6 @@ def read_tally(transaction: Transaction, visible: Visible, building_id: int | No
         last,
         following,
     )
-
-
-def read(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
-    return transaction.all(statement.sql, statement.bind(binding))
 
 
 def calendar_days(today: datetime.date) -> dict[str, str]:

@@ -35,10 +35,10 @@ from models.chart import draw_chart
 from models.db import Transaction
 from models.db import reading
 from models.db import writing
-from models.tally import Visible
 from models.types import BIGINT
 from models.types import DATE
 from models.types import UUID
+from models.visible import Visible
 from routes.body import read_body
 from routes.edge import respond
 from routes.postgrest import calls

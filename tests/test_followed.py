@@ -26,7 +26,7 @@ from models.inspection import Inspection
 from models.remembered import Remembered
 from models.sql import counts
 from models.sql.rule import Extent
-from models.tally import Visible
+from models.visible import Visible
 from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB

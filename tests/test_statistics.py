@@ -20,7 +20,7 @@ from models.chart import InvalidPeriod
 from models.db import reading
 from models.sql import counts
 from models.statistics import NoSuchBuilding
-from models.tally import Visible
+from models.visible import Visible
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA

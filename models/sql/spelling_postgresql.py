@@ -129,7 +129,7 @@ class PostgresqlSpelling(CommonSpelling):
     sa_dialect: sa.Dialect = telling(asyncpg.dialect())  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
     joins_to_count = True
-    trail_is_in_order = False  # but for our own: other programs know no turns
+    trail_is_in_order = False  # our lines are; another program takes no turn
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         listed = list(pairs)

@@ -26,7 +26,7 @@ from models.sql.rows import Insertion
 from models.sql.rule import Action
 from models.sql.rule import Rule
 from models.sql.statement import Binding
-from models.tally import Visible
+from models.visible import Visible
 from routes.postgrest import querystring
 
 Row = dict[str, Any]
