@@ -70,7 +70,8 @@ def read_changes(
     """The changes of visible inspections and buildings, the newest first.
 
     None where the trail does not tell them row by row, or there are so many that to count anew is no dearer.
-    No line is looked at that may not be read: how long it takes tells nothing of how much others have changed.
+    No line of another client is looked at: how long it takes tells nothing of how much others have changed. Those
+    that are nobody's are, for an import among them; inspectors' are the most of them.
     """
     extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
     is_simple = extents in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT})
