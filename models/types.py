@@ -16,7 +16,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from models.faults import Fault
 
@@ -318,14 +317,14 @@ DATE = ColumnType(
     "date",
     read_date,
     from_json(read_date),
-    stored(postgresql.DATE()),
+    stored(sa.DATE()),
     (("type", "string"), ("format", "date")),
 )
 TIMESTAMP = ColumnType(
     "timestamp with time zone",
     read_timestamp,
     from_json(read_timestamp),
-    stored(postgresql.TIMESTAMP(timezone=True)),
+    stored(sa.TIMESTAMP(timezone=True)),
     (("type", "string"), ("format", "date-time")),
 )
 
@@ -335,13 +334,11 @@ def refuse_json(value: object) -> Bound:
     raise InvalidInput("a JSON value cannot be compared or given")
 
 
-JSON = ColumnType(
-    "json", refuse_json, refuse_json, stored(postgresql.JSON()), (("type", "object"),)
-)
+JSON = ColumnType("json", refuse_json, refuse_json, stored(sa.JSON()), (("type", "object"),))
 UUID = ColumnType(
     "uuid",
     read_uuid,
     from_json(read_uuid),
-    stored(postgresql.UUID(as_uuid=False)),
+    stored(sa.UUID(as_uuid=False)),
     (("type", "string"), ("format", "uuid")),
 )

@@ -47,13 +47,10 @@ def claim(database: Path) -> ServingLock:
 def load(module: str) -> None:
     """Import what every worker needs: they are forked with it, once in memory. Nothing is opened by that. What cannot
     be imported, whoever needs it next says: the check, or a worker."""
-    gc.disable()  # what is imported is there to stay: to look through it again and again finds nothing
-    try:
-        with suppress(Exception):
-            importlib.import_module(module)
-    finally:
-        gc.enable()
-    gc.freeze()  # nor is it looked through later, and its pages stay shared
+    with suppress(Exception):
+        importlib.import_module(module)
+    gc.freeze()  # it is looked through neither now nor later, and its pages stay shared
+    gc.enable()
 
 
 def require_usable(lock: ServingLock, check: Check, what: str = "the check at the start") -> None:

@@ -1,6 +1,6 @@
-"""How threads allocate: with glibc from one arena, as its own account of itself shows.
+"""What workers hold: nothing of PostgreSQL's on a file, and with glibc one arena, as its own account of itself shows.
 
-That a service's workers do is shown with the service as it is run (tests/http/test_running.py).
+That a service's workers have the one is shown with the service as it is run (tests/http/test_running.py).
 """
 
 from __future__ import annotations
@@ -30,6 +30,21 @@ account = ctypes.c_void_p(libc.fdopen(1, b"w"))
 libc.malloc_info(0, account)
 libc.fflush(account)
 """
+
+SERVED = """
+import sys
+from app import create_app
+with create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": 32 * "k"}).test_client() as client:
+    assert client.get("/ready").status_code == 200
+print(*[name for name in sys.modules if "postgresql" in name or "psycopg" in name])
+"""
+
+
+def test_a_file_is_served_without_anything_of_postgresql_s(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", SERVED, f"sqlite:///{tmp_path / 'a.db'}"]
+    told = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    assert told.stdout.split() == []
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")

@@ -6,6 +6,7 @@ database (`spelling_sqlite.py`, `spelling_postgresql.py`); `SPELLINGS` picks by 
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -16,7 +17,6 @@ import sqlalchemy as sa
 
 from models.sql.spelling import AmongFew
 from models.sql.spelling import Led
-from models.sql.spelling_postgresql import PostgresqlSpelling
 from models.sql.spelling_sqlite import SqliteSpelling
 from models.types import Bound
 from models.types import ColumnType
@@ -171,7 +171,14 @@ def json_array(values: Iterable[Bound]) -> str:
     return json.dumps(list(values), ensure_ascii=False, allow_nan=False)
 
 
-SPELLINGS: dict[str, Spelling] = {
-    "sqlite": SqliteSpelling(),
-    "postgresql": PostgresqlSpelling(),
-}
+class Spellings(dict[str, Spelling]):
+    """By URL scheme. PostgreSQL's is imported by whom it is asked for: a service on a file starts without it."""
+
+    def __missing__(self, scheme: str) -> Spelling:
+        if scheme != "postgresql":
+            raise KeyError(scheme)
+        room = importlib.import_module("models.sql.spelling_postgresql")
+        return self.setdefault(scheme, room.PostgresqlSpelling())
+
+
+SPELLINGS = Spellings(sqlite=SqliteSpelling())

@@ -10,8 +10,6 @@ from typing import Any
 from typing import Self
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -87,10 +85,6 @@ class CommonSpelling(ABC):
         return None
 
     @abstractmethod
-    def insert_into(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-        """An insert that knows of conflicts."""
-
-    @abstractmethod
     def elements(self, values: Expression) -> Any:
         """The elements of a JSON array, as a table."""
 
@@ -124,11 +118,15 @@ class CommonSpelling(ABC):
         return pattern
 
     def upsert(
-        self, statement: sa.Insert, target: tuple[str, ...], changed: tuple[str, ...] | None
+        self, statement: Any, target: tuple[str, ...], changed: tuple[str, ...] | None
     ) -> sa.Insert:
-        assert isinstance(statement, (sqlite.Insert, postgresql.Insert))
+        upserting: (
+            sa.Insert
+        )  # each dialect has an insert of its own for it, and they have no name in common
         if changed is None:
-            return statement.on_conflict_do_nothing(index_elements=target)
-        return statement.on_conflict_do_update(
-            index_elements=target, set_={name: statement.excluded[name] for name in changed}
-        )
+            upserting = statement.on_conflict_do_nothing(index_elements=target)
+        else:
+            upserting = statement.on_conflict_do_update(
+                index_elements=target, set_={name: statement.excluded[name] for name in changed}
+            )
+        return upserting
