@@ -33,6 +33,8 @@ WAL_BYTES_MAX = 64 << 20
 # Of the connection that writes: of a thousand new rows, in a dozen indexes, SQLite's own 2,000 would be written to the
 # log before their COMMIT, and read again, several times over.
 WRITER_CACHE_KIB = 8_000
+# Of each that reads, of which a worker opens as many as statements overlap: a list goes as often with half of SQLite's own.
+READER_CACHE_KIB = 1_000
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000
 VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
@@ -210,6 +212,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
         run(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
         run("PRAGMA optimize = 0x10002")
     else:
+        run(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         run("PRAGMA query_only = 1")
     return connection
 
