@@ -1,4 +1,4 @@
-"""Bodies of writes: JSON, CSV, forms; what they hold, and every way they can be broken. Pure room."""
+"""Bodies of writes: JSON, what it holds and every way it can be broken, and floods of any kind. Pure room."""
 
 from __future__ import annotations
 
@@ -13,28 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.faults import Fault
-from routes.postgrest.csv import MalformedCsv
-from routes.postgrest.encoding import Undecodable
 from routes.postgrest.limits import NumberOutOfRange
 from routes.postgrest.limits import TooMuch
-from routes.postgrest.media import UnsupportedMediaType
 from routes.postgrest.payload import InvalidPayload
 from routes.postgrest.payload import Payload
 from routes.postgrest.payload import Row
 from routes.postgrest.payload import UnequalKeys
 from routes.postgrest.payload import UntranslatableText
 from routes.postgrest.payload import parse_payload
+from tests.bodies import CSV
+from tests.bodies import FORM
+from tests.bodies import TEXTS
+from tests.bodies import read
 from tests.waiting import TIMED
-
-CSV = "text/csv"
-FORM = "application/x-www-form-urlencoded"
-
-
-def read(text: str | bytes, content_type: str | None = "application/json") -> Payload:
-    return parse_payload(text.encode() if isinstance(text, str) else text, content_type)
-
-
-# -- JSON ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -212,153 +203,6 @@ def test_unequal_keys_are_refused_when_told() -> None:
         unequal.require_uniform()
 
 
-# -- CSV ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("a,b\n1,2\n", [{"a": "1", "b": "2"}]),
-        ("a,b\n1,2", [{"a": "1", "b": "2"}]),
-        ("a,b\r\n1,2\r\n", [{"a": "1", "b": "2"}]),
-        ("a,b\r1,2\r", [{"a": "1", "b": "2"}]),
-        ("a\n1\n2\n", [{"a": "1"}, {"a": "2"}]),
-        ("a,b\n", []),
-        ("a,b", []),
-        ("\n\na,b\n\n1,2\n\n\n", [{"a": "1", "b": "2"}]),
-        ("a,b\n1,\n", [{"a": "1", "b": ""}]),
-        ('a,b\n1,""\n', [{"a": "1", "b": ""}]),
-        ('a\n""\n', [{"a": ""}]),
-        ("a,b\nNULL,null\n", [{"a": None, "b": "null"}]),
-        ('a,b\n"NULL", NULL\n', [{"a": None, "b": " NULL"}]),
-        ('"a","b"\n1,2\n', [{"a": "1", "b": "2"}]),
-        ('a\n"x, ""y""\r\nz"\n', [{"a": 'x, "y"\r\nz'}]),
-        ("a\n x \n", [{"a": " x "}]),
-        ("a,a\n1,2\n", [{"a": "2"}]),
-        (" a,b\n1,2\n", [{" a": "1", "b": "2"}]),
-        ("a;b\n1;2\n", [{"a;b": "1;2"}]),
-        ("ü\n\U0001f3e2\n", [{"ü": "\U0001f3e2"}]),
-        ("a\n=1+1\n", [{"a": "=1+1"}]),
-    ],
-)
-def test_csv_is_read_as(text: str, rows: list[Row]) -> None:
-    payload = read(text, CSV)
-
-    assert payload.rows == rows
-    assert payload.is_array
-    assert payload.uniform
-
-
-@pytest.mark.parametrize("text", ["a,b\n1\n", "a,b\n1,2\n3\n", "a,b\n1,2,3\n", "a,b\n  \n1,2\n"])
-def test_ragged_csv_is_refused(text: str) -> None:
-    with pytest.raises(MalformedCsv, match=r"^All lines must have same number of fields$"):
-        read(text, CSV)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "\n", "\r\n\r\n", '"', '"a', 'a"b\n1\n', 'a\nx"y\n', 'a\n"x"y\n', 'a\n "x"\n'),
-        *('a\n"x\n', 'a\n"x""\n', 'a,b\n"x" ,1\n', '"a"b\n1\n'),
-    ],
-)
-def test_malformed_csv_is_refused(text: str) -> None:
-    with pytest.raises(MalformedCsv, match=r"^Empty or invalid csv$"):
-        read(text, CSV)
-
-
-def test_malformed_csv_names_the_line() -> None:
-    with pytest.raises(MalformedCsv) as refused:
-        read('a\n1\n\nx"y\n', CSV)
-
-    assert refused.value.details == "Misplaced quotation mark in line 4."
-
-
-@pytest.mark.parametrize("body", [b"a\nx\x00y\n", b"a\n\xff\n", b"a\n\xed\xa0\x80\n"])
-def test_csv_holds_characters_only(body: bytes) -> None:
-    with pytest.raises(InvalidPayload, match=r"^Empty or invalid body$"):
-        read(body, CSV)
-
-
-def test_columns_of_csv_are_bounded() -> None:
-    assert len(read(",".join(map(str, range(100))), CSV).rows) == 0
-
-    with pytest.raises(TooMuch, match="at most 100 columns"):
-        read(",".join(map(str, range(101))), CSV)
-
-
-# -- forms --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "row"),
-    [
-        ("a=1&b=x+y%26z", {"a": "1", "b": "x y&z"}),
-        ("a=1&a=2", {"a": "2"}),
-        ("a&b=", {"a": "", "b": ""}),
-        ("", {}),
-        ("a=NULL", {"a": "NULL"}),
-        ("a=1;b=2", {"a": "1;b=2"}),
-    ],
-)
-def test_form_is_read_as(text: str, row: Row) -> None:
-    assert read(text, FORM) == Payload([row], tuple(row), True, False)
-
-
-@pytest.mark.parametrize("text", ["a=%ff", "a=%00", "%ed%a0%80=1"])
-def test_a_form_holds_characters_only(text: str) -> None:
-    with pytest.raises(Undecodable):
-        read(text, FORM)
-
-
-# -- Content-Type -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        None,
-        "application/json",
-        "Application/Json",
-        "application/json;charset=utf-8",
-        "application/json ; charset=UTF-8",
-        'application/json; charset="utf-8"',
-        "application/json; charset=utf8; profile=x",
-    ],
-)
-def test_json_goes_by_these_names(content_type: str | None) -> None:
-    assert read('{"a": 1}', content_type).rows == [{"a": 1}]
-
-
-@pytest.mark.parametrize(
-    ("content_type", "message"),
-    [
-        ("text/plain", "text/plain"),
-        ("text/plain; charset=utf-8", "text/plain"),
-        ("multipart/form-data; boundary=x", "multipart/form-data"),
-        ("application/octet-stream", "application/octet-stream"),
-        ("application/vnd.pgrst.object+json", "application/vnd.pgrst.object+json"),
-        ("application/vnd.pgrst.array", "application/vnd.pgrst.array"),
-        ("application/openapi+json", "application/openapi+json"),
-        ("text/json", "text/json"),
-        ("json", "json"),
-        ("*/*", "*/*"),
-        ("", ""),
-        ("application/json;charset=latin1", "application/json;charset=latin1"),
-        ("application/json; charset=utf-16", "application/json;charset=utf-16"),
-        ("text/csv; charset=windows-1252", "text/csv;charset=windows-1252"),
-        ("application/x-www-form-urlencoded;charset=x", f"{FORM};charset=x"),
-    ],
-)
-def test_other_content_types_are_refused(content_type: str, message: str) -> None:
-    with pytest.raises(UnsupportedMediaType) as refused:
-        read('{"a": 1}', content_type)
-
-    assert refused.value.message == f"Content-Type not acceptable: {message}"
-
-
-# -- floods and properties ----------------------------------------------------------------------
-
 FLOODS = {
     "a MiB of opened arrays": (b"[" * 2**20, "application/json"),
     "a MiB of opened objects": (b'{"a":' * 200_000, "application/json"),
@@ -395,8 +239,6 @@ def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
         assert isinstance(parse_payload(body, content_type), Payload)
 
 
-CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
-TEXTS = st.text(CHARACTERS, max_size=20)
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
 
 
@@ -408,13 +250,3 @@ def test_rows_survive_json(rows: list[Row]) -> None:
     ]
 
     assert read(json.dumps(finite)).rows == finite
-
-
-@given(st.lists(st.lists(TEXTS, min_size=2, max_size=2), max_size=4))
-def test_cells_survive_csv(cells: list[list[str]]) -> None:
-    quoted = (",".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in cells)
-
-    rows = read("\n".join(["a,b", *quoted]), CSV).rows
-
-    expected = [[None if cell == "NULL" else cell for cell in line] for line in cells]
-    assert [list(row.values()) for row in rows] == expected

@@ -6,157 +6,32 @@ in its worker; that the shipped ones are the contract's is a test of its own.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import fcntl
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http.client import HTTPConnection
-from pathlib import Path
 
-import click
 import pytest
 
 from serving import refusal
-from serving import start
 from serving import worker
-from serving.lock import AlreadyServed
-from serving.lock import ServingLock
-from tests.ports import free_port
+from tests.few_lines import HONEST
+from tests.few_lines import PATIENT
+from tests.few_lines import Server
+from tests.few_lines import read_to_end
+from tests.few_lines import served
+from tests.few_lines import serving
 from tests.raw import still_waiting
 from tests.waiting import until
-
-PROJECT = Path(__file__).resolve().parent.parent
-HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-APPLICATION = """
-import time
-
-import serving.worker
-
-serving.worker.HEAD_SECONDS_MAX = 1.0
-serving.worker.REQUEST_SECONDS_MAX = 3.0
-
-
-def app(environ, start_response):
-    path = environ["PATH_INFO"]
-    environ["wsgi.input"].read()
-    if path == "/slow":
-        open(__file__ + ".slow", "w").close()
-        time.sleep(1)
-    if path == "/headers":
-        body = repr(sorted(environ.items())).encode()
-    else:
-        body = b"x" * (32 * 1024 * 1024) if path == "/large" else b"served"
-    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
-    return [body]
-"""
-
-PATIENT = "\n".join(line for line in APPLICATION.splitlines() if "_SECONDS_MAX" not in line)
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    process: subprocess.Popen[str]
-    port: int
-    database: Path
-    environ: dict[str, str]
-
-    def connect(self, timeout: float = 20) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
-
-    def exchange(self, request: bytes) -> bytes:
-        """Send bytes as they are and read until the server closes."""
-        with self.connect() as connection:
-            connection.sendall(request)
-            return read_to_end(connection)
-
-
-def read_to_end(connection: socket.socket) -> bytes:
-    received = bytearray()
-    with contextlib.suppress(ConnectionResetError):
-        while piece := connection.recv(65_536):
-            received += piece
-    return bytes(received)
-
-
-def command() -> list[str]:
-    words = ["--config", str(PROJECT / "gunicorn.conf.py"), "few_lines:app"]
-    return [sys.executable, "-m", "gunicorn", *words]
-
-
-def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    return kept | {
-        "PYTHONPATH": str(directory),
-        "PORT": str(port),
-        "DATABASE_URL": f"sqlite:///{database}",
-        "SECRET_KEY": "s" * 32,
-        "ANON_KEY": "anon",
-        "TMPDIR": str(directory),
-    }
-
-
-@contextlib.contextmanager
-def serving(directory: Path, application: str = APPLICATION) -> Iterator[Server]:
-    (directory / "few_lines.py").write_text(application)
-    database, port = directory / "walkthrough.db", free_port()
-    environ = environ_for(directory, database, port)
-    with (directory / "log").open("w") as log:
-        process = subprocess.Popen(
-            command(), env=environ, cwd=PROJECT, stdout=log, stderr=log, text=True
-        )
-    server = Server(process, port, database, environ)
-    try:
-        await_answer(server)
-        yield server
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(5)
-
-
-def await_answer(server: Server) -> None:
-    give_up = time.monotonic() + 15
-    while time.monotonic() < give_up:
-        assert server.process.poll() is None, (server.database.parent / "log").read_text()
-        with contextlib.suppress(OSError):
-            if server.exchange(HONEST):
-                return
-        time.sleep(0.05)
-    raise AssertionError("the server did not come up")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("served")) as running:
         yield running
-
-
-def refused_start(server: Server, **changes: str) -> str:
-    """Start another server beside the running one, and return what it says."""
-    environ = server.environ | changes
-    done = subprocess.run(
-        command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=20, check=False
-    )
-    assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if not line.startswith("[")]
-    assert len(said) == 1
-    return said[0]
-
-
-def served(server: Server) -> bool:
-    return server.exchange(HONEST).endswith(b"served")
 
 
 def test_the_shipped_deadlines_are_the_promised_ones():
@@ -340,194 +215,3 @@ def test_a_slow_body_is_cut_off(server):
         connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")
 
         assert b"served" not in read_to_end(connection)
-
-
-def test_the_port_and_the_database_are_served_once(server, tmp_path):
-    same_port = refused_start(server, DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
-    same_database = refused_start(server, PORT=str(free_port()))
-
-    assert same_port == f"walkthrough: something already answers at 127.0.0.1:{server.port}"
-    assert same_database == f"walkthrough: {server.database} is being served by another process"
-    assert not list(tmp_path.iterdir())
-    assert served(server)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        pytest.param({"FLASK_DEBUG": "1"}, "FLASK_DEBUG is set", id="debug"),
-        pytest.param({"SECRET_KEY": "short"}, "SECRET_KEY is shorter", id="short-key"),
-        pytest.param({"HOST": "192.0.2.1"}, "cannot listen at 192.0.2.1", id="foreign-address"),
-    ],
-)
-def test_a_start_that_would_be_unsafe_is_refused_in_one_line(server, changes, message):
-    assert message in refused_start(server, PORT=str(free_port()), **changes)
-
-
-def test_a_stop_answers_what_was_accepted_and_leaves_no_mark(tmp_path):
-    with serving(tmp_path) as server:
-        mark = tmp_path / "walkthrough.db.serving"
-        assert mark.stat().st_mode & 0o777 == 0o600
-        with server.connect() as connection:
-            connection.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            while not (tmp_path / "few_lines.py.slow").exists():  # until it is in its thread
-                time.sleep(0.01)
-
-            server.process.send_signal(signal.SIGTERM)
-
-            assert read_to_end(connection).endswith(b"served")
-        assert server.process.wait(15) == 0
-        assert not mark.exists()
-
-
-def test_a_killed_server_leaves_its_mark_and_its_lock_ends_with_its_workers(tmp_path):
-    with serving(tmp_path) as server:
-        server.process.kill()
-        server.process.wait(5)
-        lock = take_when_free(server.database)
-
-        assert lock.found_unclean
-        lock.release()
-        assert not (tmp_path / "walkthrough.db.serving").exists()
-
-
-def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
-    with serving(tmp_path) as server:
-        pid = server.process.pid
-        workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        os.kill(int(workers[0]), signal.SIGKILL)
-        await_answer(server)
-
-        server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(15) == 0
-
-        assert (tmp_path / "walkthrough.db.serving").exists()
-
-
-def test_what_looked_at_the_file_first_is_counted_nowhere(tmp_path):
-    with serving(tmp_path):
-        (metrics,) = tmp_path.glob("walkthrough-metrics-*")
-
-        assert list(metrics.glob("*.db")) == []
-
-
-def take_when_free(database: Path) -> ServingLock:
-    """The workers of a killed arbiter notice within a second or two, and finish what they have."""
-    give_up = time.monotonic() + 15
-    while time.monotonic() < give_up:
-        with contextlib.suppress(AlreadyServed):
-            return ServingLock.take(database)
-        time.sleep(0.1)
-    raise AssertionError("the workers outlived their arbiter")
-
-
-def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
-    """Have a child say something, and end like that."""
-
-    def check() -> None:
-        print(said)
-        if isinstance(end, BaseException):
-            raise end
-        sys.exit(end)
-
-    start.require_usable(lock, check)
-
-
-@pytest.mark.parametrize(
-    ("said", "end", "told"),
-    [
-        ("first\nwalkthrough: row 5 missing", 1, "row 5 missing"),
-        ("", 3, "nothing said"),
-        ("", ValueError("it broke"), "ValueError: it broke"),
-        ("", click.ClickException("it is not ours"), "it is not ours"),
-        ("", "left with words", "left with words"),
-        ("lots\n" * 50_000 + "the end", 1, "the end"),
-    ],
-)
-def test_a_check_that_fails_keeps_the_server_from_starting(tmp_path, said, end, told):
-    database = tmp_path / "walkthrough.db"
-    lock = start.claim(database)
-
-    with pytest.raises(start.StartRefused, match=f"^the check at the start failed: {told}$"):
-        look(lock, said, end)
-    assert not start.claim(database).found_unclean
-
-
-def test_after_an_unclean_stop_the_check_decides(tmp_path):
-    database = tmp_path / "walkthrough.db"
-    ServingLock.take(database).abandon()
-
-    lock = start.claim(database)
-    with pytest.raises(start.StartRefused):
-        look(lock, "row 5 missing", 1)
-
-    lock = start.claim(database)
-    assert lock.found_unclean
-    look(lock, "sound")
-    lock.release()
-    assert not start.claim(database).found_unclean
-
-
-def test_a_check_that_does_not_end_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(start, "CHECK_SECONDS_MAX", 0.5)
-    database, name = tmp_path / "walkthrough.db", tmp_path / "name"
-    lock = start.claim(database)
-
-    def check() -> None:
-        name.write_text(str(os.getpid()))
-        time.sleep(60)
-
-    with pytest.raises(start.StartRefused, match="the check at the start did not end"):
-        start.require_usable(lock, check)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(name.read_text()), 0)
-    assert start.claim(database).found_unclean
-
-
-def test_a_check_may_be_asked_beside_many_open_files():
-    copies = []
-    with contextlib.suppress(OSError):  # as many as may be
-        copies.extend(os.dup(0) for _ in range(2_000))
-    for descriptor in copies[-20:]:
-        os.close(descriptor)
-    try:
-        assert start.ask_child(lambda: print("sound"), 10) == (0, "sound\n")
-    finally:
-        for descriptor in copies[:-20]:
-            os.close(descriptor)
-
-
-def test_a_check_ends_nothing_of_its_parents(tmp_path):
-    mark = tmp_path / "ended"  # a file: what the child has in memory is its own
-    atexit.register(mark.touch)
-    try:
-        assert start.ask_child(lambda: None, 10) == (0, "")
-        assert start.ask_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
-    finally:
-        atexit.unregister(mark.touch)
-    assert not mark.exists()
-
-
-def test_a_lock_on_a_removed_mark_is_no_lock(tmp_path, monkeypatch):
-    """The last holder removes the mark between our open and our lock: we begin again."""
-    database = tmp_path / "walkthrough.db"
-    mark = tmp_path / "walkthrough.db.serving"
-    first = ServingLock.take(database)
-    real_flock = fcntl.flock
-    calls = []
-
-    def flock_after_a_release(descriptor: int, operation: int) -> None:
-        if not calls:
-            first.release()
-        calls.append(descriptor)
-        real_flock(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", flock_after_a_release)
-
-    second = ServingLock.take(database)
-
-    assert len(calls) == 2
-    assert mark.exists()
-    with pytest.raises(AlreadyServed):
-        ServingLock.take(database)
-    second.release()

@@ -2,7 +2,6 @@
 
 import pathlib
 import random
-import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -76,62 +75,6 @@ def line(service: Service, length: int, seconds_apart: int = 60) -> list[str]:
         tokens.append(go_on(tokens[-1]))
         service.age(seconds_apart)
     return tokens
-
-
-# Tokens as text
-
-
-def test_token_is_no_jwt_and_holds_its_session_and_counter() -> None:
-    session_id = str(uuid.uuid4())
-
-    token = TOKENS.issue(session_id, 7, "salt")
-
-    read = refresh_token.read(token)
-    assert "." not in token
-    assert read is not None
-    assert (read.session_id, read.counter) == (session_id, 7)
-    assert TOKENS.is_genuine(read, "salt")
-
-
-def test_token_is_derived_from_session_counter_salt_and_key() -> None:
-    session_id = str(uuid.uuid4())
-    token = TOKENS.issue(session_id, 0, "salt")
-
-    assert token == TOKENS.issue(session_id, 0, "salt")
-    others = {
-        TOKENS.issue(session_id, 1, "salt"),
-        TOKENS.issue(session_id, 0, "other"),
-        TOKENS.issue(str(uuid.uuid4()), 0, "salt"),
-        RefreshTokens([NEW_KEY]).issue(session_id, 0, "salt"),
-    }
-    assert len(others | {token}) == 5
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "~",
-        "x",
-        "x~y",
-        "a.b.c",
-        "é" * 27 + "~" + "a" * 43,
-        "A" * 5_000,
-        "A" * 27 + "=~a",
-        "A" * 26,
-    ],
-)
-def test_text_that_is_no_token_is_read_as_none(text: str) -> None:
-    assert refresh_token.read(text) is None
-
-
-def test_every_changed_character_makes_another_token_or_none() -> None:
-    token = TOKENS.issue(str(uuid.uuid4()), 0, "salt")
-
-    for place, character in enumerate(token[:-1]):
-        for other in {"A", "b", "_", "~", "="} - {character}:
-            read = refresh_token.read(token[:place] + other + token[place + 1 :])
-            assert read is None or not TOKENS.is_genuine(read, "salt"), (place, other)
 
 
 # The line

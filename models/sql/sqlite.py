@@ -33,7 +33,7 @@ WAL_BYTES_MAX = 64 << 20
 # Of the connection that writes: of a thousand new rows, in a dozen indexes, SQLite's own 2,000 would be written to the
 # log before their COMMIT, and read again, several times over.
 WRITER_CACHE_KIB = 8_000
-# Of each that reads, of which a worker opens as many as statements overlap: a list goes as often with half of SQLite's own.
+# Of each that reads: a worker opens as many as statements overlap, and lists go as often as with SQLite's own 2,000.
 READER_CACHE_KIB = 1_000
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000

@@ -5,20 +5,20 @@ import random
 from tests import oracle
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.grammar import TEXT
-from tests.safety.grammar import escaped
-from tests.safety.grammar import plain
-from tests.safety.grammar import quoted
+from tests.safety.answers import Embed
+from tests.safety.answers import Filter
+from tests.safety.answers import Read
 from tests.safety.model import Delete
-from tests.safety.model import Embed
-from tests.safety.model import Filter
 from tests.safety.model import Insert
-from tests.safety.model import Read
 from tests.safety.model import Step
 from tests.safety.model import Update
 from tests.safety.model import Where
 from tests.safety.sites import Asking
 from tests.safety.sites import asking
+from tests.safety.vocabulary import TEXT
+from tests.safety.vocabulary import escaped
+from tests.safety.vocabulary import plain
+from tests.safety.vocabulary import quoted
 
 # written, relation, (column here, column there), to-one, junction
 WAYS: dict[str, list[tuple]] = {

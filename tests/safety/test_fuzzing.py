@@ -33,7 +33,6 @@ from tests.safety.breaking import breaks
 from tests.safety.breaking import broken
 from tests.safety.examples import sized
 from tests.safety.grammar import Grammar
-from tests.safety.grammar import Vocabulary
 from tests.safety.killers import USERS
 from tests.safety.killers import cast_world
 from tests.safety.sites import Answer
@@ -41,6 +40,7 @@ from tests.safety.sites import Asking
 from tests.safety.sites import Site
 from tests.safety.sites import asking
 from tests.safety.twins import seen_by
+from tests.safety.vocabulary import Vocabulary
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 LATE_SECONDS = 1.0

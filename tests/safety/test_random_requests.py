@@ -13,10 +13,11 @@ import pytest
 
 from tests import oracle
 from tests.conftest import RESOURCES
+from tests.safety import answers
 from tests.safety import model
+from tests.safety.answers import Read
 from tests.safety.model import End
 from tests.safety.model import Insert
-from tests.safety.model import Read
 from tests.safety.model import Step
 from tests.safety.sites import NOW
 from tests.safety.sites import Answer
@@ -99,7 +100,7 @@ class Journey:
 
     def read(self, user: dict, seen: dict, read: Read) -> None:
         request = said(read)
-        rows, total = model.rows_of(seen, read)
+        rows, total = answers.rows_of(seen, read)
         if (answer := self.send(user, request)) is None:
             return
         if answer.status == 416 and read.offset > max(total - 1, 0):

@@ -12,11 +12,11 @@ from access.policy import AccessRule
 from models.sql import operators
 from models.sql import plan
 from routes.postgrest.querystring import parse
-from tests.safety.grammar import TEXT
 from tests.safety.planted import forget_plans
 from tests.safety.sites import Site
 from tests.safety.sites import asking
 from tests.safety.spies import Spy
+from tests.safety.vocabulary import TEXT
 from tests.worlds import LONG_AGO
 from tests.worlds import building_row
 from tests.worlds import user_row

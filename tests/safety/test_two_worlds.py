@@ -32,9 +32,7 @@ from models.sql.statement import Statement
 from tests import oracle
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.grammar import TEXT
 from tests.safety.grammar import Grammar
-from tests.safety.grammar import Vocabulary
 from tests.safety.planted import forget_plans
 from tests.safety.sites import Answer
 from tests.safety.sites import Asking
@@ -44,6 +42,8 @@ from tests.safety.spies import Spy
 from tests.safety.twins import dressed_world
 from tests.safety.twins import other_world
 from tests.safety.twins import seen_by
+from tests.safety.vocabulary import TEXT
+from tests.safety.vocabulary import Vocabulary
 
 PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, 41)  # 2,000 pairs

@@ -1,0 +1,18 @@
+"""Bodies of writes, as the tests of their reading write them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from routes.postgrest.payload import Payload
+from routes.postgrest.payload import parse_payload
+
+CSV = "text/csv"
+FORM = "application/x-www-form-urlencoded"
+
+CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+TEXTS = st.text(CHARACTERS, max_size=20)
+
+
+def read(text: str | bytes, content_type: str | None = "application/json") -> Payload:
+    return parse_payload(text.encode() if isinstance(text, str) else text, content_type)

@@ -1,0 +1,146 @@
+"""What requests cost SQLite: a portfolio small and large, and the steps of the engine that a request takes over it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from access.caller import Role
+from access.token import Claims
+from models.db import Database
+from models.sql.sqlite import Connection
+from tests.applications import import_rows
+from tests.applications import open_app
+from tests.conftest import ADA
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.tokens import ANON_KEY
+from tests.tokens import token_for
+
+OTHERS = 8  # times as many buildings and inspections of other clients
+STEPS_GROWTH_MAX = 1.25
+STEPS_BETWEEN_LOOKS = 10
+NOW = "2025-01-01T00:00:00+00:00"
+CLAIMS = Claims(ADA, Role.CLIENT_ADMIN, 1, 2**31, None, 2**32, None)
+STATUSES = ("completed", "completed", "completed", "scheduled", "failed")
+
+
+WHO = {
+    "root": token_for(ROOT, "super_admin", None),
+    "ada": token_for(ADA, "client_admin", 1),
+    "moe": token_for(MOE, "client_manager", 1),
+}
+
+LISTS = {
+    "point": "/inspections?id=eq.7",
+    "newest": "/inspections?order=date_visited.desc&limit=20",
+    "newest-of-a-status": "/inspections?select=*,buildings(name)&status=eq.completed"
+    "&order=date_visited.desc&limit=20",
+    "newest-of-a-rare-status": "/inspections?status=eq.failed&order=date_visited.desc&limit=20",
+    "embeds": "/inspections?select=*,buildings(*),inspectors(*),reports_lead(*)"
+    "&order=date_visited.desc&limit=20",
+    "unordered": "/inspections?limit=20",
+    "of-a-building": "/inspections?building_id=eq.1&order=date_visited.desc&limit=20",
+    "buildings-of-a-city": "/buildings?city=eq.Troy&order=name&limit=20",
+    "readings-of-an-inspection": "/reports_lead?inspection_id=eq.2",
+    "managers-grants": "/client_manager_building_access?limit=20",
+}
+
+
+def portfolio(others: int) -> dict[str, list[dict]]:
+    """Client 1 with four buildings and 80 inspections, and other clients with so many times more."""
+    buildings, inspections, readings = [], [], []
+    for number in range(1, 5 * others + 5):
+        client = 1 if number <= 4 else 2 + number % 3
+        buildings.append({"id": number, "name": f"B{number}", "client_id": client,
+                          "city": "Troy" if number % 5 == 1 else f"City {number}"})  # fmt: skip
+        for visit in range(20):
+            identity = len(inspections) + 1
+            inspections.append({
+                "id": identity, "building_id": number, "inspection_type": "annual",
+                "date_visited": f"20{20 + visit % 5}-{1 + visit % 12:02}-{1 + number % 28:02}",
+                "status": STATUSES[(visit + number) % 5], "inspector_id": 1 + number % 3,
+            })  # fmt: skip
+            readings.append({"inspection_id": identity, "gun_id": 1, "result": "negative"})
+    return {
+        "clients": [{"id": number, "name": f"C{number}"} for number in (1, 2, 3, 4)],
+        "users": [
+            {"id": ROOT, "email": "root@x", "name": "Root", "role": "super_admin"},
+            {"id": ADA, "email": "ada@x", "name": "Ada", "role": "client_admin", "client_id": 1},
+            {"id": MOE, "email": "moe@x", "name": "Moe", "role": "client_manager", "client_id": 1},
+        ],
+        "inspectors": [{"id": number, "name": f"I{number}"} for number in (1, 2, 3)],
+        "buildings": buildings,
+        "inspections": inspections,
+        "reports_lead": readings,
+        "client_manager_building_access": [
+            {"manager_id": MOE, "building_id": number} for number in (1, 2)
+        ],
+        "client_manager_inspection_access": [{"manager_id": MOE, "inspection_id": 70}],
+    }  # fmt: skip
+
+
+def both_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
+    """The portfolio, small and large, each served by an application of its own."""
+    made = {}
+    for name, others in (("small", 20), ("large", 20 * OTHERS)):
+        folder: Path = tmp_path_factory.mktemp(name)
+        source = folder / "portfolio.json"
+        source.write_text(json.dumps(portfolio(others)))
+        made[name] = open_app(folder / "walkthrough.db")
+        import_rows(made[name], source)
+        with (
+            made[name].app_context(),
+            made[name].extensions["walkthrough"].writing() as transaction,
+        ):
+            transaction.run("ANALYZE")
+    return made
+
+
+class Steps:
+    """What a connection does between two moments, in steps of its engine."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def look(self) -> int:
+        self.count += STEPS_BETWEEN_LOOKS
+        return 0
+
+    def begin(self, connection: Connection) -> None:
+        connection.driver_connection.set_progress_handler(self.look, STEPS_BETWEEN_LOOKS)
+
+    def end(self, connection: Connection) -> None:
+        connection.driver_connection.set_progress_handler(None, 0)
+
+
+def steps(
+    app: Flask,
+    who: str,
+    path: str,
+    preference: str = "",
+    *,
+    counts_anew: bool = False,
+    posted: tuple[str, object] | None = None,
+) -> int:
+    """What a request costs SQLite, in steps of its engine; asked once before, so that plans are made, and what was
+    counted is known, unless that is to be forgotten, or rows were `posted` since: to a path, by whoever sees all."""
+    client = app.test_client()
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}", "Prefer": preference}
+    database: Database = app.extensions["walkthrough"]
+    assert client.get(path, headers=headers).status_code in (200, 206)
+    if counts_anew:
+        database.remembered.results.clear()
+    if posted is not None:
+        by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
+        assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201
+    counted = Steps()
+    with database.connections.checked_out(database.reader) as connection:
+        counted.begin(connection)
+    client.get(path, headers=headers)
+    with database.connections.checked_out(database.reader) as connection:
+        counted.end(connection)
+    return counted.count

@@ -1,0 +1,121 @@
+"""gunicorn with the shipped settings over an application of a few lines, as the tests of its serving start it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.ports import free_port
+
+PROJECT = Path(__file__).resolve().parent.parent
+HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+APPLICATION = """
+import time
+
+import serving.worker
+
+serving.worker.HEAD_SECONDS_MAX = 1.0
+serving.worker.REQUEST_SECONDS_MAX = 3.0
+
+
+def app(environ, start_response):
+    path = environ["PATH_INFO"]
+    environ["wsgi.input"].read()
+    if path == "/slow":
+        open(__file__ + ".slow", "w").close()
+        time.sleep(1)
+    if path == "/headers":
+        body = repr(sorted(environ.items())).encode()
+    else:
+        body = b"x" * (32 * 1024 * 1024) if path == "/large" else b"served"
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+PATIENT = "\n".join(line for line in APPLICATION.splitlines() if "_SECONDS_MAX" not in line)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    process: subprocess.Popen[str]
+    port: int
+    database: Path
+    environ: dict[str, str]
+
+    def connect(self, timeout: float = 20) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send bytes as they are and read until the server closes."""
+        with self.connect() as connection:
+            connection.sendall(request)
+            return read_to_end(connection)
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    received = bytearray()
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(65_536):
+            received += piece
+    return bytes(received)
+
+
+def command() -> list[str]:
+    words = ["--config", str(PROJECT / "gunicorn.conf.py"), "few_lines:app"]
+    return [sys.executable, "-m", "gunicorn", *words]
+
+
+def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    return kept | {
+        "PYTHONPATH": str(directory),
+        "PORT": str(port),
+        "DATABASE_URL": f"sqlite:///{database}",
+        "SECRET_KEY": "s" * 32,
+        "ANON_KEY": "anon",
+        "TMPDIR": str(directory),
+    }
+
+
+@contextlib.contextmanager
+def serving(directory: Path, application: str = APPLICATION) -> Iterator[Server]:
+    (directory / "few_lines.py").write_text(application)
+    database, port = directory / "walkthrough.db", free_port()
+    environ = environ_for(directory, database, port)
+    with (directory / "log").open("w") as log:
+        process = subprocess.Popen(
+            command(), env=environ, cwd=PROJECT, stdout=log, stderr=log, text=True
+        )
+    server = Server(process, port, database, environ)
+    try:
+        await_answer(server)
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+
+
+def await_answer(server: Server) -> None:
+    give_up = time.monotonic() + 15
+    while time.monotonic() < give_up:
+        assert server.process.poll() is None, (server.database.parent / "log").read_text()
+        with contextlib.suppress(OSError):
+            if server.exchange(HONEST):
+                return
+        time.sleep(0.05)
+    raise AssertionError("the server did not come up")
+
+
+def served(server: Server) -> bool:
+    return server.exchange(HONEST).endswith(b"served")

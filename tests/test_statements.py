@@ -1,0 +1,159 @@
+"""A guard on cost that no machine's speed can hide: how many statements a request runs, how often one is prepared."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from models.db import Database
+from models.sql import sqlite
+from models.transaction import Transaction
+from tests.applications import import_rows
+from tests.applications import open_app
+from tests.conftest import DATASET
+from tests.costs import LISTS
+from tests.costs import WHO
+from tests.costs import both_sizes
+from tests.costs import portfolio
+from tests.tokens import ANON_KEY
+
+pytestmark = pytest.mark.sqlite("listens to SQLite's driver")
+
+
+with closing(sqlite.driver.connect(":memory:")) as _connection:
+    CAN_SAMPLE = ("ENABLE_STAT4",) in _connection.execute("PRAGMA compile_options").fetchall()
+CAN_SWITCH = not sqlite.driver.__name__.startswith("sqlite3") or sys.version_info >= (3, 12)
+
+
+@pytest.fixture(scope="module")
+def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
+    return both_sizes(tmp_path_factory)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is run, in order."""
+    run: list[str] = []
+    original = Transaction.run
+
+    def noting(self: Transaction, sql: str, parameters: object = ()) -> object:
+        run.append(sql)
+        return original(self, sql, parameters)
+
+    monkeypatch.setattr(Transaction, "run", noting)
+    return run
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
+def test_a_list_is_one_look_up_and_one_select(
+    apps: dict[str, Flask], statements: list[str], who: str, path: str
+) -> None:
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+
+    apps["small"].extensions["walkthrough"].close()  # a fresh connection remembers nothing
+    for _ in range(2):
+        apps["small"].test_client().get(path, headers=headers)
+
+    kinds = [sql.split()[0] for sql in statements]
+    assert kinds == ["BEGIN", "PRAGMA", "SELECT", "SELECT", "BEGIN", "PRAGMA", "SELECT"]
+
+
+def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
+    """How many things SQLite asks leave for while it prepares statements, request by request: 0 where it has them."""
+    client = app.test_client()
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+    database: Database = app.extensions["walkthrough"]
+    asked: list[str] = []
+
+    def permit(*what: object) -> int:
+        asked.append(repr(what))
+        return sqlite.driver.SQLITE_OK
+
+    def count(path: str) -> int:
+        asked.clear()
+        assert client.get(path, headers=headers).status_code == 200
+        return len(asked)
+
+    with database.connections.checked_out(database.reader) as connection:
+        connection.driver_connection.set_authorizer(permit)
+    counted = [count(path) for path in paths]
+    database.close()
+    return counted
+
+
+@pytest.mark.skipif(not CAN_SAMPLE, reason="this SQLite keeps no samples of its tables")
+@pytest.mark.skipif(not CAN_SWITCH, reason="this driver does not let it be switched")
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
+def test_a_statement_is_prepared_once_whatever_its_values(
+    apps: dict[str, Flask], who: str, path: str
+) -> None:
+    """With samples of the tables at hand SQLite would plan for each value, which costs more than a point read."""
+    other = re.sub(r"eq\.\w+", "eq.3", path)
+    samples = samples_of(apps["large"], "inspections")
+
+    first, *later = preparations(apps["large"], who, [path, path, other, path])
+
+    assert samples > 0
+    assert first > 0
+    assert later == [0, 0, 0]
+
+
+def test_many_rows_are_one_statement(tmp_path: Path) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+    import_rows(app, DATASET)
+    database: Database = app.extensions["walkthrough"]
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
+    rows = [{"name": f"Inspector {number}"} for number in range(237)]
+    said: list[str] = []
+    with database.connections.checked_out(database.writer) as connection:
+        connection.driver_connection.set_trace_callback(said.append)
+
+    answer = app.test_client().post(
+        "/inspectors?select=id,name",
+        headers={**headers, "Prefer": "return=representation"},
+        json=rows,
+    )
+
+    assert [row["name"] for row in answer.json] == [row["name"] for row in rows]
+    assert len({row["id"] for row in answer.json}) == 237
+    inserts = {text for text in said if text.startswith("INSERT INTO inspectors")}
+    assert len(inserts) == 1
+
+
+def samples_of(app: Flask, table: str) -> int:
+    """How many rows of a table's indexes SQLite has kept as samples."""
+    with app.app_context(), app.extensions["walkthrough"].reading() as transaction:
+        found: int = transaction.value("SELECT count(*) FROM sqlite_stat4 WHERE tbl = ?", (table,))
+        return found
+
+
+def counted_rows(app: Flask, table: str) -> int:
+    """What the connection that reads next knows of a table's size; 0 if it knows nothing of it."""
+    with app.app_context(), app.extensions["walkthrough"].reading() as transaction:
+        if not transaction.value("SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'"):
+            return 0
+        found = transaction.value("SELECT max(stat) FROM sqlite_stat1 WHERE tbl = ?", (table,))
+        return int(found.split()[0]) if found else 0
+
+
+@pytest.mark.parametrize(("seconds_max", "is_counted"), [(0, True), (3_600, False)])
+def test_a_file_that_grew_is_counted_anew_by_a_fresh_connection(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seconds_max: int, is_counted: bool
+) -> None:
+    monkeypatch.setattr("models.connections.CONNECTION_SECONDS_MAX", seconds_max)
+    app = open_app(tmp_path / "walkthrough.db")
+    source = tmp_path / "portfolio.json"
+    source.write_text(json.dumps(portfolio(5)))
+    import_rows(app, source)
+
+    assert app.extensions["walkthrough"].is_writable()
+
+    assert (counted_rows(app, "inspections") > 100) is is_counted
