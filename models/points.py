@@ -87,4 +87,4 @@ def read_outcomes(
     """Of those buildings that had any: how many inspections, how many completed, and how many failed."""
     statement = counts.plan_outcomes(transaction.spelling.name, visible.rule)
     rows = read(transaction, statement, window.binding(visible, json_array(keys)))
-    return {key: (total, completed, failed) for key, total, completed, failed in rows}
+    return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

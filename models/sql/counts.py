@@ -90,6 +90,16 @@ class Counter(Planner):
         visited = inspection.c.date_visited
         return visited.between(self.given("start_date"), self.given("end_date"))
 
+    def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
+        """How many inspections, or those of a status, a building had that is known to be visible: a walk along an
+        index, be it of the building's dates or of those of the status."""
+        inspection, scope = self.visible_by(Inspection, Building)
+        kept, conditions = inspection.c, [self.within_dates(inspection), scope]
+        if status is not None:
+            conditions.append(self.spelling.of_short_text(kept.status, kept.status == status))
+        counted = sa.select(sa.func.count()).where(kept.building_id == building_id, *conditions)
+        return counted.correlate_except(inspection).scalar_subquery()
+
 
 def new_value(place: int) -> Slot:
     return lambda binding: binding.new[place]
@@ -249,15 +259,7 @@ def plan_busiest(database: str, rule: Rule) -> Statement:
     if counter.spelling.joins_to_count:
         return plan_busiest_joined(counter)
     building, scope = counter.visible(Building)
-    inspection, inspection_scope = counter.visible_by(Inspection, Building)
-    there = inspection.c.building_id == building.c.id
-    total = (
-        sa.select(sa.func.count())
-        .where(there, counter.within_dates(inspection), inspection_scope)
-        .correlate(building)
-        .scalar_subquery()
-        .label("total")
-    )
+    total = counter.count_within_dates(building.c.id).label("total")
     busiest = sa.select(building.c.id, building.c.name, total).where(scope)
     return counter.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
 
@@ -280,18 +282,11 @@ def plan_busiest_joined(counter: Counter) -> Statement:
 def plan_outcomes(database: str, rule: Rule) -> Statement:
     """Building, how many inspections, completed ones and failed ones, of the buildings in `Binding.keys`."""
     counter = Counter(SPELLINGS[database], rule)
-    inspection, scope = counter.visible_by(Inspection, Building)
-    kept = inspection.c
-    count = sa.func.count()
-    outcomes = sa.select(
-        kept.building_id,
-        count,
-        count.filter(kept.status == COMPLETED),
-        count.filter(kept.status == FAILED),
-    )
-    among = counter.spelling.in_list(kept.building_id, BIGINT, parameter("keys", sa.Text))
-    within = outcomes.where(among, counter.within_dates(inspection), scope)
-    return counter.finish(within.group_by(kept.building_id))
+    listed = counter.spelling.elements(parameter("keys", sa.Text))
+    building_id = counter.spelling.element(listed, BIGINT)
+    outcomes = (None, COMPLETED, FAILED)
+    counted = [counter.count_within_dates(building_id, status) for status in outcomes]
+    return counter.finish(sa.select(building_id, *counted).select_from(listed))
 
 
 @lru_cache(maxsize=PLANS_MAX)

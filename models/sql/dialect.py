@@ -66,6 +66,14 @@ class Spelling(Protocol):
         """Whether the column equals any of a JSON array's elements."""
         ...
 
+    def elements(self, values: Expression) -> Any:
+        """The elements of a JSON array, as a table."""
+        ...
+
+    def element(self, elements: Any, kind: ColumnType) -> Expression:
+        """Such an element, as a value of a type."""
+        ...
+
     def any_or_all(
         self,
         quantifier: str,
