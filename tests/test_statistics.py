@@ -19,6 +19,8 @@ from models.chart import Interval
 from models.chart import InvalidPeriod
 from models.db import reading
 from models.sql import counts
+from models.sql.statement import Binding
+from models.sql.statement import Statement
 from models.statistics import NoSuchBuilding
 from models.visible import Visible
 from tests import databases
@@ -331,6 +333,11 @@ def uncounted(base_file: Path, tmp_path: Path) -> Iterator[object]:
         yield transaction
 
 
+def steps_of(transaction: object, plan: Statement, bound: Binding) -> list[str]:
+    """The steps of SQLite's plan."""
+    return [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
+
+
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
 def test_rows_that_nobody_sees_are_not_walked_through(uncounted: object, visible: Visible) -> None:
@@ -345,9 +352,7 @@ def test_rows_that_nobody_sees_are_not_walked_through(uncounted: object, visible
     bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31")
 
     for plan in plans:
-        steps = [
-            row[3] for row in uncounted.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))
-        ]
+        steps = steps_of(uncounted, plan, bound)
         walked = [step for step in steps if step.startswith("SCAN t")]
         assert not walked, steps
         assert not any("inspections_status" in step for step in steps), steps
@@ -357,13 +362,20 @@ def test_rows_that_nobody_sees_are_not_walked_through(uncounted: object, visible
 def test_search_for_a_building_starts_from_the_building(uncounted: object) -> None:
     plan = counts.plan_tally("sqlite", ADAS.rule, of_building=True)
 
-    steps = [
-        row[3]
-        for row in uncounted.all(
-            f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(ADAS.binding(building_id=1))
-        )
-    ]
+    steps = steps_of(uncounted, plan, ADAS.binding(building_id=1))
 
     assert any(re.search(r"inspections_building_\w+ \(building_id=\?\)", step) for step in steps), (
         steps
     )
+
+
+@pytest.mark.sqlite("reads SQLite's plans")
+@pytest.mark.parametrize("visible", [EVERYTHING, ADAS, MOES], ids=["root", "ada", "moe"])
+def test_outcomes_are_counted_from_indexes_alone(uncounted: object, visible: Visible) -> None:
+    plan = counts.plan_outcomes("sqlite", visible.rule)
+    bound = visible.binding("[1, 2]", start_date="2025-01-01", end_date="2025-12-31")
+
+    searched = [step for step in steps_of(uncounted, plan, bound) if step.startswith("SEARCH t")]
+
+    assert len(searched) == 3
+    assert all("USING COVERING INDEX inspections_building_" in step for step in searched), searched
