@@ -339,3 +339,12 @@ def test_one_row_beyond_the_last_is_first_of_all_not_one(api: Callable) -> None:
     )
 
     assert (response.status, response.code) == (406, "PGRST116")
+
+
+def test_an_offset_beyond_the_last_row_tells_what_was_applied(api: Callable) -> None:
+    asked = "count=exact, handling=lenient, return=minimal"
+
+    response = api("root").get("/clients?offset=90", prefer=asked)
+
+    assert (response.status, response.code) == (416, "PGRST103")
+    assert response.headers["Preference-Applied"] == "count=exact, handling=lenient"

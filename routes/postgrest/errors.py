@@ -189,7 +189,7 @@ def headers(fault: Fault, status: int, code: str) -> dict[str, str]:
     if isinstance(fault, throttle.TooManyTries):
         found["Retry-After"] = str(fault.retry_after_seconds)
     if isinstance(fault, requests.OutOfRows):
-        found["Content-Range"] = f"*/{fault.total}"
+        found |= {"Content-Range": f"*/{fault.total}", **fault.applied}
     if isinstance(fault, requests.MethodNotAllowed):
         found["Allow"] = ", ".join(fault.allowed)
     return found

@@ -82,14 +82,14 @@ def response(status: int, told: str) -> Json:
         "content": {MediaType.JSON.value: {"schema": ref("schemas", "Error")}},
     }
     named = {
-        401: "WWW-Authenticate",
-        405: "Allow",
-        416: "Content-Range",
-        429: "Retry-After",
-        503: "Retry-After",
+        401: ["WWW-Authenticate"],
+        405: ["Allow"],
+        416: ["Content-Range", "Preference-Applied"],
+        429: ["Retry-After"],
+        503: ["Retry-After"],
     }
     if status in named:
-        found["headers"] = {named[status]: {"schema": {"type": "string"}}}
+        found["headers"] = {name: {"schema": {"type": "string"}} for name in named[status]}
     return found
 
 

@@ -67,7 +67,7 @@ def read_outcome(
 ) -> tuple[int, dict[str, str]]:
     count, total = found.shown, found.total
     if total is not None and offset > total:
-        raise OutOfRows(offset, total)
+        raise OutOfRows(offset, total, applied(preferences, Operation.READ))
     status = 206 if total is not None and count < total else 200
     return status, {
         "Content-Range": content_range(offset, count, total),

@@ -124,11 +124,12 @@ class TooManyAffected(Fault):
 
 
 class OutOfRows(UnsatisfiableRange):
-    """An offset beyond the last row, told by the same number that a count would give."""
+    """An offset beyond the last row, told by the same number that a count would give, and by what was `applied`."""
 
-    def __init__(self, offset: int, total: int) -> None:
+    def __init__(self, offset: int, total: int, applied: dict[str, str]) -> None:
         super().__init__(f"An offset of {offset} was requested, but there are only {total} rows.")
         self.total = total
+        self.applied = applied
 
 
 def require_where(query: Query, statement: str) -> None:
