@@ -106,6 +106,11 @@ def on_starting(server: Arbiter) -> None:
         sys.exit(f"walkthrough: {error}")
 
 
+def on_reload(server: Arbiter) -> None:
+    """At a HUP these settings are read again, and all is imported."""
+    gc.enable()
+
+
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     stop.hold_back_signals()  # the worker lets them through once it has handlers
 

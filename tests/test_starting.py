@@ -19,6 +19,7 @@ import pytest
 from serving import start
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
+from tests.few_lines import HONEST
 from tests.few_lines import PROJECT
 from tests.few_lines import Server
 from tests.few_lines import await_answer
@@ -27,6 +28,7 @@ from tests.few_lines import read_to_end
 from tests.few_lines import served
 from tests.few_lines import serving
 from tests.ports import free_port
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +109,37 @@ def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
         assert server.process.wait(15) == 0
 
         assert (tmp_path / "walkthrough.db.serving").exists()
+
+
+COLLECTING = """
+import gc
+import os
+
+
+def app(environ, start_response):
+    body = f"{os.getpid()} {gc.isenabled()}".encode()
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+def test_workers_collect_garbage_also_after_a_reload(tmp_path):
+    """Nothing is collected while the server imports; gunicorn reads its settings again at a HUP."""
+
+    def asked(server: Server) -> tuple[str, str]:
+        with contextlib.suppress(OSError, ValueError):
+            pid, collects = server.exchange(HONEST).rpartition(b"\r\n")[2].decode().split()
+            return pid, collects
+        return "", ""
+
+    with serving(tmp_path, COLLECTING) as server:
+        before = {asked(server) for _ in range(40)}
+        server.process.send_signal(signal.SIGHUP)
+        old = {pid for pid, _ in before}
+        until(lambda: asked(server)[0] not in {*old, ""})
+        after = {asked(server) for _ in range(40)}
+
+    assert {collects for pid, collects in before | after if pid} == {"True"}
 
 
 def test_what_looked_at_the_file_first_is_counted_nowhere(tmp_path):

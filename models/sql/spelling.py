@@ -120,9 +120,8 @@ class CommonSpelling(ABC):
     def upsert(
         self, statement: Any, target: tuple[str, ...], changed: tuple[str, ...] | None
     ) -> sa.Insert:
-        upserting: (
-            sa.Insert
-        )  # each dialect has an insert of its own for it, and they have no name in common
+        # Each dialect has an insert of its own that knows of conflicts, and they share no type that says so.
+        upserting: sa.Insert
         if changed is None:
             upserting = statement.on_conflict_do_nothing(index_elements=target)
         else:
