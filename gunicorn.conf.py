@@ -30,6 +30,9 @@ from serving import refusal  # noqa: E402
 from serving import start  # noqa: E402
 from serving import stop  # noqa: E402
 
+# What a service on PostgreSQL needs besides, and one on a file starts without.
+POSTGRESQL = ("models.postgresql", "models.sql.spelling_postgresql")
+
 wsgi_app = "wsgi:app"
 chdir = str(PROJECT)
 proc_name = "walkthrough"
@@ -98,7 +101,7 @@ def on_starting(server: Arbiter) -> None:
         configuration.count_in(server.metrics_directory)
         database = configuration.database_path(settings["DATABASE_URL"])
         server.serving_lock = start.claim(database) if database is not None else None
-        start.load("app")
+        start.load("app", *(POSTGRESQL if database is None else ()))
         _look_at_database(server)
     except (configuration.ConfigurationError, start.StartRefused) as error:
         if directory := getattr(server, "metrics_directory", None):

@@ -44,11 +44,12 @@ def claim(database: Path) -> ServingLock:
         raise StartRefused(f"{database}.serving cannot be made: {error.strerror}") from error
 
 
-def load(module: str) -> None:
+def load(*modules: str) -> None:
     """Import what every worker needs: they are forked with it, once in memory. Nothing is opened by that. What cannot
     be imported, whoever needs it next says: the check, or a worker."""
-    with suppress(Exception):
-        importlib.import_module(module)
+    for module in modules:
+        with suppress(Exception):
+            importlib.import_module(module)
     gc.freeze()  # it is looked through neither now nor later, and its pages stay shared
     gc.enable()
 
