@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.ports import free_port
+from tests.raw import read_to_end
 
 PROJECT = Path(__file__).resolve().parent.parent
 HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -57,14 +58,6 @@ class Server:
         with self.connect() as connection:
             connection.sendall(request)
             return read_to_end(connection)
-
-
-def read_to_end(connection: socket.socket) -> bytes:
-    received = bytearray()
-    with contextlib.suppress(ConnectionResetError):
-        while piece := connection.recv(65_536):
-            received += piece
-    return bytes(received)
 
 
 def command() -> list[str]:

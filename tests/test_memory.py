@@ -1,4 +1,4 @@
-"""What workers hold: nothing of PostgreSQL's on a file, and with glibc one arena, as its own account of itself shows.
+"""What workers hold: of PostgreSQL's what they need, and once; with glibc one arena, as its own account shows.
 
 That a service's workers have the one is shown with the service as it is run (tests/http/test_running.py).
 """
@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests import databases
 
 PROJECT = Path(__file__).resolve().parent.parent
 ACCOUNT = """
@@ -42,6 +44,26 @@ print(*[name for name in sys.modules if "postgresql" in name or "psycopg" in nam
 
 def test_a_file_is_served_without_anything_of_postgresql_s(tmp_path: Path) -> None:
     words = [sys.executable, "-c", SERVED, f"sqlite:///{tmp_path / 'a.db'}"]
+    told = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    assert told.stdout.split() == []
+
+
+FORKED = """
+import runpy, sys
+from serving import start
+start.load("app", *runpy.run_path("gunicorn.conf.py")["POSTGRESQL"])
+before = set(sys.modules)
+from app import create_app
+with create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": 32 * "k"}).test_client() as client:
+    assert client.get("/ready").status_code == 200
+print(*[name for name in set(sys.modules) - before if "postgresql" in name or "psycopg" in name])
+"""
+
+
+@pytest.mark.server("a file needs nothing of it")
+def test_what_postgresql_needs_is_imported_before_the_workers_are_forked(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", FORKED, databases.url(tmp_path / "a.db")]
     told = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
 
     assert told.stdout.split() == []

@@ -21,9 +21,9 @@ from serving import worker
 from tests.few_lines import HONEST
 from tests.few_lines import PATIENT
 from tests.few_lines import Server
-from tests.few_lines import read_to_end
 from tests.few_lines import served
 from tests.few_lines import serving
+from tests.raw import read_to_end
 from tests.raw import still_waiting
 from tests.waiting import until
 

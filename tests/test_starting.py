@@ -24,10 +24,10 @@ from tests.few_lines import PROJECT
 from tests.few_lines import Server
 from tests.few_lines import await_answer
 from tests.few_lines import command
-from tests.few_lines import read_to_end
 from tests.few_lines import served
 from tests.few_lines import serving
 from tests.ports import free_port
+from tests.raw import read_to_end
 from tests.waiting import until
 
 
@@ -135,9 +135,13 @@ def test_workers_collect_garbage_also_after_a_reload(tmp_path):
     with serving(tmp_path, COLLECTING) as server:
         before = {asked(server) for _ in range(40)}
         server.process.send_signal(signal.SIGHUP)
-        old = {pid for pid, _ in before}
-        until(lambda: asked(server)[0] not in {*old, ""})
-        after = {asked(server) for _ in range(40)}
+        after: set[tuple[str, str]] = set()
+
+        def is_reloaded() -> bool:
+            after.add(asked(server))
+            return bool({pid for pid, _ in after - before} - {""})
+
+        until(is_reloaded)
 
     assert {collects for pid, collects in before | after if pid} == {"True"}
 

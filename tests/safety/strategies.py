@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.grammar import CASTS
-from tests.safety.grammar import EMBEDS
+from tests.safety.queries import CASTS
+from tests.safety.queries import EMBEDS
 
 tables = st.sampled_from(RESOURCES)
 names = st.one_of(
