@@ -152,8 +152,13 @@ class Asked:
 
     def nothing_written(self) -> Written:
         """A write of no rows, which is judged like any other."""
+        shape = self.represented_shape()
+        if shape is not None:
+            with reading() as transaction:
+                rule = AccessRule(admit(transaction).standing)
+                execute.require_showable(transaction, self.relation, rule, shape)
         self.veto(0)
-        return Written([], 0, [] if self.represented_shape() is not None else None)
+        return Written([], 0, [] if shape is not None else None)
 
     def payload(self) -> Payload:
         body = read_body()

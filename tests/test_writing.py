@@ -270,6 +270,9 @@ UNSHOWABLE = [
         ("PATCH", "id=eq.1&", {"building_id": 4}),
         ("PATCH", "id=eq.999&", {"building_id": 4}),
         ("DELETE", "id=in.(1,2)&", None),
+        ("POST", "", []),
+        ("PATCH", "id=eq.1&", {}),
+        ("PATCH", "id=eq.1&", []),
     ],
 )
 def test_what_cannot_be_shown_is_told_before_anything_is_written(
@@ -280,6 +283,19 @@ def test_what_cannot_be_shown_is_told_before_anything_is_written(
     response = unchanged_after(api, "ada", method, path, body, prefer=REPRESENTED, accept=SINGULAR)
 
     assert response.code == code
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_written_row_is_shown_without_what_an_inner_embed_asks_for(
+    api: Callable, method: str
+) -> None:
+    key, body = ("id=eq.600&", FRESH) if method == "PUT" else ("", NEW_BUILDING)
+    path = f"/buildings?{key}select=name,inspections!inner(id)"
+
+    response = api("root").send(method, path, body, prefer=REPRESENTED)
+
+    assert response.status in (200, 201)
+    assert response.json == [{"name": body["name"], "inspections": []}]
 
 
 @pytest.mark.parametrize(("target", "code"), [("nope", "42703"), ("name", "42P10")])
