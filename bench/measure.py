@@ -21,6 +21,7 @@ from bench.drive import ask
 from bench.drive import run_heads
 from bench.drive import run_wrk
 from bench.drive import write_calls
+from bench.quiet import settle
 from bench.requests import PATCHED_FROM
 from bench.requests import ROOT
 from bench.requests import Call
@@ -146,6 +147,8 @@ class Measurer:
         """One look at one side. One that refuses calls is marked, and asked no more of this request."""
         if side.name in line.failed:
             return
+        if not settle():
+            say(f"the machine is not at rest before a round of {side.name}")
         try:
             rate = self.load(line.request, side, seconds)
         except Unanswered as failure:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import islice
 from urllib.parse import quote
 
@@ -25,7 +26,7 @@ from bench.portfolio import TYPES
 CALLS_A_REQUEST = 2_000
 BULK_ROWS = 1_000
 BULK_CALLS = 20  # some 200 KB each
-PAGES = 10
+PAGES = 10  # of twenty rows, from which one is drawn where a name says "of the 200"
 PATCHED_FROM = 1_000_000_000_000
 """Ids of the rows that are inserted to be patched, far beyond those that the databases hand out."""
 PATCHED_ROWS = 1_000
@@ -101,23 +102,34 @@ def _by_id(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
         yield Call(asker, f"/inspections?id=eq.{draw.choice(asker.inspections)}")
 
 
-def _newest(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
+def _newest(cast: Cast, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[Call]:
     while True:
         query = _where(
             select="id,date_visited,status,inspection_type,buildings(name)",
             status=f"eq.{draw.choice(STATUSES)}", order="date_visited.desc",
-            limit="20", offset=str(20 * draw.randrange(PAGES)),
+            **_page(draw, pages),
         )  # fmt: skip
         yield Call(_ask(cast, role, draw), f"/inspections?{query}")
 
 
-def _embedded(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
+def _embedded(cast: Cast, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[Call]:
     while True:
         query = _where(
             select="*,buildings(name,city),inspectors(name),reports_lead(id,gun_id,result)",
-            order="date_visited.desc", limit="20", offset=str(20 * draw.randrange(PAGES)),
+            order="date_visited.desc", **_page(draw, pages),
         )  # fmt: skip
         yield Call(_ask(cast, role, draw), f"/inspections?{query}")
+
+
+_newest_paged = partial(_newest, pages=PAGES)
+_embedded_paged = partial(_embedded, pages=PAGES)
+
+
+def _page(draw: random.Random, pages: int) -> dict[str, str]:
+    """The first page of twenty, or one of the first few."""
+    if pages == 1:
+        return {"limit": "20"}
+    return {"limit": "20", "offset": str(20 * draw.randrange(pages))}
 
 
 def _of_city(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
@@ -129,9 +141,8 @@ def _of_city(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
 def _counted(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
     while True:
         query = _where(
-            select="id,date_visited,status", order="date_visited.desc",
-            limit="20", offset=str(20 * draw.randrange(PAGES)),
-        )  # fmt: skip
+            select="id,date_visited,status", order="date_visited.desc", **_page(draw, PAGES)
+        )
         yield Call(_ask(cast, role, draw), f"/inspections?{query}", prefer=EXACT)
 
 
@@ -213,18 +224,26 @@ def _floor(cast: Cast, role: str, draw: random.Random) -> Iterator[Call]:
         yield Call(None, "/floor")
 
 
-def _for(roles: tuple[str, ...], name: str, compose: Compose, likeness: Likeness) -> list[Request]:
+def _for(
+    roles: tuple[str, ...], name: str, compose: Compose, likeness: Likeness = Likeness.ROWS
+) -> list[Request]:
     return [Request(name, role, compose, likeness) for role in roles]
 
 
 ALL = (ROOT, ADMIN, MANAGER)
 READS: tuple[Request, ...] = (
-    *_for(ALL, "one inspection by id", _by_id, Likeness.ROWS),
-    *_for(ALL, "20 newest of a status, with building", _newest, Likeness.ROWS),
-    *_for((ADMIN, MANAGER), "20 with building, inspector and readings", _embedded, Likeness.ROWS),
-    *_for((ROOT, ADMIN), "20 buildings of a city by name", _of_city, Likeness.ROWS),
-    *_for((ADMIN, MANAGER), "20 newest and how many there are", _counted, Likeness.ROWS),
-    *_for(ALL, "how many of a status (HEAD)", _head, Likeness.ROWS),
+    *_for(ALL, "one inspection by id", _by_id),
+    *_for(ALL, "20 newest of a status, with building", _newest),
+    *_for((ADMIN, MANAGER), "20 of the 200 newest of a status, with building", _newest_paged),
+    *_for((ADMIN, MANAGER), "20 newest with building, inspector and readings", _embedded),
+    *_for(
+        (ADMIN, MANAGER),
+        "20 of the 200 newest with building, inspector and readings",
+        _embedded_paged,
+    ),
+    *_for((ROOT, ADMIN), "20 buildings of a city by name", _of_city),
+    *_for((ADMIN, MANAGER), "20 of the 200 newest and how many there are", _counted),
+    *_for(ALL, "how many of a status (HEAD)", _head),
     *_for(ALL, "dashboard", _dashboard, Likeness.NUMBERS),
     *_for(ALL, "chart", _chart, Likeness.NOTHING),
 )
