@@ -15,6 +15,7 @@ from models.db import Transaction
 from models.faults import Fault
 from models.migrations import migrate
 from models.sql import sqlite
+from models.transaction import stored_moment
 
 SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
 START_SECONDS_MAX = 60.0
@@ -76,15 +77,24 @@ def ensure_schema(database: Database) -> None:
             if recognise(transaction, path) == "empty":
                 make_tables(transaction)
     database.is_audited = True
-    resume_clock(database)
+    try:
+        resume_clock(database, path)
+    except Fault as error:
+        raise RefusedFile(f"{path} cannot be used: {error.message}") from error
 
 
-def resume_clock(database: Database) -> None:
-    """Let the clock go on from the last change of the file, however far back the board's clock is."""
-    with database.reading() as transaction:
-        written_at = transaction.value("SELECT at FROM audit_context")
-    if written_at is not None:
-        database.clock.advance(written_at)
+def resume_clock(database: Database, path: Path) -> None:
+    """Let the clock go on from the last change of the file, however far back the board's clock is.
+
+    Where the file cannot tell any more, from what the file system says of it.
+    """
+    try:
+        with database.reading() as transaction:
+            written_at = transaction.value("SELECT at FROM audit_context")
+        if written_at is not None:
+            database.clock.advance(written_at)
+    except (sqlite.FileCorrupt, ValueError):
+        database.clock.advance(stored_moment(path.stat().st_mtime))
 
 
 def recognise(transaction: Transaction, path: Path) -> str:
@@ -161,7 +171,8 @@ def damage(transaction: Transaction, scan: Scan) -> list[str]:
     if scan is Scan.NONE:
         return []
     question = "PRAGMA integrity_check" if scan is Scan.FULL else "PRAGMA quick_check"
-    problems = [str(row[0]) for row in transaction.all(question) if row[0] != "ok"]
+    found = [line for (text,) in transaction.all(question) for line in text.splitlines()]
+    problems = [line for line in found if line != "ok" and not line.startswith("*** in database")]
     for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
         problems.append(f"{table} row {row} points at nothing in {parent}")
     return problems

@@ -1,7 +1,9 @@
 """What is wrong with a file is found and named, and a file that is not ours is left as it is (figures 4 and 31)."""
 
+import os
 import random
 import shutil
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -96,6 +98,50 @@ def test_files_that_others_can_read_are_named(file, end):
     assert status == 1
     assert f"{other} can be read by others: chmod 600 it" in said
     assert said.count("\n") == 1
+
+
+def pages_of(file: Path) -> dict[str, int]:
+    """The first page of each table and index."""
+    with closing(driver.connect(str(file))) as connection:
+        return dict(connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage"))
+
+
+def spoil_page(file: Path, page: int) -> None:
+    with closing(driver.connect(str(file))) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    with file.open("r+b") as content:
+        content.seek((page - 1) * size)
+        content.write(b"\xff" * size)
+
+
+def test_whatever_table_or_index_is_damaged_the_check_can_be_asked_and_says_so(base_file, tmp_path):
+    for name, page in pages_of(base_file).items():
+        file = tmp_path / f"{name}.db"
+        shutil.copy(base_file, file)
+        file.chmod(0o600)
+        spoil_page(file, page)
+
+        status, said = check(file)
+
+        assert (status, said[:13], said.count("\n")) == (1, "walkthrough: ", 1), (name, said)
+
+
+@pytest.mark.parametrize("at", ["2025-03-0q", "", "2025-03-01T10:00:00"])
+def test_a_moment_that_is_damaged_does_not_keep_the_file_from_being_opened(file, at):
+    execute(file, f"UPDATE audit_context SET at = '{at}'")
+
+    assert check(file)[0] == 0
+
+
+def test_where_the_last_moment_is_damaged_the_clock_goes_on_from_the_age_of_the_file(file):
+    spoil_page(file, pages_of(file)["audit_context"])
+    tomorrow = time.time() + 86_400
+    os.utime(file, (tomorrow, tomorrow))
+
+    database = open_app(file).extensions["walkthrough"]
+
+    assert database.clock() == pytest.approx(tomorrow, abs=1)
+    database.close()
 
 
 def damaged(base_file: Path, into: Path, number: int) -> Path:
