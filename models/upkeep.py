@@ -52,19 +52,9 @@ def ensure_schema(database: Database) -> None:
     assert path is not None
     refuse_links(path)
     make_file(path)
-    try:
-        with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
-            state = recognise(transaction, path)
-    except sqlite.NotADatabase as error:
-        raise RefusedFile(f"{path} is not a sound SQLite database") from error
-    except sqlite.ForeignFile as error:
-        raise RefusedFile(f"{path} {error}") from error
-    except sqlite.WrongSetting as error:
-        raise RefusedFile(str(error)) from error
-    except (sqlite.FileCorrupt, *sqlite.ERRORS):
+    state = state_of(database, path)
+    if state == "damaged":
         return
-    except Fault as error:
-        raise RefusedFile(f"{path} cannot be used: {error.message}") from error
     if state == "older":
         assert database.turns is not None
         database.close()
@@ -79,6 +69,23 @@ def ensure_schema(database: Database) -> None:
     database.is_audited = True
     try:
         resume_clock(database, path)
+    except Fault as error:
+        raise RefusedFile(f"{path} cannot be used: {error.message}") from error
+
+
+def state_of(database: Database, path: Path) -> str:
+    """What `recognise` finds, or `damaged`; a file that cannot be asked is refused."""
+    try:
+        with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
+            return recognise(transaction, path)
+    except sqlite.NotADatabase as error:
+        raise RefusedFile(f"{path} is not a sound SQLite database") from error
+    except sqlite.ForeignFile as error:
+        raise RefusedFile(f"{path} {error}") from error
+    except sqlite.WrongSetting as error:
+        raise RefusedFile(str(error)) from error
+    except (sqlite.FileCorrupt, *sqlite.ERRORS):
+        return "damaged"
     except Fault as error:
         raise RefusedFile(f"{path} cannot be used: {error.message}") from error
 
