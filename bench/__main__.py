@@ -26,8 +26,10 @@ from bench.footprint import seconds_to_answer
 from bench.measure import Effort
 from bench.measure import Measurer
 from bench.measure import Side
+from bench.policies import grants_as_lists
 from bench.requests import FLOOR
 from bench.requests import FULL_PAGE
+from bench.requests import MANAGER
 from bench.requests import READS
 from bench.requests import WRITES
 from bench.requests import Request
@@ -41,7 +43,7 @@ from bench.stores import Store
 from bench.tools import Tools
 
 OURS, COPY, THEIRS = "walkthrough", "walkthrough-postgresql", "postgrest"
-SECTIONS: Final = ("reads", "writes", "growth", "memory", "granian")
+SECTIONS: Final = ("reads", "policies", "writes", "growth", "memory", "granian")
 DESCRIPTION: Final = (
     "Measure Walkthrough beside PostgREST over the same rows. The first run installs and loads what it "
     "needs (some minutes); later ones start at once."
@@ -191,6 +193,9 @@ def sections(stage: Stage) -> Iterator[str]:
         if chosen.section("reads") and chosen.requests(READS):
             yield f"### Reading, {store.size:,} inspections"
             yield reads(stage, store)
+        if chosen.section("policies") and a_managers(chosen) and store is stage.stores[0]:
+            yield f"### A manager's reads beside policies with lists, {store.size:,} inspections"
+            yield policies(stage, store)
         if chosen.section("writes") and chosen.requests(WRITES):
             yield f"### Writing, {store.size:,} inspections"
             yield writes(stage, store)
@@ -225,6 +230,17 @@ def reads(stage: Stage, store: Store) -> str:
         lines.append(stage.measurer.rounds(FLOOR, [Side(OURS, floor, store.cast)]))
         stage.servers.end(floor)
     return report.compared(lines, NAMES)
+
+
+def a_managers(chosen: Chosen) -> list[Request]:
+    return [each for each in chosen.requests(READS) if each.role == MANAGER]
+
+
+def policies(stage: Stage, store: Store) -> str:
+    sides = [stage.ours(store), stage.theirs(store)]
+    with grants_as_lists(stage.psql, store.database):
+        lines = stage.measurer.reads(a_managers(stage.chosen), sides)
+    return report.compared(lines, {name: NAMES[name] for name in (OURS, THEIRS)})
 
 
 def writes(stage: Stage, store: Store) -> str:

@@ -79,7 +79,9 @@ def state_of(database: Database, path: Path) -> str:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             return recognise(transaction, path)
     except sqlite.NotADatabase as error:
-        raise RefusedFile(f"{path} is not a sound SQLite database") from error
+        raise RefusedFile(
+            f"{path} is not a sound SQLite database; to restore a backup, move it away first"
+        ) from error
     except sqlite.ForeignFile as error:
         raise RefusedFile(f"{path} {error}") from error
     except sqlite.WrongSetting as error:

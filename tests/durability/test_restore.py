@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app import NotStarted
 from models.sql.sqlite import driver
 from serving.lock import ServingLock
 from tests import tokens
@@ -147,6 +148,19 @@ def test_a_damaged_database_can_be_restored(place, tmp_path):
 
     assert inspectors(place) == before
     assert run(place, "check")[0] == 0
+
+
+def test_a_file_that_cannot_even_be_recognised_is_moved_away_for_a_restore(place, tmp_path):
+    """It could be anybody's: it is not written over."""
+    before = inspectors(place)
+    garbage(place)
+
+    with pytest.raises(NotStarted, match="to restore a backup, move it away first"):
+        open_app(place)
+    place.rename(tmp_path / "lost")
+
+    assert run(place, "restore", str(tmp_path / "kept.backup"))[0] == 0
+    assert inspectors(place) == before
 
 
 def asking(database: Path, token: str) -> Callable[[], int]:
