@@ -38,6 +38,7 @@ from models.types import new_uuid
 from models.user import User
 
 STANDINGS_KEPT = 16  # three roles and what they hold make twelve
+FOREVER_SECONDS = 100 * 365 * 24 * 3_600  # of a ban that somebody has to end
 
 
 class UserNotFound(Fault):
@@ -164,6 +165,25 @@ def change(
         own = caller.session_id if caller.id == person.id else None
         people.replace_password(transaction, person.id, password_hash, own)
     return existing(transaction, person.id)
+
+
+def shut_out(transaction: Transaction, caller: Caller, user_id: str) -> None:
+    """Disable a user for good, and end all that they are signed in with: their sessions and with them the
+    refresh tokens, tokens without a session, and boards (decision 0403). GoTrue's ban alone lets all of
+    that wait for its end; here, who is let in again signs in again."""
+    change(transaction, caller, user_id, banned(FOREVER_SECONDS), None)
+    people.end_other_sessions(transaction, user_id, None)
+    people.end_tokens(transaction, user_id)
+
+
+def let_in(transaction: Transaction, caller: Caller, user_id: str) -> None:
+    """End a user's ban."""
+    change(transaction, caller, user_id, banned(0), None)
+
+
+def banned(seconds: int) -> Wanted:
+    """Nothing but a ban; of no time, none."""
+    return Wanted(None, None, None, None, UNSAID, {}, {}, seconds)
 
 
 def remove(transaction: Transaction, caller: Caller, user_id: str) -> None:

@@ -46,8 +46,13 @@ def by_id(transaction: Transaction, user_id: str) -> Person | None:
 
 
 def by_email(transaction: Transaction, email: str) -> Person | None:
-    """Whoever signs in with that e-mail, however its letters are cased."""
-    return read_person(BY_EMAIL.one(transaction, email=email.strip()))
+    """Whoever signs in with that e-mail, however its letters are cased.
+
+    SQLite's `lower` knows the letters of ASCII alone, and what `read_email` keeps was lowered with all
+    others; so both are looked for. Who has it in the database's own lower case comes first.
+    """
+    named = email.strip()
+    return read_person(BY_EMAIL.one(transaction, email=named, folded=named.lower()))
 
 
 def read_person(row: tuple[object, ...] | None) -> Person | None:
@@ -264,10 +269,13 @@ JOINED = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
 BY_ID = Prepared(
     sa.select(*COLUMNS).select_from(JOINED).where(USERS.c.id == parameter("user_id", UUID.storage))
 )
+LOWERED = sa.func.lower(USERS.c.email)
+AS_TYPED = sa.func.lower(parameter("email", sa.Text))
 BY_EMAIL = Prepared(
     sa.select(*COLUMNS)
     .select_from(JOINED)
-    .where(sa.func.lower(USERS.c.email) == sa.func.lower(parameter("email", sa.Text)))
+    .where(LOWERED.in_((AS_TYPED, parameter("folded", sa.Text))))
+    .order_by((LOWERED == AS_TYPED).desc())
 )
 INSERT_USER = Prepared(
     sa.insert(User).values(

@@ -213,16 +213,16 @@ def by_person(pairs: list[Pair]) -> list[tuple[str, list[int]]]:
 
 
 def change_of(caller: Caller, person: str, ids: list[int], *, gains: bool) -> Change:
+    """What it would show or hide, of buildings that the caller may grant: no form asks what is in others."""
     user = grants.user(caller, person)
     named = engine.one(caller, "users", f"select=name&id=eq.{person}")
-    keys = ",".join(map(str, ids))
-    buildings = engine.ask(
-        caller, "buildings", f"select=name&id=in.({keys})&order=name", limit=len(ids)
-    ).rows
+    text = f"select=id,name&id=in.({','.join(map(str, ids))})&order=name"
+    buildings = engine.ask(caller, "buildings", text, limit=len(ids), within=Action.UPDATE).rows
+    keys = [row["id"] for row in buildings]
     return Change(
         named["name"] if named else person,
         tuple(row["name"] for row in buildings),
-        grants.gained(caller, user, Kind.BUILDING, ids)
+        grants.gained(caller, user, Kind.BUILDING, keys)
         if gains
-        else grants.lost(user, Kind.BUILDING, ids),
+        else grants.lost(user, Kind.BUILDING, keys),
     )

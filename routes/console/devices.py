@@ -24,6 +24,7 @@ from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
+from routes.console.pages import told_to_wait
 
 DAYS = (30, 90, 180, 365)
 PEOPLE_OFFERED = 300
@@ -53,7 +54,7 @@ def make_device(caller: Caller) -> Response:
         if not is_told_in_place(fault):
             raise
         note(fault)
-        return page(caller, problem=said(fault), status=status_of(fault))
+        return told_to_wait(page(caller, problem=said(fault), status=status_of(fault)), fault)
     return page(caller, token=token)
 
 

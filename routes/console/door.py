@@ -140,23 +140,25 @@ def requires_board(view: View) -> View:
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:
         assert request.method in ("GET", "HEAD"), "a board only reads"
+        g.is_unattended = True
         token = request.cookies.get(DEVICE_COOKIE)
-        if token is None:
-            if request.cookies.get(COOKIE) is None:
-                raise DeviceNeeded
-            open_seal()
-            with reading() as transaction:
-                return view(admit_sealed(transaction), *arguments, **named)
         with reading() as transaction:
-            seen = device.enter(transaction, token)
-            if seen is None:
-                raise DeviceNeeded
-            g.caller = seen.caller
-            answered = view(seen.caller, *arguments, **named)
-        device.note_seen(seen)
+            seen = device.enter(transaction, token) if token is not None else None
+            g.caller = seen.caller if seen is not None else onlooker(transaction)
+            answered = view(g.caller, *arguments, **named)
+        if seen is not None:
+            device.note_seen(seen)
         return answered
 
     return mark(cast(View, entered), "console board")
+
+
+def onlooker(transaction: Transaction) -> Caller:
+    """Whoever is signed in where no board is, or none any more: a dead token locks nobody out."""
+    if find_seal() is None and (DEVICE_COOKIE in request.cookies or COOKIE not in request.cookies):
+        raise DeviceNeeded
+    open_seal()
+    return admit_sealed(transaction)
 
 
 def admit_sealed(transaction: Transaction) -> Caller:
@@ -180,10 +182,16 @@ def seals() -> Seals:
     return found
 
 
+def find_seal() -> Seal | None:
+    """The request's seal, if it is in force."""
+    seal = seals().read(request.cookies.get(COOKIE, ""))
+    return seal if seal is not None and seal.is_in_force(current_time()) else None
+
+
 def open_seal() -> Seal:
     """The request's seal, or SignInNeeded."""
-    seal = seals().read(request.cookies.get(COOKIE, ""))
-    if seal is None or not seal.is_in_force(current_time()):
+    seal = find_seal()
+    if seal is None:
         raise SignInNeeded
     g.claims = seal.claims()
     g.seal = seal
@@ -202,12 +210,13 @@ def begin(response: Response, signed_in: SignedIn) -> None:
 
 
 def renew(response: Response) -> None:
-    """Hand out a younger seal to whoever is at work, and take away one that has ended."""
+    """Hand out a younger seal to whoever is at work, and take away one that has ended. What asks by
+    itself, again and again, as a board does, is no sign that anybody is."""
     seal: Seal | None = g.get("seal")
     now = current_time()
     if g.get("ended"):
         end(response)
-    elif seal is not None and seal.is_due(now):
+    elif seal is not None and seal.is_due(now) and not g.get("is_unattended"):
         set_cookie(response, COOKIE, seals().write(replace(seal, renewed=now)), PATH)
 
 

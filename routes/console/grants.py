@@ -27,6 +27,11 @@ from routes.console import engine
 from routes.console.engine import Row
 
 HOLDERS_SHOWN = 25  # of a table
+HELD_SHOWN = 200  # of a person, in a table
+SHOWN_OF = {
+    Kind.BUILDING: "buildings(id,name)",
+    Kind.INSPECTION: "inspections(id,inspection_type,date_visited)",
+}
 TARGETS = {Kind.BUILDING: "building_id", Kind.INSPECTION: "id"}
 """What of an inspection a grant of that kind names."""
 
@@ -90,14 +95,29 @@ def holders(caller: Caller, kind: Kind, key: int, person: str | None = None) -> 
 
 
 def held_in(caller: Caller, grants: Grants, named: str) -> list[Row]:
-    """Grants of one table; `revocable` are those that the caller may take back."""
+    """Grants of one table to whoever holds them."""
     table = grants.model.__tablename__
     person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
+    return listed(caller, grants, grants.grantee, person, named, HOLDERS_SHOWN + 1)
+
+
+def held_by(caller: Caller, grants: Grants, person: str) -> list[Row]:
+    """What somebody was granted in one table, newest first: its `target`, where the caller sees that."""
+    target = f"target:{SHOWN_OF[grants.kind]}"
+    named = f"{grants.grantee}=eq.{person}&order=assigned_at.desc"
+    return listed(caller, grants, grants.target, target, named, HELD_SHOWN)
+
+
+def listed(
+    caller: Caller, grants: Grants, key: str, shown: str, named: str, limit: int
+) -> list[Row]:
+    """Grants of one table that the caller sees, as a `key` with what is shown of it; `revocable` are
+    those that they may take back."""
+    table = grants.model.__tablename__
     by = f"by:users!{table}_assigned_by_fkey(name)"
-    select = f"select=key:{grants.grantee},assigned_at,{person},{by}&{named}"
-    limit = HOLDERS_SHOWN + 1
+    select = f"select=key:{key},assigned_at,{shown},{by}&{named}"
     rows = engine.ask(caller, table, select, limit=limit).rows
-    select = f"select=key:{grants.grantee}&{named}"
+    select = f"select=key:{key}&{named}"
     within = engine.ask(caller, table, select, limit=limit, within=Action.DELETE).rows
     keys = {row["key"] for row in within}
     return [{**row, "revocable": row["key"] in keys} for row in rows]

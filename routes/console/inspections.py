@@ -46,6 +46,7 @@ from routes.console.records import within_reach
 from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"
+OPEN_STATUSES = "in.(scheduled,in_progress)"
 LISTING = Listing(
     relation=NAME,
     select="id,inspection_type,date_visited,status,notes,buildings(id,name,city),inspectors(id,name)",
@@ -53,7 +54,10 @@ LISTING = Listing(
     searched=("notes", "inspection_type"),
     searched_embed=("buildings", "name"),
     searched_key="building_id",
-    equals=("status", "inspection_type"),
+    equals={
+        "status": (*(f"eq.{each}" for each in COMMON_STATUSES), OPEN_STATUSES, "is.null"),
+        "inspection_type": tuple(f"eq.{each}" for each in COMMON_TYPES),
+    },
     ranges={"date_visited": ("from", "to")},
 )
 FILE = (
@@ -80,6 +84,7 @@ def list_inspections(caller: Caller) -> Response:
         narrower,
         statuses=COMMON_STATUSES,
         types=COMMON_TYPES,
+        open_statuses=OPEN_STATUSES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),
     )
 

@@ -7,6 +7,7 @@ and is sent on to the address in the dialect, which is what is bookmarked, sorte
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from dataclasses import field
 from urllib.parse import quote
 from urllib.parse import urlencode
 
+from models.faults import Fault
+from models.types import read_date
 from routes.postgrest.limits import parse_bigint
 
 PAGE_ROWS = 50
@@ -21,6 +24,7 @@ SEARCH_CHARACTERS_MAX = 100
 OWN = ("select", "limit", "offset", "order", "find", "done", "seal", "columns", "on_conflict")
 WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
 COSTLY = re.compile(r"(?:^|[.,(])(?:i?like|i?match)[.(]")  # operators that look into every row
+LINE_ENDS = re.compile(r"[\r\n]")
 SOUGHT = "sought"  # the embed through which a word is looked for
 SAFE = '*,.():"!'
 
@@ -32,7 +36,8 @@ class Listing:
     """A list of the console: which relation, which columns, how it is searched and sorted.
 
     `searched` are text columns; `searched_embed` a column of a to-one embed that is searched as well, and
-    `searched_key` the column that names that embed's row.
+    `searched_key` the column that names that embed's row. `equals` are columns with the filters that a
+    field of their name offers, `ranges` columns with the fields of their first and last day.
     """
 
     relation: str
@@ -41,13 +46,22 @@ class Listing:
     searched: tuple[str, ...]
     searched_embed: tuple[str, str] | None = None
     searched_key: str = ""
-    equals: tuple[str, ...] = ()
-    ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
+    equals: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     page: str = ""
 
     @property
     def path(self) -> str:
         return f"/console/{self.page or self.relation}"
+
+    def field_of(self, name: str, value: str) -> tuple[str, str] | None:
+        """The field that shows exactly this filter, and what stands in it then."""
+        if value in self.equals.get(name, ()):
+            return name, value
+        operator, date = value[:4], value[4:]
+        if name in self.ranges and operator in ("gte.", "lte.") and is_date(date):
+            return self.ranges[name][operator == "lte."], date
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +133,37 @@ class Wanted:
 
     def typed(self) -> dict[str, str]:
         """What the form would hold that made this address."""
-        found = {name: value for name, value in self.filters if name in self.listing.equals}
-        for name, (first, last) in self.listing.ranges.items():
-            for key, value in self.filters:
-                if key == name and value.startswith("gte."):
-                    found[first] = value[4:]
-                elif key == name and value.startswith("lte."):
-                    found[last] = value[4:]
-        for _, value in self.filters:
-            if (word := WORD.search(value)) is not None:
-                found["q"] = re.sub(r"\\(.)", r"\1", word[1])
-                break
-        return found
+        return self.divided()[0]
 
     def others(self) -> list[tuple[str, str]]:
         """Filters that no field of the form stands for: they are said in words and kept."""
-        hidden = set(self.listing.equals) | set(self.listing.ranges)
-        return [
-            (name, value)
-            for name, value in self.filters
-            if name not in hidden and not WORD.search(value) and not name.startswith(f"{SOUGHT}.")
-        ]
+        return self.divided()[1]
+
+    def divided(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """The filters one by one: in the field that shows exactly this one, or among the others. So is
+        the second of two that one field would show."""
+        word, made = self.word()
+        typed = {"q": word} if word else {}
+        others: list[tuple[str, str]] = []
+        for pair in self.filters:
+            shown = self.listing.field_of(*pair)
+            if pair in made:
+                made.remove(pair)
+            elif shown is not None and shown[0] not in typed:
+                typed[shown[0]] = shown[1]
+            else:
+                others.append(pair)
+        return typed, others
+
+    def word(self) -> tuple[str, list[tuple[str, str]]]:
+        """The word that was looked for, with the filters that looking for it makes: all of those are here."""
+        for _, value in self.filters:
+            found = WORD.search(value)
+            word = re.sub(r"\\(.)", r"\1", found[1]) if found is not None else ""
+            made = search(self.listing, word)
+            if word and typed_word(word) == word and all(pair in self.filters for pair in made):
+                return word, made
+        return "", []
 
 
 def wanted(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> Wanted:
@@ -152,16 +176,36 @@ def wanted(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> Wanted:
     return Wanted(listing, filters, given.get("order", listing.order), offset_rows)
 
 
-def in_dialect(listing: Listing, form: Mapping[str, str]) -> str:
-    """The address that a list's form asks for."""
+def in_dialect(listing: Listing, form: Mapping[str, str], kept: Iterable[str] = ()) -> str:
+    """The address that a list's form asks for; `kept` are filters that none of its fields shows, each as
+    `name=value`."""
     spelled = [(name, "", name) for name in listing.equals]
     for name, (first, last) in listing.ranges.items():
         spelled += [(name, "gte.", first), (name, "lte.", last)]
     said = ((name, before, form.get(key, "").strip()) for name, before, key in spelled)
     pairs = [(name, before + value) for name, before, value in said if value]
-    if word := form.get("q", "").strip()[:SEARCH_CHARACTERS_MAX]:
+    if word := typed_word(form.get("q", "")):
         pairs += search(listing, word)
+    others = (text.partition("=") for text in kept)
+    pairs += [(name, value) for name, _, value in others if value and name not in OWN]
     return Wanted(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
+
+
+def typed_word(text: str) -> str:
+    """The word that is looked for when this was typed: in one line, as a field has it, and not too long."""
+    return LINE_ENDS.sub("", text).strip()[:SEARCH_CHARACTERS_MAX].rstrip()
+
+
+def is_date(text: str) -> bool:
+    """Whether a field for dates can show this.
+
+    >>> is_date("2026-02-28"), is_date("2026-02-30"), is_date("2026-02-28T10:00"), is_date("today")
+    (True, False, False, False)
+    """
+    try:
+        return read_date(text) == text
+    except Fault:
+        return False
 
 
 def search(listing: Listing, word: str) -> list[tuple[str, str]]:

@@ -46,8 +46,10 @@ def show_list(
     too long to find, `narrower` has the ways to fewer."""
     pairs = decode_pairs(request.query_string)
     if any(name == "find" for name, _ in pairs):
-        form = {name: value or "" for name, value in pairs}
-        return Response("", 303, {**HEADERS, "Location": in_dialect(listing, form)})
+        # Browsers send line ends as CR LF, whatever stood in the form.
+        form = [(name, (value or "").replace("\r\n", "\n")) for name, value in pairs]
+        kept = [value for name, value in form if name == "keep"]
+        return Response("", 303, {**HEADERS, "Location": in_dialect(listing, dict(form), kept)})
     asked = wanted(listing, pairs)
     problem: str | None = None
     try:

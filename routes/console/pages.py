@@ -28,16 +28,20 @@ from access.token import RefusedClaims
 from models import Building
 from models import Inspection
 from models import Inspector
+from models.connections import Busy
 from models.faults import Fault
 from models.sql.constraints import ForeignKeyViolation
+from models.sql.constraints import Locked
 from models.sql.judge import RowDenied
 from models.sql.rule import Action
 from models.sql.sqlite import TimedOut
+from models.sql.turns import NoTurn
 from routes import request_log
 from routes.console import door
 from routes.console.door import PATH
 from routes.console.door import DeviceNeeded
 from routes.console.door import SignInNeeded
+from routes.console.fields import ChangedMeanwhile
 from routes.edge import note_refusal
 from routes.gotrue import errors as sign_in_errors
 from routes.postgrest import errors
@@ -84,6 +88,7 @@ WORDS: Final = {
 COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 COMMON_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 
+TOLD_CHARACTERS_MAX: Final = 200  # in an address, where a letter may take twelve bytes
 TOLD: Final = ("done", "seal")
 """What an address tells of what has just happened, and what shows that the words are ours."""
 
@@ -142,7 +147,8 @@ def go(path: str, done: str | None = None) -> Response:
     """Send a browser on with a GET, after a form; `done` says there what has happened."""
     where = f"{PATH}{path}"
     if done is not None:
-        told = dict(zip(TOLD, (done, door.seal_words(done)), strict=True))
+        cut = done if len(done) <= TOLD_CHARACTERS_MAX else f"{done[: TOLD_CHARACTERS_MAX - 1]}…"
+        told = dict(zip(TOLD, (cut, door.seal_words(cut)), strict=True))
         where += ("&" if "?" in where else "?") + urlencode(told)
     return Response("", 303, {**HEADERS, "Location": where})
 
@@ -255,7 +261,12 @@ def answer_fault(fault: Fault) -> Response:
         fault=said(fault),
         hint=fault.hint,
     )
-    if status in (429, 503):
+    return told_to_wait(response, fault)
+
+
+def told_to_wait(response: Response, fault: Fault) -> Response:
+    """The same answer, with when to try again where the fault passes by itself."""
+    if response.status_code in (429, 503):
         response.headers["Retry-After"] = str(getattr(fault, "retry_after_seconds", 1))
     return response
 
@@ -288,6 +299,7 @@ def answer_unexpected(error: Exception) -> Response:
 
 
 OWN: Final[dict[type[Fault], int]] = {
+    ChangedMeanwhile: 409,
     door.ForgedForm: 403,
     device.NoSuchDevice: 404,
     device.UnfitDevice: 400,
@@ -311,8 +323,8 @@ def said(fault: Fault) -> str:
     """A fault in a reader's words, where the wire's own are none."""
     if isinstance(fault, UnknownPath):
         return "There is no such page, or it is not yours to see."
-    if isinstance(fault, TimedOut):
-        return "That took too long. Choose fewer: by status, by date, or by building."
+    if isinstance(fault, TimedOut | NoTurn | Locked | Busy):
+        return said_of_time(fault)
     if isinstance(fault, RowDenied):
         return "That is outside of what you may change."
     if isinstance(fault, policy.PermissionDenied):
@@ -322,8 +334,24 @@ def said(fault: Fault) -> str:
     return fault.message
 
 
-def is_told_in_place(fault: Fault) -> bool:
-    """Whether a fault is about what was typed, and so stands above the form it was typed in."""
+def said_of_time(fault: Fault) -> str:
+    """The same of what may go well the next time: a form is sent again, a page is asked for less."""
+    what = "That took too long" if isinstance(fault, TimedOut) else "The service is busy just now"
+    if door.is_form():
+        return f"{what}, and nothing was kept. Send it again."
+    if isinstance(fault, TimedOut):
+        return f"{what}. Choose fewer: by status, by date, or by building."
+    return f"{what}. Try again."
+
+
+def is_about_what_was_asked(fault: Fault) -> bool:
+    """Whether whoever asked can do something about it: by asking otherwise, or for something else."""
     if isinstance(fault, policy.PermissionDenied | RefusedClaims | SignInNeeded):
         return False
     return status_of(fault) in (400, 403, 404, 409, 422, 429)
+
+
+def is_told_in_place(fault: Fault) -> bool:
+    """Whether a fault stands above the form that ran into it, so that what was typed is not lost: it is
+    about that, or it passes by itself."""
+    return is_about_what_was_asked(fault) or status_of(fault) == 503

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from collections.abc import Sequence
+
 from flask import Response
 from flask import g
 
@@ -12,12 +15,10 @@ from access.administration import Wanted
 from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.caller import Kind
-from access.caller import Role
 from access.decorators import admit
 from access.person import UNSAID
 from access.person import EmailTaken
 from access.person import Person
-from access.person import Unsaid
 from access.person import read_email
 from access.person import read_role
 from access.policy import GRANTS
@@ -44,23 +45,23 @@ from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
 from routes.console.records import kept
+from routes.console.records import merged
 from routes.console.records import picked
 from routes.console.records import require_one
+from routes.console.records import require_same
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.requests import UnknownPath
 
+NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 LISTING = Listing(
     relation="users",
     select="id,name,email,role,clients(name)",
     order="name.asc",
     searched=("name", "email"),
-    equals=("role",),
+    equals={"role": tuple(f"eq.{role}" for role in NAMES)},
     page="people",
 )
-GRANTS_SHOWN = 200
 BUILDINGS_OFFERED = 200
-FOREVER_SECONDS = 100 * 365 * 24 * 3_600
-NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 
 
 @bp.get("/people")
@@ -104,20 +105,7 @@ def find(caller: Caller, key: str, action: Action = Action.READ) -> Person:
 def grants_of(caller: Caller, found: Person, kind: Kind) -> list[Row]:
     """What somebody was granted, newest first, as far as the caller sees it."""
     held = GRANTS.get((found.role, kind))
-    if held is None:
-        return []
-    table = held.model.__tablename__
-    target = (
-        "buildings(id,name)"
-        if kind is Kind.BUILDING
-        else "inspections(id,inspection_type,date_visited)"
-    )
-    by = f"by:users!{table}_assigned_by_fkey(name)"
-    text = (
-        f"select=key:{held.target},assigned_at,{target},{by}"
-        f"&{held.grantee}=eq.{found.id}&order=assigned_at.desc"
-    )
-    return engine.ask(caller, table, text, limit=GRANTS_SHOWN).rows
+    return grants.held_by(caller, held, found.id) if held is not None else []
 
 
 @bp.post("/people/<key>/revoke")
@@ -150,14 +138,14 @@ def new_person(caller: Caller) -> Response:
 @door.requires_administrator(writes=True)
 def make_person(caller: Caller) -> Response:
     """Made, given a password and assigned in one transaction: all of it, or nothing."""
-    filled = read_person(caller, needs_password=True)
+    filled = read_person(person_fields(caller, needs_password=True))
     ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
     if len(ids) > IDS_MAX:
         raise TooMuch(IDS_MAX, "buildings at once")
 
     def keep() -> Response:
         until = request_deadline()
-        wanted = wanted_of(filled)
+        wanted = wanted_of(filled, filled.typed)
         password_hash = hashed(filled.typed["password"], until)
         try:
             with until.writing() as transaction:
@@ -177,55 +165,53 @@ def make_person(caller: Caller) -> Response:
 @door.requires_administrator()
 def edit_person(caller: Caller, key: str) -> Response:
     found = find(caller, key, Action.UPDATE)
-    typed = {
-        "name": found.name,
-        "email": found.email,
-        "role": found.role.value,
-        "client_id": str(found.client_id or ""),
-    }
-    return edit_page(caller, found, Filled(typed))
+    asked = person_fields(caller, needs_password=False)
+    return edit_page(found, asked, fields.untouched(asked, shown_of(found)))
 
 
 @bp.post("/people/<key>/edit")
 @door.requires_administrator(writes=True)
 def change_person(caller: Caller, key: str) -> Response:
+    """Keep what differs from the person as they are, and a new password; as `records.change` does."""
     found = find(caller, key, Action.UPDATE)
-    filled = read_person(caller, needs_password=False)
+    asked = person_fields(caller, needs_password=False)
+    before = shown_of(found)
+    filled = merged(asked, read_person(asked), before)
 
     def keep() -> Response:
-        until = request_deadline()
-        wanted = wanted_of(filled)
-        password_hash = hashed(filled.typed["password"] or None, until)
-        try:
-            with until.writing() as transaction:
-                administration.change(
-                    transaction, admit(transaction), found.id, wanted, password_hash
-                )
-        except EmailTaken:
-            count_taken(caller, until)
-            raise
+        if filled.changed:
+            until = request_deadline()
+            wanted = wanted_of(filled, filled.changed)
+            password_hash = hashed(filled.typed["password"] or None, until)
+            try:
+                with until.writing() as transaction:
+                    now = admit(transaction)
+                    require_same(before, shown_of(find(now, found.id, Action.UPDATE)))
+                    administration.change(transaction, now, found.id, wanted, password_hash)
+            except EmailTaken:
+                count_taken(caller, until)
+                raise
         return go(f"/people/{found.id}", "The changes are kept.")
 
-    return kept(filled, keep, lambda status: edit_page(caller, found, filled, status))
+    return kept(filled, keep, lambda status: edit_page(found, asked, filled, status))
 
 
 @bp.post("/people/<key>/disable")
 @door.requires_administrator(writes=True)
 def disable(caller: Caller, key: str) -> Response:
-    return ban(key, FOREVER_SECONDS, "They cannot sign in any more, and are signed out.")
+    user_id = read_uuid(key)
+    with request_deadline().writing() as transaction:
+        administration.shut_out(transaction, admit(transaction), user_id)
+    return go(f"/people/{user_id}", "They cannot sign in any more, and are signed out.")
 
 
 @bp.post("/people/<key>/enable")
 @door.requires_administrator(writes=True)
 def enable(caller: Caller, key: str) -> Response:
-    return ban(key, 0, "They can sign in again.")
-
-
-def ban(key: str, seconds: int, done: str) -> Response:
-    wanted = Wanted(None, None, None, None, UNSAID, {}, {}, seconds)
+    user_id = read_uuid(key)
     with request_deadline().writing() as transaction:
-        administration.change(transaction, admit(transaction), read_uuid(key), wanted, None)
-    return go(f"/people/{read_uuid(key)}", done)
+        administration.let_in(transaction, admit(transaction), user_id)
+    return go(f"/people/{user_id}", "They can sign in again.")
 
 
 @bp.get("/people/<key>/delete")
@@ -282,9 +268,18 @@ def person_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
     )
 
 
-def read_person(caller: Caller, *, needs_password: bool) -> Filled:
+def shown_of(found: Person) -> dict[str, str]:
+    """Somebody as a form shows them, which is without a password."""
+    return {
+        "name": found.name,
+        "email": found.email,
+        "role": found.role.value,
+        "client_id": str(found.client_id or ""),
+    }
+
+
+def read_person(asked: Sequence[Field]) -> Filled:
     """What the form says of a user; values are read where they are wanted."""
-    asked = person_fields(caller, needs_password=needs_password)
     typed = {each.name: g.form.get(each.name, "") for each in asked}
     filled = Filled({**typed, "building": " ".join(g.form.getlist("building"))})
     for each in asked:
@@ -293,16 +288,25 @@ def read_person(caller: Caller, *, needs_password: bool) -> Filled:
     return filled
 
 
-def wanted_of(filled: Filled) -> Wanted:
-    typed = filled.typed
-    client: int | Unsaid | None = UNSAID
-    role: Role | None = None
-    if "role" in typed:
-        role = read_role(typed["role"])
-        client = int(BIGINT.read_text(typed["client_id"]) or 0) if typed["client_id"] else None
+def wanted_of(filled: Filled, said: Collection[str]) -> Wanted:
+    """What the form says of a user in these of its fields; nothing of all else."""
+    typed = {name: text for name, text in filled.typed.items() if name in said}
+    email, name, role, client = (typed.get(each) for each in ("email", "name", "role", "client_id"))
     return Wanted(
-        None, read_email(typed["email"]), read_string(typed["name"]), role, client, {}, {}, None
+        None,
+        read_email(email) if email is not None else None,
+        read_string(name) if name is not None else None,
+        read_role(role) if role is not None else None,
+        read_client(client) if client is not None else UNSAID,
+        {},
+        {},
+        None,
     )
+
+
+def read_client(text: str) -> int | None:
+    """A client by its number; nothing typed is none."""
+    return int(BIGINT.read_text(text) or 0) if text else None
 
 
 def new_page(caller: Caller, filled: Filled, status: int = 200) -> Response:
@@ -327,13 +331,13 @@ def new_page(caller: Caller, filled: Filled, status: int = 200) -> Response:
     )
 
 
-def edit_page(caller: Caller, found: Person, filled: Filled, status: int = 200) -> Response:
+def edit_page(found: Person, asked: Sequence[Field], filled: Filled, status: int = 200) -> Response:
     return show(
         "person_form.html",
         status,
         title=f"Change {found.name}",
         back=f"/people/{found.id}",
-        fields=person_fields(caller, needs_password=False),
+        fields=asked,
         filled=filled,
         verb="Keep the changes",
         buildings=[],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -10,11 +12,14 @@ from flask import Response
 from flask import g
 
 from access.caller import Caller
+from access.decorators import admit
+from models.db import writing
 from models.faults import Fault
 from models.sql.rule import Action
 from routes.console import engine
 from routes.console import fields
 from routes.console.engine import Row
+from routes.console.fields import ChangedMeanwhile
 from routes.console.fields import Choice
 from routes.console.fields import Field
 from routes.console.fields import Filled
@@ -24,6 +29,7 @@ from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
+from routes.console.pages import told_to_wait
 from routes.postgrest.requests import UnknownPath
 
 CHOICES_MAX = 300  # of a drop-down; beyond it the row's number is typed
@@ -34,7 +40,7 @@ class Record:
     """What a form makes and changes rows of, as far as one request asks.
 
     `within` names the rows in question where the id alone does not: those of one inspection. `besides`
-    is what a kept row holds that the form does not ask. `page_of` is where one goes once it is kept.
+    is what a row is made with that the form does not ask. `page_of` is where one goes once it is kept.
     """
 
     relation: str
@@ -55,9 +61,7 @@ class Record:
 
     def read(self) -> Filled:
         """The row that the request's form describes."""
-        filled = fields.read(self.fields, g.form, engine.relation(self.relation))
-        filled.row.update(self.besides)
-        return filled
+        return fields.read(self.fields, g.form, engine.relation(self.relation))
 
 
 def new(record: Record, typed: dict[str, str]) -> Response:
@@ -68,7 +72,7 @@ def make(record: Record) -> Response:
     filled = record.read()
 
     def keep() -> Response:
-        key = engine.insert(record.relation, filled.row)
+        key = engine.insert(record.relation, {**filled.row, **record.besides})
         return go(record.page(key), f"The {record.noun} is made.")
 
     return kept(filled, keep, lambda status: form_page(record, filled, None, status))
@@ -76,15 +80,25 @@ def make(record: Record) -> Response:
 
 def edit(caller: Caller, record: Record, key: int) -> Response:
     found = within_reach(caller, Action.UPDATE, record.relation, record.text(key))
-    return form_page(record, Filled(fields.shown(record.fields, found)), found)
+    shown = fields.shown(record.fields, found)
+    return form_page(record, fields.untouched(record.fields, shown), found)
 
 
 def change(caller: Caller, record: Record, key: int) -> Response:
-    found = within_reach(caller, Action.UPDATE, record.relation, record.text(key))
-    filled = record.read()
+    """Keep what differs from the row. What its form shows of it is looked at once more in the turn to
+    write: nothing is written over what somebody else wrote in between."""
+    named = record.text(key)
+    found = within_reach(caller, Action.UPDATE, record.relation, named)
+    before = fields.shown(record.fields, found)
+    filled = merged(record.fields, record.read(), before)
 
     def keep() -> Response:
-        require_one(engine.update(record.relation, record.text(key), filled.row))
+        if filled.changed:
+            with writing() as transaction:
+                now = admit(transaction)
+                row = within_reach(now, Action.UPDATE, record.relation, named)
+                require_same(before, fields.shown(record.fields, row))
+                require_one(engine.update_in(transaction, now, record.relation, named, filled.row))
         return go(record.page(key), "The changes are kept.")
 
     return kept(filled, keep, lambda status: form_page(record, filled, found, status))
@@ -123,12 +137,23 @@ def require_one(written: int) -> None:
         raise UnknownPath
 
 
+def merged(asked: Sequence[Field], filled: Filled, shown: Mapping[str, str]) -> Filled:
+    """What was typed, over a row as it is now; the form says what it showed of it."""
+    return fields.merged(asked, filled, fields.read_seen(g.form.getlist("seen")), shown)
+
+
+def require_same(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """What was merged with a row holds as long as the row does."""
+    if now != before:
+        raise ChangedMeanwhile
+
+
 def kept(
     filled: Filled, keep: Callable[[], Response], again: Callable[[int], Response]
 ) -> Response:
     """Keep what a form says and go on; or show it again, with what is wrong with it."""
     if filled.problems:
-        return again(400)
+        return again(409 if filled.conflicts else 400)
     try:
         return keep()
     except Fault as fault:
@@ -136,7 +161,7 @@ def kept(
             raise
         note(fault)
         filled.problems[""] = said(fault)
-        return again(status_of(fault))
+        return told_to_wait(again(status_of(fault)), fault)
 
 
 def picked(

@@ -20,6 +20,7 @@ from access.token import Claims
 IDLE_SECONDS_MAX = 12 * 3_600  # a working day without a click ends it
 AGE_SECONDS_MAX = 7 * 24 * 3_600  # and a week in any case
 RENEWED_AFTER_SECONDS = 600
+NAME_CHARACTERS_MAX = 80  # browsers drop a cookie of more than 4,096 bytes without a word
 SIGNING = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
 
 
@@ -68,7 +69,7 @@ class Seals:
             seal.user_id,
             seal.role.value,
             seal.client_id,
-            seal.name,
+            seal.name[:NAME_CHARACTERS_MAX],
             seal.began,
             seal.renewed,
         ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from flask import Response
 from flask import g
 from flask import request
@@ -22,8 +20,12 @@ from routes.console.door import PATH
 from routes.console.pages import HEADERS
 from routes.console.pages import bp
 from routes.console.pages import is_told_in_place
+from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
+from routes.console.pages import told_to_wait
+
+ELSEWHERE = (f"{PATH}/sign-", f"{PATH}/static")  # no pages to go on to
 
 
 @bp.get("/sign-in")
@@ -50,11 +52,9 @@ def sign_in() -> Response:
             raise
         g.refusal = type(fault).__name__
         answer = show(
-            "sign_in.html", status_of(fault), email=email, problem=fault.message, next=after
+            "sign_in.html", status_of(fault), email=email, problem=said(fault), next=after
         )
-        if status_of(fault) == 429:
-            answer.headers["Retry-After"] = str(getattr(fault, "retry_after_seconds", 1))
-        return answer
+        return told_to_wait(answer, fault)
     response = Response("", 303, {**HEADERS, "Location": after or f"{PATH}/"})
     door.begin(response, signed_in)
     return response
@@ -75,9 +75,10 @@ def safe(path: str) -> str:
 
     >>> safe("/console/buildings?city=eq.Lynn"), safe("//evil.example/console/"), safe("/\\\\evil")
     ('/console/buildings?city=eq.Lynn', '', '')
+    >>> safe("//["), safe("/console/why?person=["), safe("/console/sign-out"), safe("/console/é")
+    ('', '/console/why?person=[', '', '')
     """
-    parts = urlsplit(path)
-    fits = path.startswith(f"{PATH}/") and not parts.netloc and not parts.scheme
-    if not fits or "\\" in path or not path.isprintable() or not path.isascii():
-        return ""
-    return "" if parts.path.startswith((f"{PATH}/sign-", f"{PATH}/static")) else path
+    # What begins like this has neither scheme nor host, so there is nothing to take apart.
+    is_ours = path.startswith(f"{PATH}/") and not path.startswith(ELSEWHERE)
+    is_plain = path.isascii() and path.isprintable() and "\\" not in path
+    return path if is_ours and is_plain else ""

@@ -18,7 +18,7 @@ from models.types import read_uuid
 from routes.console import door
 from routes.console import engine
 from routes.console.pages import bp
-from routes.console.pages import is_told_in_place
+from routes.console.pages import is_about_what_was_asked
 from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
@@ -40,7 +40,7 @@ def why(caller: Caller) -> Response:
         try:
             answer = explained(caller, kind, key, person)
         except Fault as fault:
-            told = isinstance(fault, explain.UserOutOfReach) or is_told_in_place(fault)
+            told = isinstance(fault, explain.UserOutOfReach) or is_about_what_was_asked(fault)
             if not told:
                 raise
             note(fault)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,79 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 PATIENCE_MS = 60_000
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
+SHOWABLE = {
+    "number": re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"),
+    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+}
+"""What an input of that type shows; of all else it makes nothing."""
+
+
+class Form(HTMLParser):
+    """A form of a page as a browser without scripts has it: what it would send if nobody touched it.
+
+    It is the one with this action; one without any goes to the page that it stands on.
+    """
+
+    def __init__(self, page: str, action: str | None = None) -> None:
+        super().__init__()
+        self.fields: list[tuple[str, str]] = []
+        self.action = action
+        self.is_inside = False
+        self.name: str | None = None
+        self.chosen: list[tuple[str, bool]] = []
+        # A browser reads CR LF, and CR, as LF, wherever they stand.
+        self.feed(page.replace("\r\n", "\n").replace("\r", "\n"))
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if tag == "form":
+            self.is_inside = given.get("action") == self.action
+        elif not self.is_inside:
+            return
+        elif tag == "input" and given.get("name"):
+            self.read_input(given["name"], given.get("type", "text"), given)
+        elif tag == "textarea":
+            self.name = given["name"]
+            self.fields.append((self.name, ""))
+        elif tag == "select":
+            self.name, self.chosen = given["name"], []
+        elif tag == "option" and self.name is not None:
+            self.chosen.append((given["value"], "selected" in given))
+
+    def read_input(self, name: str, kind: str, given: dict[str, str | None]) -> None:
+        value = given.get("value") or ""
+        if kind == "checkbox" and "checked" not in given:
+            return
+        if kind not in ("hidden", "checkbox"):
+            value = value.replace("\n", "")
+        if kind in SHOWABLE and not SHOWABLE[kind].fullmatch(value):
+            value = ""
+        self.fields.append((name, value))
+
+    def handle_data(self, data: str) -> None:
+        if self.name is not None and self.fields and self.fields[-1][0] == self.name:
+            self.fields[-1] = (self.name, self.fields[-1][1] + data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self.is_inside = False
+        elif tag == "textarea" and self.name is not None:
+            name, text = self.fields.pop()
+            self.fields.append((name, text.removeprefix("\n")))
+            self.name = None
+        elif tag == "select" and self.name is not None:
+            selected = [value for value, is_selected in self.chosen if is_selected]
+            self.fields.append((self.name, [*selected[-1:], self.chosen[0][0]][0]))
+            self.name = None
+
+    def with_(self, typed: dict[str, str]) -> dict[str, list[str]]:
+        """What it sends once this is typed into it; line ends travel as CR LF."""
+        assert typed.keys() <= {name for name, _ in self.fields}, "no such field"
+        sent: dict[str, list[str]] = {}
+        for name, value in self.fields:
+            sent.setdefault(name, []).append(typed.get(name, value).replace("\n", "\r\n"))
+        return sent
 
 
 @dataclass(slots=True)
@@ -67,6 +141,17 @@ class Desk:
         csrf = self.token(form or path)
         given = fields.items(multi=True) if hasattr(fields, "multi") else (fields or {})
         return self.client.post(path, data={"csrf": csrf, **dict(given)})
+
+    def fill_in(self, path: str, typed: dict[str, str], page: str | None = None) -> TestResponse:
+        """Send the form at a path as a browser does: all of it, with what is typed. `page` is the page as
+        it was loaded before."""
+        shown = self.page(path) if page is None else page
+        return self.client.post(path, data=Form(shown).with_(typed))
+
+    def narrow(self, path: str, typed: dict[str, str]) -> TestResponse:
+        """Use the form of a list, which stands at that path, with its filters."""
+        form = Form(self.page(path), path.partition("?")[0])
+        return self.client.get(path.partition("?")[0], query_string=form.with_(typed))
 
     def sign_in(self, name: str) -> TestResponse:
         given = {"email": EMAILS[name], "password": password_of(name)}

@@ -5,11 +5,17 @@ from collections.abc import Callable
 
 import pytest
 
+from routes.console.seal import IDLE_SECONDS_MAX
+from routes.console.seal import RENEWED_AFTER_SECONDS
+from tests.clients.server import password_of
 from tests.conftest import ADA
 from tests.conftest import BOB
+from tests.conftest import CAST
 from tests.conftest import MAX
 from tests.conftest import MOE
 from tests.conftest import ROOT
+from tests.conftest import Bearer
+from tests.console.conftest import EMAILS
 
 USER = f"/auth/v1/admin/users/{MOE}"
 
@@ -168,3 +174,72 @@ def test_one_revokes_only_what_one_could_make(desk: Callable) -> None:
 
     assert answer.status_code == 404
     assert board.get("/console/kiosk/board").status_code == 200
+
+
+def clocked(app: object, seconds: int) -> None:
+    clock = app.extensions["walkthrough.clock"]
+    app.extensions["walkthrough.clock"] = lambda: clock() + seconds
+
+
+@pytest.mark.parametrize("path", ["/console/kiosk", "/console/kiosk/board"])
+def test_a_board_that_asks_by_itself_keeps_nobody_signed_in(
+    app: object, desk: Callable, path: str
+) -> None:
+    ada = desk("ada")
+    clocked(app, RENEWED_AFTER_SECONDS + 1)
+
+    board, page = ada.get(path), ada.get("/console/")
+
+    assert (board.status_code, "Set-Cookie" in board.headers) == (200, False)
+    assert (page.status_code, "Set-Cookie" in page.headers) == (200, True)
+    clocked(app, IDLE_SECONDS_MAX - 60)
+    assert ada.get(path).status_code == 200
+    clocked(app, 61)
+    assert ada.get(path).status_code == 303
+
+
+def test_a_dead_token_locks_nobody_out(app: object, desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    token = make_board(ada, ADA)
+    assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
+    assert "what Ada sees" in ada.page("/console/kiosk")
+    revoke_board(desk, api)
+
+    assert "what Ada sees" in ada.page("/console/kiosk")
+    assert ada.get("/console/kiosk/board").status_code == 200
+
+    ada.send("/console/sign-out", form="/console/")
+    assert ada.get("/console/kiosk/board").status_code == 401
+
+
+def test_a_token_in_force_comes_before_whoever_is_signed_in(desk: Callable) -> None:
+    ada = desk("ada")
+    token = make_board(ada)
+    assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
+
+    assert "what Moe sees" in ada.page("/console/kiosk")
+
+
+def test_who_is_let_in_again_signs_in_again(desk: Callable, api: Callable) -> None:
+    """Cookie, refresh token, token without a session and board: none of them comes back to life."""
+    ada, moe, path = desk("ada"), desk("moe"), f"/console/people/{MOE}"
+    token = make_board(ada)
+    board = enter(desk, token)
+    given = {"email": EMAILS["moe"], "password": password_of("Moe")}
+    signed_in = api("nobody").post("/auth/v1/token?grant_type=password", given).json
+    tokens = (f"Bearer {signed_in['access_token']}", CAST["moe"].authorization())
+    bearers = [Bearer(each) for each in tokens]
+    assert [api(each).get("/buildings").status for each in bearers] == [200, 200]
+
+    ada.send(f"{path}/disable", form=path)
+    assert ada.send(f"{path}/enable", form=path).status_code == 303
+
+    assert moe.get("/console/").status_code == 303
+    refresh = {"refresh_token": signed_in["refresh_token"]}
+    refreshed = api("nobody").post("/auth/v1/token?grant_type=refresh_token", refresh)
+    assert (refreshed.status, refreshed.code) == (400, "refresh_token_not_found")
+    assert [api(each).get("/buildings").status for each in bearers] == [401, 401]
+    assert board.get("/console/kiosk/board").status_code == 401
+    assert desk().send("/console/kiosk/enter", {"token": token}).status_code == 401
+    assert desk("moe").get("/console/").status_code == 200
+    assert enter(desk, make_board(ada)).get("/console/kiosk/board").status_code == 200

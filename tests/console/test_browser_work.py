@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.clients.server import KEYS
 from tests.clients.server import password_of
 from tests.conftest import MIA
 from tests.console.conftest import EMAILS
+from tests.console.conftest import Service
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
@@ -65,6 +68,52 @@ def test_a_reading_is_added_changed_and_deleted_without_scripts(open_page: Calla
     page.get_by_role("link", name="Delete reading").click()
     page.get_by_role("button", name="Delete").click()
     page.get_by_text("None were taken.").wait_for()
+
+
+LETTERS = "\u00e9\u202e\ufeff\U0001f600\x0b\x0c\x7f\x85\u2028"
+BUILDING = {
+    "address": "1 Quay\r\nBack\rdoor\n",
+    "city": "",
+    "state": " MA\t",
+    "zip": "<b>&amp;\"'",
+    "building_type": LETTERS,
+    "latitude": 42.0,
+    "longitude": -1e-7,
+}
+INSPECTION = {"notes": f"\r\n lead\r\n\r{LETTERS}\n\n", "status": "", "inspection_type": "a\nb"}
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "odd", "label", "typed", "column"),
+    [
+        pytest.param("buildings", 3, BUILDING, "Floors", "7", ("floors", 7), id="one line each"),
+        pytest.param("inspections", 5, INSPECTION, "Date", "2026-02-03", ("date_visited", "2026-02-03"), id="many"),
+    ],
+)  # fmt: skip
+def test_a_browser_sends_back_what_nobody_touched(
+    open_page: Callable,
+    service: Service,
+    table: str,
+    key: int,
+    odd: dict,
+    label: str,
+    typed: str,
+    column: tuple[str, object],
+) -> None:
+    """What stands for a field's text (`fields.digest`) is what a real browser makes of it."""
+    keys = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
+    address = f"{service.url}/{table}?id=eq.{key}"
+    assert httpx.patch(address, headers=keys, json=odd).status_code == 204
+    (before,) = httpx.get(address, headers=keys).json()
+
+    page = open_page("ada")
+    page.goto(f"/console/{table}/{key}/edit")
+    page.get_by_label(label, exact=True).fill(typed)
+    page.get_by_role("button", name="Keep the changes").click()
+
+    assert page.get_by_role("status").inner_text() == "The changes are kept."
+    (after,) = httpx.get(address, headers=keys).json()
+    assert after == {**before, column[0]: column[1], "updated_at": after["updated_at"]}
 
 
 def test_a_building_is_granted_to_an_admin_of_another_client(open_page: Callable) -> None:

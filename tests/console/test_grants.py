@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from routes.console import engine
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -171,6 +172,45 @@ def test_somebody_is_named_by_their_email_too(office: Callable) -> None:
     assert office("ada").get(PREVIEW.format(2, "max@borough.example")).status_code == 404
 
 
+@pytest.mark.parametrize("typed", ["Nia@Acme.Example", "nia@acme.example", " NIA@ACME.EXAMPLE"])
+def test_an_email_is_found_as_the_sign_in_finds_it(
+    desk: Callable, api: Callable, typed: str
+) -> None:
+    nia = {"name": "Nia", "email": "Nia@Acme.Example", "role": "client_manager", "client_id": 1}
+    assert api("root").post("/users", nia).status == 201
+
+    assert "Nia will see" in desk("ada").page(PREVIEW.format(2, typed))
+
+
+def test_a_hidden_email_and_none_are_one_answer(office: Callable) -> None:
+    hidden, missing, odd = (
+        office("ada").get(PREVIEW.format(2, email))
+        for email in ("max@borough.example", "nobody@borough.example", "a%00@b")
+    )
+
+    assert hidden.status_code == 404
+    assert (hidden.status_code, hidden.text) == (missing.status_code, missing.text)
+    assert odd.status_code == 404
+
+
+def test_a_hidden_email_and_none_take_the_same_questions(
+    office: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, asked, one = office("ada"), [], engine.one
+
+    def ask(caller: object, name: str, text: str, *more: object) -> object:
+        asked[-1].append((name, re.sub("[0-9a-f-]{36}", "<id>", text)))
+        return one(caller, name, text, *more)
+
+    monkeypatch.setattr(engine, "one", ask)
+    for email in ("max@borough.example", "nobody@borough.example"):
+        asked.append([])
+        ada.get(PREVIEW.format(2, email))
+
+    assert asked[0] == asked[1]
+    assert asked[0][-1] == ("users", "select=id,name,role,clients(name)&id=eq.<id>")
+
+
 def test_an_inspection_is_granted_to_an_email_where_people_are_too_many_to_list(
     office: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +219,7 @@ def test_an_inspection_is_granted_to_an_email_where_people_are_too_many_to_list(
     monkeypatch.setattr(inspection_access, "PEOPLE_OFFERED", 1)
     page = office("ada").page("/console/inspections/1")
 
-    assert '<input id="person" name="person" type="email"' in page
+    assert '<input id="person" name="person" type="text" inputmode="email"' in page
     assert offered(page) == set()
 
 

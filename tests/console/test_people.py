@@ -11,6 +11,7 @@ from tests.conftest import MAX
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import ROOT
+from tests.console.conftest import COOKIE
 
 
 def test_a_grant_is_shown_for_what_it_reveals_then_made(desk: Callable) -> None:
@@ -182,6 +183,36 @@ def test_shutting_somebody_out_and_letting_them_in_again(desk: Callable) -> None
     assert "cannot sign in" in ada.page(path)
     ada.send(f"{path}/enable", form=path)
     assert desk("moe").get("/console/").status_code == 200
+
+
+def test_a_ban_of_the_api_has_what_they_had_wait(desk: Callable, api: Callable) -> None:
+    moe, user = desk("moe"), f"/auth/v1/admin/users/{MOE}"
+    cookie = moe.cookie.value
+
+    for duration, status in (("24h", 303), ("none", 200)):
+        assert api("root").put(user, {"ban_duration": duration}).status == 200
+        moe.client.set_cookie(COOKIE, cookie, path="/console")
+        assert moe.get("/console/").status_code == status
+
+
+def test_only_what_can_be_revoked_is_offered(desk: Callable, api: Callable) -> None:
+    """Moe holds buildings 1, which is Ada's, 5, which she sees, and 4, which she does not."""
+    for key in (4, 5):
+        row = {"manager_id": MOE, "building_id": key}
+        assert api("root").post("/client_manager_building_access", row).status == 201
+    path = f"/console/people/{MOE}"
+
+    for who, links, revoked in (
+        ("ada", {"/console/buildings/1", "/console/buildings/5", "/console/inspections/3"}, {"1", "3"}),
+        ("root", {*(f"/console/buildings/{key}" for key in (1, 4, 5)), "/console/inspections/3"}, {"1", "3", "4", "5"}),
+    ):  # fmt: skip
+        page = desk(who).page(path)
+        assert set(re.findall(r'<a class="row" href="([^"]+)"', page)) == links
+        assert set(re.findall(r'name="key" value="([^"]+)"', page)) == revoked
+    assert "<td>number 4</td>" in desk("ada").page(path)
+    assert "Revoke" not in desk("ada").page(f"/console/people/{ADA}")
+    refused = desk("ada").send(f"{path}/revoke", {"kind": "building", "key": "4"}, form=path)
+    assert refused.status_code == 404
 
 
 def test_revoking_from_the_persons_page(desk: Callable) -> None:

@@ -1,16 +1,22 @@
 """Signing in: the cookie and its flags, forms' tokens, and what ends a session at the very next request."""
 
+import random
 import re
+import string
 from collections.abc import Callable
 
 import pytest
 
+from access import people
+from models.db import reading
 from routes.console.seal import AGE_SECONDS_MAX
 from routes.console.seal import IDLE_SECONDS_MAX
+from routes.console.seal import RENEWED_AFTER_SECONDS
 from tests import tokens
 from tests.clients.server import password_of
 from tests.conftest import ADA
 from tests.conftest import BOB
+from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import Database
 from tests.conftest import api_over
@@ -300,14 +306,22 @@ def test_a_cookie_with_one_other_character_opens_nothing(desk: Callable) -> None
         ("/console/\\evil", "/console/"),
         ("/inspections", "/console/"),
         ("/console/sign-out", "/console/"),
+        ("/console/static/console.css", "/console/"),
+        ("//[", "/console/"),
+        ("//[/console/", "/console/"),
+        ("/console/why?person=[", "/console/why?person=%5B"),
+        ("/console/é", "/console/"),
+        ("/console/\t", "/console/"),
     ],
 )
 def test_one_is_sent_on_within_the_console_only(desk: Callable, wanted: str, location: str) -> None:
     given = {"email": EMAILS["bob"], "password": password_of("Bob"), "next": wanted}
 
-    answer = desk().send("/console/sign-in", given)
+    person = desk()
+    answer = person.send("/console/sign-in", given)
 
     assert (answer.status_code, answer.headers["Location"]) == (303, location)
+    assert person.get("/console/sign-in", query_string={"next": wanted}).status_code == 200
 
 
 def test_keys_that_rotate_keep_sessions(app: object, desk: Callable) -> None:
@@ -323,3 +337,87 @@ def test_keys_that_rotate_keep_sessions(app: object, desk: Callable) -> None:
 def test_bob_is_somebody_else(desk: Callable) -> None:
     assert "Bob" in desk("bob").page("/console/")
     assert BOB != ADA
+
+
+@pytest.mark.parametrize(
+    "letters",
+    [
+        pytest.param(string.ascii_letters, id="letters"),
+        pytest.param("".join(map(chr, range(0x4E00, 0x9FA6))), id="Han"),
+        pytest.param("".join(map(chr, range(0x1F600, 0x1F650))), id="faces"),
+    ],
+)
+def test_a_long_name_fits_into_the_cookie(
+    app: object, desk: Callable, api: Callable, letters: str
+) -> None:
+    name = "".join(random.Random(letters).choices(letters, k=3_000))
+    assert api("root").patch(f"/users?id=eq.{ADA}", {"name": name}).status == 204
+
+    ada = desk()
+    answers = [ada.sign_in("ada")]
+    clock = app.extensions["walkthrough.clock"]
+    app.extensions["walkthrough.clock"] = lambda: clock() + RENEWED_AFTER_SECONDS + 1
+    answers.append(ada.get("/console/"))
+
+    assert [answer.status_code for answer in answers] == [303, 200]
+    for answer in answers:
+        (set_cookie,) = (each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE))  # fmt: skip
+        assert len(set_cookie) < 4_096
+    assert name[:80] in answers[1].text
+    assert name[:81] not in answers[1].text
+
+
+def test_what_is_told_fits_into_the_address(desk: Callable, api: Callable) -> None:
+    api("root").patch(f"/users?id=eq.{MIA}", {"name": "\N{GRINNING FACE}" * 9_000})
+    given, form = {"person": MIA, "do": "give"}, "/console/"
+
+    sent = desk("ada").send("/console/inspections/2/access", given, form=form)
+
+    assert len(sent.headers["Location"]) < 3_000
+    page = desk("ada").page(sent.headers["Location"])
+    assert "The inspection is granted to \N{GRINNING FACE}" in page
+    assert "\N{GRINNING FACE}…</p>" in page
+
+
+@pytest.mark.parametrize(
+    "typed", ["özgür@acme.example", "Özgür@acme.example", "ÖZGÜR@ACME.EXAMPLE "]
+)
+def test_letters_beyond_ascii_are_no_matter_of_case(desk: Callable, typed: str) -> None:
+    given = {"name": "Özgür", "email": "Özgür@acme.example", "password": "özgür walks too"}
+    assert desk("ada").send("/console/people/new", given).status_code == 303
+
+    person = desk()
+    answer = person.send("/console/sign-in", {"email": typed, "password": given["password"]})
+
+    assert answer.status_code == 303
+    assert is_signed_in(person)
+    assert 'name="email" type="text" inputmode="email"' in desk().page("/console/sign-in")
+
+
+@pytest.mark.sqlite("its lower() knows ASCII alone, so that these are two people")
+def test_whose_email_is_written_so_comes_first(desk: Callable, api: Callable) -> None:
+    doubles = {
+        key: {"id": key, "name": email[0], "email": email, "role": "client_manager", "client_id": 1}
+        for key, email in (
+            ("00000000-0000-4000-8000-00000000aaaa", "özgür@acme.example"),
+            ("00000000-0000-4000-8000-00000000bbbb", "Özgür@Acme.Example"),
+        )
+    }
+    assert api("root").post("/users", list(doubles.values())).status == 201
+    for key in doubles:
+        given = {"password": f"the one of {key}"}
+        assert api("root").put(f"/auth/v1/admin/users/{key}", given).status == 200
+
+    for key, person in doubles.items():
+        given = {"email": person["email"].replace("Acme", "ACME"), "password": f"the one of {key}"}
+        assert desk().send("/console/sign-in", given).status_code == 303
+
+
+@pytest.mark.sqlite("asks SQLite how it looks for them")
+def test_an_email_is_looked_up_by_its_index(app: object) -> None:
+    with app.app_context(), reading() as transaction:
+        sql, values = people.BY_EMAIL.on(transaction, {"email": "A@b", "folded": "a@b"})
+        plan = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {sql}", values)]
+
+    assert any("users USING INDEX users_lower_email_key" in step for step in plan), plan
+    assert not [step for step in plan if step.startswith("SCAN")]

@@ -1,0 +1,314 @@
+"""Two people at one row: what nobody touched follows the row, what both touched is said first, and nothing is
+written over unseen (decision 0407)."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from models.db import writing
+from routes.console import people
+from routes.console import records
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MOE
+from tests.console.conftest import Form
+
+EDIT = "/console/inspections/1/edit"
+BUILDING = "/console/buildings/1/edit"
+PERSON = f"/console/people/{MOE}/edit"
+
+
+def meanwhile(act: Callable[[], object]) -> None:
+    """Another request, in a thread of its own, as the server has it."""
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(act).result()
+
+
+def one(api: Callable, path: str) -> dict:
+    (row,) = api("root").get(path).json
+    return row
+
+
+def inspection(api: Callable, columns: str = "*") -> dict:
+    return one(api, f"/inspections?id=eq.1&select={columns}")
+
+
+def lines_of_trail(api: Callable) -> int:
+    return len(api("root").get("/audit_log?action=in.(insert,update,delete)&select=id").json)
+
+
+def test_what_others_changed_meanwhile_stays(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    api("root").patch("/inspections?id=eq.1", {"status": "failed", "date_visited": None})
+
+    answer = ada.fill_in(EDIT, {"notes": "mine"}, page)
+
+    assert answer.status_code == 303
+    assert inspection(api, "status,date_visited,notes") == {
+        "status": "failed",
+        "date_visited": None,
+        "notes": "mine",
+    }
+
+
+def test_what_both_changed_is_said_and_who_sends_it_again_wins(
+    desk: Callable, api: Callable
+) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    api("root").patch("/inspections?id=eq.1", {"notes": "theirs", "status": "failed"})
+
+    first = ada.fill_in(EDIT, {"notes": "mine", "inspection_type": "fire"}, page)
+
+    assert first.status_code == 409
+    assert "Notes was changed meanwhile, to “theirs”. Send it again to keep yours." in first.text
+    assert inspection(api, "notes,inspection_type") == {"notes": "theirs", "inspection_type": "annual"}  # fmt: skip
+    shown = dict(Form(first.text).fields)
+    assert (shown["notes"], shown["inspection_type"], shown["status"]) == ("mine", "fire", "failed")
+    second = ada.fill_in(EDIT, {}, first.text)
+    assert second.status_code == 303
+    assert inspection(api, "notes,inspection_type,status") == {
+        "notes": "mine",
+        "inspection_type": "fire",
+        "status": "failed",
+    }
+
+
+def test_a_conflict_names_a_choice_and_cuts_what_is_long(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    api("root").patch("/inspections?id=eq.1", {"building_id": 2, "inspector_id": None, "notes": "y" * 90})  # fmt: skip
+
+    answer = ada.fill_in(EDIT, {"building_id": "3", "inspector_id": "2", "notes": "mine"}, page)
+
+    assert answer.status_code == 409
+    assert "Building was changed meanwhile, to “Mill Court”." in answer.text
+    assert "Inspector was changed meanwhile, to nothing." in answer.text
+    assert f"to “{'y' * 80}…”" in answer.text
+
+
+def test_a_conflict_is_told_before_what_else_is_wrong(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    api("root").patch("/inspections?id=eq.1", {"date_visited": "2025-12-24"})
+
+    first = ada.fill_in(EDIT, {"date_visited": "2026-02-30"}, page)
+    again = Form(first.text).with_({}) | {"date_visited": ["2026-02-30"]}
+    second = ada.client.post(EDIT, data=again)
+
+    assert (first.status_code, second.status_code) == (409, 400)
+    assert "to “2025-12-24”" in first.text
+    assert "date/time field value out of range" in second.text
+
+
+def test_both_saying_the_same_is_no_conflict(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    api("root").patch("/inspections?id=eq.1", {"status": "failed"})
+    lines = lines_of_trail(api)
+
+    assert ada.fill_in(EDIT, {"status": "failed"}, page).status_code == 303
+    assert lines_of_trail(api) == lines
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"city": "", "address": "1 Quay\r\nBack door"}, id="no text, and two lines"),
+        pytest.param({"name": "a\rb", "zip": "\n", "state": " MA "}, id="line ends and spaces"),
+        pytest.param({"name": ""}, id="a name that is needed and none"),
+        pytest.param({"latitude": 42.0, "longitude": -1e-7}, id="numbers"),
+        pytest.param({"building_type": "<b>\"&amp;'"}, id="signs of HTML"),
+    ],
+)
+def test_what_a_form_cannot_send_back_stays(
+    desk: Callable, api: Callable, changes: dict[str, object]
+) -> None:
+    api("root").patch("/buildings?id=eq.1", changes)
+    before = one(api, "/buildings?id=eq.1")
+    ada = desk("ada")
+
+    assert ada.fill_in(BUILDING, {"floors": "77"}).status_code == 303
+
+    after = one(api, "/buildings?id=eq.1")
+    assert after == {**before, "floors": 77, "updated_at": after["updated_at"]}
+
+
+@pytest.mark.parametrize(
+    "notes", ["", "\n\nlead", "\r\nlead", "\rlead", "a\r\nb\rc\n", "  x\t", "</textarea>"]
+)  # fmt: skip
+def test_a_form_that_nobody_touched_writes_nothing(
+    desk: Callable, api: Callable, notes: str
+) -> None:
+    api("root").patch("/inspections?id=eq.1", {"notes": notes, "status": ""})
+    before, lines = inspection(api), lines_of_trail(api)
+    ada = desk("ada")
+
+    answer = ada.fill_in(EDIT, {})
+
+    assert "The changes are kept." in ada.page(answer.headers["Location"])
+    assert (inspection(api), lines_of_trail(api)) == (before, lines)
+
+
+def test_another_spelling_of_the_same_is_no_change(desk: Callable, api: Callable) -> None:
+    api("root").patch("/buildings?id=eq.1", {"latitude": 42.5})
+    lines = lines_of_trail(api)
+
+    assert desk("ada").fill_in(BUILDING, {"latitude": "+42.50"}).status_code == 303
+    assert lines_of_trail(api) == lines
+
+
+def test_readings_are_merged_too(desk: Callable, api: Callable) -> None:
+    path = "/console/inspections/2/readings/1/edit"
+    ada = desk("ada")
+    page = ada.page(path)
+    api("root").patch("/reports_lead?id=eq.1", {"result": "theirs"})
+
+    assert ada.fill_in(path, {"gun_id": "5"}, page).status_code == 303
+    assert ada.fill_in(path, {"result": "mine"}, page).status_code == 409
+    row = one(api, "/reports_lead?id=eq.1&select=gun_id,result")
+    assert row == {"gun_id": 5, "result": "theirs"}
+
+
+def test_a_form_without_what_it_showed_is_kept_whole(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    given = {"building_id": "1", "inspection_type": "fire", "notes": "mine"}
+
+    wrong = ada.send(EDIT, {**given, "date_visited": "x"})
+    assert ada.send(EDIT, given).status_code == 303
+
+    assert "notes=" in "".join(value for name, value in Form(wrong.text).fields if name == "seen")
+    assert inspection(api, "notes,status,inspector_id") == {
+        "notes": "mine",
+        "status": None,
+        "inspector_id": None,
+    }
+
+
+# People
+
+
+def test_a_demotion_is_not_undone_by_a_name(desk: Callable, api: Callable) -> None:
+    path = f"/console/people/{BOB}/edit"
+    root = desk("root")
+    page = root.page(path)
+    api("root").patch(f"/users?id=eq.{BOB}", {"role": "client_manager"})
+
+    assert root.fill_in(path, {"name": "Robert"}, page).status_code == 303
+
+    row = one(api, f"/users?id=eq.{BOB}&select=name,role,client_id")
+    assert row == {"name": "Robert", "role": "client_manager", "client_id": 2}
+
+
+def test_a_role_that_both_changed_is_said(desk: Callable, api: Callable) -> None:
+    root = desk("root")
+    page = root.page(PERSON)
+    api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin", "name": "Maurice"})
+
+    first = root.fill_in(PERSON, {"role": "super_admin", "client_id": ""}, page)
+
+    assert first.status_code == 409
+    assert "Role was changed meanwhile, to “admin”." in first.text
+    assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {
+        "role": "client_admin",
+        "name": "Maurice",
+    }
+    assert root.fill_in(PERSON, {}, first.text).status_code == 303
+    assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {
+        "role": "super_admin",
+        "name": "Maurice",
+    }
+
+
+def test_a_password_is_changed_alone_and_never_shown(desk: Callable, api: Callable) -> None:
+    api("root").patch(f"/users?id=eq.{MOE}", {"email": "Moe@ACME.example"})
+    lines, ada = lines_of_trail(api), desk("ada")
+    page = ada.page(PERSON)
+
+    assert ada.fill_in(PERSON, {"password": "a new one of his"}, page).status_code == 303
+
+    assert not [value for name, value in Form(page).fields if value.startswith("password=")]
+    assert lines_of_trail(api) == lines
+    given = {"email": "moe@acme.example", "password": "a new one of his"}
+    assert desk().send("/console/sign-in", given).status_code == 303
+
+
+# Between the look and the turn
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """`late(act)` has somebody act between a form's look at its row and its turn to write."""
+
+    def have(act: Callable[[], object]) -> None:
+        def wait(*arguments: object, **named: object) -> object:
+            monkeypatch.undo()
+            meanwhile(act)
+            return writing(*arguments, **named)
+
+        monkeypatch.setattr(records, "writing", wait)
+
+    return have
+
+
+def test_a_change_at_the_same_moment_is_merged_when_it_is_sent_again(
+    desk: Callable, api: Callable, late: Callable
+) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    late(lambda: api("root").patch("/inspections?id=eq.1", {"status": "cancelled"}))
+
+    first = ada.fill_in(EDIT, {"notes": "mine"}, page)
+
+    assert first.status_code == 409
+    assert "Somebody else changed this at the same moment. Send it again." in first.text
+    assert inspection(api, "status,notes") == {"status": "cancelled", "notes": "all fine"}
+    assert Form(first.text).with_({})["seen"] == Form(page).with_({})["seen"]
+    assert ada.fill_in(EDIT, {}, first.text).status_code == 303
+    assert inspection(api, "status,notes") == {"status": "cancelled", "notes": "mine"}
+
+
+def test_a_row_that_goes_at_the_same_moment_is_not_there(
+    desk: Callable, api: Callable, late: Callable
+) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    late(lambda: api("root").delete("/inspections?id=eq.1"))
+
+    assert ada.fill_in(EDIT, {"notes": "mine"}, page).status_code == 404
+
+
+def test_rights_that_go_at_the_same_moment_are_gone(
+    desk: Callable, api: Callable, late: Callable
+) -> None:
+    ada = desk("ada")
+    page = ada.page(EDIT)
+    late(lambda: api("root").patch(f"/users?id=eq.{ADA}", {"client_id": 2}))
+
+    answer = ada.fill_in(EDIT, {"notes": "mine"}, page)
+
+    assert answer.headers["Location"].startswith("/console/sign-in")
+    assert inspection(api, "notes") == {"notes": "all fine"}
+
+
+def test_a_person_changed_at_the_same_moment_is_merged_when_it_is_sent_again(
+    desk: Callable, api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = desk("root")
+    page = root.page(PERSON)
+
+    def hash_slowly(*arguments: object) -> None:
+        monkeypatch.undo()
+        meanwhile(lambda: api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin"}))
+
+    monkeypatch.setattr(people, "hashed", hash_slowly)
+    first = root.fill_in(PERSON, {"name": "Maurice"}, page)
+
+    assert first.status_code == 409
+    assert "Somebody else changed this at the same moment." in first.text
+    assert one(api, f"/users?id=eq.{MOE}&select=name") == {"name": "Moe"}
+    assert root.fill_in(PERSON, {}, first.text).status_code == 303
+    row = one(api, f"/users?id=eq.{MOE}&select=name,role")
+    assert row == {"name": "Maurice", "role": "client_admin"}

@@ -1,0 +1,193 @@
+"""Whatever stands in an address or in a form, a page comes back: never a failure of the service."""
+
+import re
+from collections.abc import Callable
+from collections.abc import Iterator
+from urllib.parse import quote_from_bytes
+
+import pytest
+
+from routes.console.door import COOKIE
+from routes.console.door import DEVICE_COOKIE
+from routes.console.door import FORM_TYPE
+from routes.console.door import SIGN_IN_COOKIE
+from tests.conftest import MIA
+from tests.conftest import MOE
+
+TEXTS = [
+    b"",
+    b" ",
+    b"//[",
+    b"[]",
+    b"\\",
+    b"'\"",
+    b"%",
+    b"&=?#;",
+    b"a=b=c",
+    b"(,).*:!",
+    b"eq.",
+    b"in.(1",
+    b"-1",
+    b"1.5e999",
+    b"9" * 30,
+    b"9" * 5_000,
+    b"x" * 3_000,
+    "٣²".encode(),
+    "é\u202e\ufffe😀".encode(),
+    b"\r\n\t",
+    b"a\0b",
+    b"\xff\xfe",
+    b"\xed\xa0\x80",
+    b"{{7*7}}<b>",
+]
+
+LIST = ("q", "order", "offset", "select", "limit", "id", "or", "and", "keep", "columns", "find", "name")  # fmt: skip
+ADDRESSES = {
+    "": (),
+    "/": ("from", "to"),
+    "/inspections": (*LIST, "status", "inspection_type", "date_visited", "from", "to", "sought.name"),
+    "/inspections.csv": LIST,
+    "/inspections/<int:key>": ("readings",),
+    "/inspections/new": ("building_id",),
+    "/inspections/<int:key>/edit": (),
+    "/inspections/<int:key>/delete": (),
+    "/inspections/<int:key>/access": ("person",),
+    "/inspections/<int:inspection>/readings/new": (),
+    "/inspections/<int:inspection>/readings/<int:key>/edit": (),
+    "/inspections/<int:inspection>/readings/<int:key>/delete": (),
+    "/buildings": LIST,
+    "/buildings.csv": LIST,
+    "/buildings/<int:key>": (),
+    "/buildings/new": (),
+    "/buildings/<int:key>/edit": (),
+    "/buildings/<int:key>/delete": (),
+    "/inspectors": LIST,
+    "/people": (*LIST, "role"),
+    "/people/<key>": (),
+    "/people/new": (),
+    "/people/<key>/edit": (),
+    "/people/<key>/delete": (),
+    "/access": ("role", "client", "person", "building", "q", "people", "buildings"),
+    "/why": ("person", "kind", "key"),
+    "/devices": (),
+    "/kiosk": (),
+    "/kiosk/board": (),
+    "/kiosk/enter": (),
+    "/sign-in": ("next",),
+    "/static/<name>": (),
+    "/<path:rest>": (),
+}  # fmt: skip
+"""The console's pages, with the parameters that each reads beside what all of them do."""
+EVERYWHERE = ("done", "seal")
+
+INSPECTION = {
+    "building_id": "1",
+    "inspection_type": "fire",
+    "date_visited": "2026-01-01",
+    "status": "failed",
+    "inspector_id": "1",
+    "notes": "x",
+}
+BUILDING = {
+    **dict.fromkeys(("name", "address", "city", "state", "zip", "building_type"), "x"),
+    **dict.fromkeys(("floors", "units", "latitude", "longitude", "client_id"), "1"),
+}
+PERSON = {"name": "N", "email": "n@x.example", "role": "client_manager", "client_id": "1"}
+READING = {"gun_id": "1", "result": "x"}
+SEEN = {"seen": "name=0123456789abcdef"}
+FORMS = {
+    "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
+    "/sign-out": {},
+    "/kiosk/enter": {"token": "wtk_x"},
+    "/inspections/new": INSPECTION,
+    "/inspections/<int:key>/edit": INSPECTION | SEEN,
+    "/inspections/<int:key>/status": {"status": "failed"},
+    "/inspections/<int:key>/delete": {},
+    "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
+    "/inspections/<int:inspection>/readings/new": READING,
+    "/inspections/<int:inspection>/readings/<int:key>/edit": READING | SEEN,
+    "/inspections/<int:inspection>/readings/<int:key>/delete": {},
+    "/buildings/new": BUILDING,
+    "/buildings/<int:key>/edit": BUILDING | SEEN,
+    "/buildings/<int:key>/delete": {},
+    "/people/new": PERSON | {"password": "", "building": "1"},
+    "/people/<key>/edit": PERSON | SEEN | {"password": ""},
+    "/people/<key>/revoke": {"kind": "building", "key": "1"},
+    "/people/<key>/disable": {},
+    "/people/<key>/enable": {},
+    "/people/<key>/delete": {},
+    "/access": {"pair": f"{MOE}:2", "grant": f"{MOE}:2", "was": f"{MOE}:1", "all": "", "none": "", "back": "?q=x"},
+    "/access/confirm": {"made": f"{MOE}:2", "gone": f"{MOE}:1", "back": "?q=x"},
+    "/devices": {"name": "Hall", "person": MOE, "days": "30"},
+    "/devices/<key>/revoke": {},
+}  # fmt: skip
+"""The console's forms, each filled in as it may be."""
+FILLED_IN = {"int:key": "1", "int:inspection": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
+PLACE = re.compile("<([^>]+)>")
+
+
+def rules(app: object, method: str) -> set[str]:
+    return {
+        rule.rule.removeprefix("/console")
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/console") and method in rule.methods
+    }
+
+
+def test_these_are_all_pages_and_forms(app: object) -> None:
+    assert rules(app, "GET") == set(ADDRESSES)
+    assert rules(app, "POST") == set(FORMS)
+
+
+def path_of(rule: str) -> str:
+    return "/console" + PLACE.sub(lambda place: FILLED_IN[place[1]], rule)
+
+
+def encoded(pairs: dict[str, bytes]) -> str:
+    return "&".join(f"{name}={quote_from_bytes(text, safe='')}" for name, text in pairs.items())
+
+
+@pytest.mark.parametrize("rule", ADDRESSES)
+def test_no_address_breaks_a_page(office: Callable, rule: str) -> None:
+    root = office("root")
+    for name in (*ADDRESSES[rule], *EVERYWHERE):
+        for text in TEXTS:
+            for query in (encoded({name: text}), encoded({name: text, "find": b"1"})):
+                answer = root.get(f"{path_of(rule)}?{query}")
+                assert answer.status_code < 500, (rule, query, answer.text)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in sorted({*ADDRESSES, *FORMS}) if "<" in rule])
+def test_no_path_breaks_a_page(office: Callable, rule: str) -> None:
+    root = office("root")
+    for text in TEXTS:
+        path = "/console" + PLACE.sub(quote_from_bytes(text, safe=""), rule)
+        for answer in (root.get(path), root.client.post(path)):
+            assert answer.status_code < 500, (path, answer.text)
+
+
+def fillings(rule: str, csrf: str) -> Iterator[dict[str, bytes]]:
+    """A form with each of the texts in each of its fields, the others being as they may be."""
+    good = {name: text.encode() for name, text in {"csrf": csrf, **FORMS[rule]}.items()}
+    for name in (*good, "nope"):
+        yield from ({**good, name: text} for text in TEXTS)
+
+
+@pytest.mark.parametrize("rule", FORMS)
+def test_no_form_breaks_a_page(desk: Callable, rule: str) -> None:
+    is_signed_in = rule not in ("/sign-in", "/kiosk/enter")
+    person = desk("root" if is_signed_in else None)
+    csrf = person.token("/console/" if is_signed_in else "/console/sign-in")
+    for filled in fillings(rule, csrf):
+        answer = person.client.post(path_of(rule), data=encoded(filled), content_type=FORM_TYPE)
+        assert answer.status_code < 500, (rule, filled, answer.text)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=[str(text[:12]) for text in TEXTS])
+def test_no_cookie_breaks_a_page(app: object, text: bytes) -> None:
+    client = app.test_client(use_cookies=False)
+    value = text.decode("latin-1").translate(dict.fromkeys(map(ord, "\0\r\n;"), "_"))
+    for path in ("/console/", "/console/kiosk", "/console/sign-in"):
+        for name in (COOKIE, DEVICE_COOKIE, SIGN_IN_COOKIE):
+            answer = client.get(path, headers={"Cookie": f"{name}={value}"})
+            assert answer.status_code < 500, (path, name, answer.text)
