@@ -307,19 +307,37 @@ CREATE TRIGGER client_manager_inspection_access_role_update BEFORE UPDATE OF man
 WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
 BEGIN SELECT RAISE(ABORT, 'check:client_manager_inspection_access_manager_id_check'); END;
 
+-- A chosen id is never handed out again: an insert sees to that itself, a change does not.
+CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'clients'; END;
+CREATE TRIGGER inspectors_ids AFTER UPDATE OF id ON inspectors
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'inspectors'; END;
+CREATE TRIGGER buildings_ids AFTER UPDATE OF id ON buildings
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'buildings'; END;
+CREATE TRIGGER inspections_ids AFTER UPDATE OF id ON inspections
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'inspections'; END;
+CREATE TRIGGER reports_lead_ids AFTER UPDATE OF id ON reports_lead
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'reports_lead'; END;
+
 -- The moment of the transaction, which never goes back (models/clock.py); the system's for a statement by hand.
 CREATE VIEW this_second AS
     SELECT max(unixepoch(), coalesce((SELECT unixepoch(at) FROM audit_context), 0)) AS now;
 
--- Another role or client: the grants lost their ground, and every token and session with them.
+-- Another role or client: the grants lose their ground, and every token, session and board with them. The grants go
+-- while the user is still the old client's, whose people are the ones to be told of it.
+CREATE TRIGGER users_move BEFORE UPDATE OF role, client_id ON users
+WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
+BEGIN
+    DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
+    DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
+    DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
+    DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
+END;
 CREATE TRIGGER users_moved AFTER UPDATE OF role, client_id ON users
 WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
 BEGIN
-    DELETE FROM client_admin_building_access WHERE admin_id = NEW.id;
-    DELETE FROM client_admin_inspection_access WHERE admin_id = NEW.id;
-    DELETE FROM client_manager_building_access WHERE manager_id = NEW.id;
-    DELETE FROM client_manager_inspection_access WHERE manager_id = NEW.id;
     DELETE FROM sessions WHERE user_id = NEW.id;
+    DELETE FROM devices WHERE user_id = NEW.id;
     INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;

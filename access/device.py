@@ -2,7 +2,7 @@
 
 Only a digest of a token is kept. Whoever may change a user may give a board that user's view, and
 anybody who may change users at all their own. What ends a user's other tokens (a new password, a global
-sign-out, another role or client, a ban) ends their boards.
+sign-out, another role or client) ends their boards; a ban has them wait.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from access.prepared import Prepared
 from access.session import look_up
 from access.token import Claims
 from access.token import RefusedClaims
+from models.credential import CREDENTIALS
 from models.credential import DEVICES
 from models.db import Transaction
 from models.db import writing
@@ -214,7 +215,14 @@ NOTE_SEEN = Prepared(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
 )
 DELETE = Prepared(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
-FORGET = Prepared(sa.delete(DEVICES).where(DEVICES.c.expires_at <= NOW))
+LIVES = DEVICES.c.created_at >= sa.func.coalesce(
+    sa.select(CREDENTIALS.c.tokens_since)
+    .where(CREDENTIALS.c.user_id == DEVICES.c.user_id)
+    .scalar_subquery(),
+    0,
+)
+"""Nothing has ended its person's tokens since it was made."""
+FORGET = Prepared(sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(LIVES))))
 COUNT = Prepared(
     sa.select(sa.func.count())
     .select_from(DEVICES)
@@ -232,7 +240,7 @@ class WithinReach:
 
 @lru_cache(STANDINGS_KEPT)
 def within_reach(standing: Standing) -> WithinReach:
-    """The boards with the view of a user whom the caller may change, or of the caller."""
+    """The boards in force with the view of a user whom the caller may change, or of the caller."""
     changed = AccessRule(standing).rows(Action.UPDATE, User, USERS.c)
     oneself = USERS.c.id == parameter("caller_id", UUID.storage)
     boards = (
@@ -246,7 +254,7 @@ def within_reach(standing: Standing) -> WithinReach:
             DEVICES.c.expires_at,
         )
         .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
-        .where(sa.or_(changed, oneself), DEVICES.c.expires_at > NOW)
+        .where(sa.or_(changed, oneself), DEVICES.c.expires_at > NOW, LIVES)
     )
     return WithinReach(
         Prepared(boards.order_by(DEVICES.c.created_at, DEVICES.c.id).limit(DEVICES_MAX)),

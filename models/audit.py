@@ -47,6 +47,18 @@ CLIENT_OF: dict[str, str] = {
 }
 """Whose row it is: whose client admins may read of its changes."""
 
+OWNER: dict[str, str] = {
+    "users": "client_id",
+    "buildings": "client_id",
+    "inspections": "client_id",
+    "reports_lead": "client_id",
+    "client_admin_building_access": "admin_id",
+    "client_manager_building_access": "manager_id",
+    "client_admin_inspection_access": "admin_id",
+    "client_manager_inspection_access": "manager_id",
+}
+"""By which column a row changes hands."""
+
 INSERT = """    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id, '{action}', '{table}', {key}, {client}, {before}, {after} FROM audit_context;"""
 
@@ -64,16 +76,16 @@ def triggers() -> Iterator[str]:
         yield trigger(table, "insert", "AFTER INSERT", "", told(table, columns, key, None, "NEW"))
         # Before, since what a grant belongs to may go with it.
         yield trigger(table, "delete", "BEFORE DELETE", "", told(table, columns, key, "OLD", None))
-        moves = "client_id" in columns or table in ("inspections", "reports_lead")
-        same = "OLD.client_id IS NEW.client_id" if moves else ""
+        owner = OWNER.get(table)
+        same = f"OLD.{owner} IS NEW.{owner}" if owner else ""
         yield trigger(table, "update", "AFTER UPDATE", same, changed(table, columns, key))
-        if moves:
+        if owner:
             both = (
                 told(table, columns, key, "OLD", None)
                 + "\n"
                 + told(table, columns, key, None, "NEW")
             )
-            yield trigger(table, "move", "AFTER UPDATE", "OLD.client_id IS NOT NEW.client_id", both)
+            yield trigger(table, "move", "AFTER UPDATE", f"OLD.{owner} IS NOT NEW.{owner}", both)
 
 
 def trigger(table: str, name: str, when: str, condition: str, body: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from collections.abc import Iterator
+from functools import singledispatch
 from typing import Any
 
 import sqlalchemy as sa
@@ -70,6 +71,8 @@ def copy_all(source: Database, target: Database, progress: Progress) -> dict[str
 
 
 def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> dict[str, int]:
+    for each in (sent, arrived):
+        wait_for_the_other(each)
     for table in tables():
         if count(arrived, table):
             raise NotEmpty(f'the target is not empty: "{table.name}" holds rows')
@@ -84,6 +87,11 @@ def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> 
     go_on_counting(sent, arrived)
     arrived.run(arrived.spelling.resume_audit, (arrived.now,))
     return counts
+
+
+@singledispatch
+def wait_for_the_other(transaction: Transaction) -> None:
+    """Let one side of a copy rest for as long as the other works; a file's does."""
 
 
 def copy_table(

@@ -8,8 +8,10 @@ from pathlib import Path
 import psycopg
 import sqlalchemy as sa
 
+from models import copying
 from models import upkeep
 from models.faults import Fault
+from models.migrations import STEPS
 from models.migrations import schema_version
 from models.server import ServerDatabase
 from models.server_transaction import ServerTransaction
@@ -20,6 +22,9 @@ from models.transaction import Transaction
 SCHEMA = Path(__file__).resolve().parent / "sql" / "postgresql.sql"
 VERSION_MIN = 150000
 VERSION_FACT = "schema_version"
+VERSION_KEPT = "SELECT value FROM facts WHERE name = $1"
+MADE_ANEW = "-- What follows is made anew"
+"""Before what of `SCHEMA` is no table: it stands over what was there."""
 
 
 def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
@@ -29,17 +34,10 @@ def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
 
 @upkeep.ensure_schema.register
 def ensure_schema(database: ServerDatabase) -> None:
-    """Make the tables in an empty database; refuse what is not ours. One start makes them, others wait."""
+    """Make the tables in an empty database; refuse what is not ours."""
     name = shown(database.url)
     try:
-        with database.writing(upkeep.START_SECONDS_MAX, upkeep.START_SECONDS_MAX) as transaction:
-            state = recognise(transaction, name)
-            if state == "empty":
-                make_tables(transaction)
-            last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
-            if last is not None:
-                database.clock.advance(last)
-            identity = transaction.value(IDENTITY) if database.standbys is not None else None
+        identity = look_over(database, name)
     except upkeep.RefusedFile:
         database.close()
         raise
@@ -47,6 +45,30 @@ def ensure_schema(database: ServerDatabase) -> None:
         database.close()
         raise upkeep.RefusedFile(f"{name} cannot be used: {fault.message}") from fault
     know_standbys(database, identity)
+
+
+def look_over(database: ServerDatabase, name: str) -> str | None:
+    """Look first: a start must not wait while somebody writes for long. Only who finds nothing takes the turn, and
+    looks again: one start makes the tables, others wait. Returns what `learn` does."""
+    with database.reading(seconds_max=upkeep.START_SECONDS_MAX) as transaction:
+        if recognise(transaction, name) == "ours":
+            return learn(database, transaction)
+    with database.writing(upkeep.START_SECONDS_MAX, upkeep.START_SECONDS_MAX) as transaction:
+        state = recognise(transaction, name)
+        if state == "empty":
+            make_tables(transaction)
+        elif state == "older":
+            migrate(transaction)
+        return learn(database, transaction)
+
+
+def learn(database: ServerDatabase, transaction: Transaction) -> str | None:
+    """Let the clock go on from the last line of the trail; whose copies the standbys have to be, if there are any."""
+    last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
+    if last is not None:
+        database.clock.advance(last)
+    found: str | None = transaction.value(IDENTITY) if database.standbys is not None else None
+    return found
 
 
 def know_standbys(database: ServerDatabase, identity: str | None) -> None:
@@ -63,7 +85,7 @@ def know_standbys(database: ServerDatabase, identity: str | None) -> None:
 
 
 def recognise(transaction: Transaction, name: str) -> str:
-    """`empty` or `ours`; anything else is refused."""
+    """`empty`, `older` or `ours`; anything else is refused."""
     server = int(transaction.value("SELECT current_setting('server_version_num')"))
     if server < VERSION_MIN:
         raise upkeep.RefusedFile("PostgreSQL 15 or later is needed")
@@ -72,12 +94,12 @@ def recognise(transaction: Transaction, name: str) -> str:
         return "empty"
     if transaction.value("SELECT to_regclass('facts')::text") is None:
         raise upkeep.RefusedFile(f"{name} is another program's database")
-    version = transaction.value("SELECT value FROM facts WHERE name = $1", (VERSION_FACT,))
+    version = transaction.value(VERSION_KEPT, (VERSION_FACT,))
     if version is None:
         raise upkeep.RefusedFile(f"{name} is another program's database")
-    if version != str(schema_version()):
-        raise upkeep.RefusedFile(f"{name} was made by another version (schema {version})")
-    return "ours"
+    if int(version) > schema_version():
+        raise upkeep.RefusedFile(f"{name} was made by a later version (schema {version})")
+    return "ours" if int(version) == schema_version() else "older"
 
 
 def make_tables(transaction: Transaction) -> None:
@@ -86,6 +108,20 @@ def make_tables(transaction: Transaction) -> None:
     transaction.run_script(SCHEMA.read_text(encoding="utf-8"))
     transaction.run(
         "INSERT INTO facts (name, value) VALUES ($1, $2)", (VERSION_FACT, str(schema_version()))
+    )
+
+
+def migrate(transaction: Transaction) -> None:
+    """Bring an older version's tables to today's: its steps, then all functions and triggers, or nothing at all."""
+    assert isinstance(transaction, ServerTransaction)
+    version = int(transaction.value(VERSION_KEPT, (VERSION_FACT,)))
+    for step in STEPS:
+        if step.version > version and step.server:
+            transaction.run_script(step.server)
+    script = SCHEMA.read_text(encoding="utf-8")
+    transaction.run_script(script[script.index(MADE_ANEW) :])
+    transaction.run(
+        "UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version()))
     )
 
 
@@ -98,12 +134,21 @@ def check(database: ServerDatabase, scan: upkeep.Scan = upkeep.Scan.FULL) -> lis
     """What is wrong with the database; nothing, if it is sound. Its pages are the server's to check."""
     try:
         with database.reading(seconds_max=upkeep.CHECK_SECONDS_MAX) as transaction:
-            problems = unvalidated(transaction)
+            problems = [*reckless(transaction), *unvalidated(transaction)]
             if scan is upkeep.Scan.FULL:
                 problems += inert_grants(transaction)
     except Fault as error:
         return [f"the database cannot be read: {error.message}"]
     return problems
+
+
+def reckless(transaction: Transaction) -> list[str]:
+    """Settings of the server by which a power cut may take what was kept."""
+    rows = transaction.all(
+        "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes')"
+        " AND setting = 'off' ORDER BY name"
+    )
+    return [f"{name} is off" for (name,) in rows]
 
 
 def unvalidated(transaction: Transaction) -> list[str]:
@@ -138,5 +183,11 @@ def versions(database: ServerDatabase) -> dict[str, str]:
     """What is in use: driver, server, schema."""
     with database.reading() as transaction:
         server = transaction.value("SELECT current_setting('server_version')")
-        schema = transaction.value("SELECT value FROM facts WHERE name = $1", (VERSION_FACT,))
+        schema = transaction.value(VERSION_KEPT, (VERSION_FACT,))
     return {"driver": f"psycopg {psycopg.__version__}", "postgresql": server, "schema": str(schema)}
+
+
+@copying.wait_for_the_other.register
+def wait_for_the_other(transaction: ServerTransaction) -> None:
+    """While a table is read back from its target, a source says nothing; IDLE_MILLISECONDS_MAX would end it."""
+    transaction.run_script("SET LOCAL idle_in_transaction_session_timeout = 0")

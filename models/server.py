@@ -42,6 +42,9 @@ from models.sql import postgresql
 from models.sql.constraints import Locked
 from models.sql.constraints import Unreachable
 from models.sql.dialect import SPELLINGS
+from models.sql.direct import GRACE_SECONDS
+from models.sql.direct import DirectSession
+from models.sql.direct import Watch
 from models.sql.turns import NoTurn
 from models.sql.turns import no_turn
 from models.standby import Standbys
@@ -74,9 +77,10 @@ class ServerDatabase(Database):
         self.guesses = Guesses()
         self.clock = Clock()
         self.standbys = Standbys(standbys) if standbys else None
+        self.watch = Watch()
         self.idle_sessions: deque[sa.PoolProxiedConnection] = deque()
         self.sessions = sa.pool.QueuePool(
-            lambda: postgresql.connect(url, READ_SECONDS_MAX),  # type: ignore[arg-type]
+            self.connect,  # type: ignore[arg-type]
             pool_size=CONNECTIONS_MAX,
             max_overflow=0,
             timeout=TURN_SECONDS_MAX,
@@ -127,7 +131,7 @@ class ServerDatabase(Database):
             f" SET LOCAL statement_timeout = {postgresql.milliseconds(seconds_max)}"
         )
         try:
-            return ServerGroup(self.take(begin))
+            return ServerGroup(self.take(begin, deadline - asked))
         except Locked as error:
             raise no_turn() from error
         finally:
@@ -183,14 +187,16 @@ class ServerDatabase(Database):
         """The same, with its moment and its end."""
         made.began = self.clock()
         made.deadline = time.monotonic() + seconds_max
+        made.session.seconds_max = seconds_max + GRACE_SECONDS
         return made
 
-    def take(self, begin: str) -> Any:
-        """A session with a transaction begun on it, to be given back; where the server has left the one in the
-        pool, all others are as dead."""
+    def take(self, begin: str, seconds_max: float) -> Any:
+        """A session with a transaction begun on it, which may take so long, to be given back; where the server has
+        left the one in the pool, all others are as dead."""
         for is_last in (False, True):
             taken = self.session()
             try:
+                taken.dbapi_connection.seconds_max = seconds_max + GRACE_SECONDS
                 taken.dbapi_connection.say(begin)
             except postgresql.ERRORS as error:
                 self.give_back(taken)
@@ -215,6 +221,14 @@ class ServerDatabase(Database):
         taken.info[POOL] = self.sessions
         return taken
 
+    def connect(self) -> DirectSession:
+        """A new session, which is watched, and whose COMMITs are on the disk."""
+        session: Any = postgresql.connect(self.url, READ_SECONDS_MAX)
+        self.watch.over(session)
+        postgresql.keep_commits(session)
+        made: DirectSession = session
+        return made
+
     def forget_sessions(self) -> None:
         """Begin anew; what is in use is closed when it is given back."""
         while idle := taken_from(self.idle_sessions):
@@ -232,7 +246,9 @@ class ServerDatabase(Database):
                 session.say("ROLLBACK")
         except postgresql.ERRORS:
             pass
-        if not session.is_idle:
+        if session.is_given_up:
+            self.forget_sessions()  # they lead to the same silence
+        if session.is_given_up or not session.is_idle:
             taken.invalidate()
         # The way through the pool is a long one: it is for what is new or gone, or of a pool that is.
         if taken.is_valid and taken.info[POOL] is self.sessions:
@@ -285,7 +301,7 @@ class ServerSnapshot:
             self.taken = database.session()
             self.transaction = database.guessed(self.taken, self.seconds_max)
         else:
-            self.taken = database.take(beginning(self.seconds_max))
+            self.taken = database.take(beginning(self.seconds_max), self.seconds_max)
             self.transaction = database.begun(self.taken, self.seconds_max)
         self.token = OPEN.set(self.transaction)
         return self.transaction

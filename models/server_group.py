@@ -17,6 +17,8 @@ from models.sql import postgresql
 from models.sql.turns import GROUP_SECONDS_MAX
 from models.transaction import Bounds
 
+COMMIT: Final = "COMMIT"
+
 FIRST: Final = Bounds("", (), ("ROLLBACK",))
 """Of the first unit, which nothing is to be saved from; the group has begun its transaction."""
 
@@ -57,9 +59,13 @@ class ServerGroup(Group):
 
     def commit(self) -> Exception | None:
         try:
-            self.session.run("COMMIT")
-        except postgresql.ERRORS as error:
+            self.session.name_of(COMMIT)
+        except postgresql.ERRORS as error:  # nothing was said that could have kept it
             return postgresql.translate(error)
+        try:
+            self.session.run(COMMIT)
+        except postgresql.ERRORS as error:
+            return postgresql.translate_of_commit(error)
         return None
 
     def roll_back(self) -> None:

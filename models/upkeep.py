@@ -8,16 +8,16 @@ from enum import Enum
 from functools import singledispatch
 from pathlib import Path
 
-from models import audit
 from models import migrations
 from models.db import Database
 from models.db import Transaction
 from models.faults import Fault
 from models.migrations import migrate
+from models.schema import schema
 from models.sql import sqlite
+from models.sql.copies import UnsoundCopy
 from models.transaction import stored_moment
 
-SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
 START_SECONDS_MAX = 60.0
 CHECK_SECONDS_MAX = 3_600.0
 
@@ -30,7 +30,10 @@ GRANT_TABLES = {
 
 
 class RefusedFile(Exception):
-    """A file that is not ours to open. The message is one line."""
+    """A file that is not ours to open, or cannot be. The message is one line, whatever it quotes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
 
 
 class Scan(Enum):
@@ -50,27 +53,34 @@ def ensure_schema(database: Database) -> None:
     """
     path = database.path
     assert path is not None
-    refuse_links(path)
-    make_file(path)
+    try:
+        refuse_links(path)
+        make_file(path)
+    except OSError as error:
+        raise RefusedFile(f"{path} cannot be made: {error.strerror}") from error
     state = state_of(database, path)
     if state == "damaged":
         return
+    try:
+        bring_up_to_date(database, path, state)
+        database.is_audited = True
+        resume_clock(database, path)
+    except migrate.MigrationFailed as error:
+        raise RefusedFile(str(error)) from error
+    except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
+        raise RefusedFile(f"{path} cannot be used: {error}") from error
+
+
+def bring_up_to_date(database: Database, path: Path, state: str) -> None:
+    """Make the tables of a new file, and of an older one those of today."""
     if state == "older":
         assert database.turns is not None
         database.close()
-        try:
-            migrate.migrate(path, database.turns)
-        except (migrate.MigrationFailed, OSError) as error:
-            raise RefusedFile(str(error)) from error
+        migrate.migrate(path, database.turns)
     elif state == "empty":
         with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
             if recognise(transaction, path) == "empty":
                 make_tables(transaction)
-    database.is_audited = True
-    try:
-        resume_clock(database, path)
-    except Fault as error:
-        raise RefusedFile(f"{path} cannot be used: {error.message}") from error
 
 
 def state_of(database: Database, path: Path) -> str:
@@ -141,24 +151,6 @@ def make_tables(transaction: Transaction) -> None:
         transaction.run(statement)
     transaction.run(f"PRAGMA application_id = {sqlite.APPLICATION_ID}")
     transaction.run(f"PRAGMA user_version = {migrations.schema_version()}")
-
-
-def schema() -> list[str]:
-    """Every statement that makes a new file: schema.sql, and the audit trail's triggers."""
-    return [*statements(SCHEMA.read_text(encoding="utf-8")), *audit.triggers()]
-
-
-def statements(script: str) -> list[str]:
-    """A script's statements; a trigger's body holds semicolons of its own."""
-    found: list[str] = []
-    pending = ""
-    for line in script.splitlines():
-        code = line.split("--")[0].rstrip()
-        pending = f"{pending}\n{code}" if pending else code
-        if code.endswith(";") and sqlite.driver.complete_statement(pending):
-            found.append(pending)
-            pending = ""
-    return found
 
 
 @singledispatch

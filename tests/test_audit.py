@@ -13,6 +13,7 @@ from models.db import database
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB
+from tests.conftest import MAX
 from tests.conftest import MOE
 from tests.conftest import ROOT
 
@@ -222,3 +223,54 @@ def test_no_secret_is_in_the_trail(api: Callable) -> None:
     assert "a-very-secret-word" not in text
     assert "argon2" not in text
     assert ROOT not in text
+
+
+GRANTS_OF_MANAGERS = "in.(client_manager_building_access,client_manager_inspection_access)"
+
+
+@pytest.mark.parametrize("change", [{"client_id": 2}, {"role": "client_admin"}])
+def test_grants_that_fall_as_somebody_changes_hands_are_told_to_whose_they_were(
+    api: Callable, change: dict
+) -> None:
+    assert api("root").patch(f"/users?id=eq.{MOE}", change).status == 204
+
+    for_ada = trail(api, "ada", relation=GRANTS_OF_MANAGERS)
+    for_bob = trail(api, "bob", relation=GRANTS_OF_MANAGERS)
+
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [
+        ("delete", f"{MOE},1"),
+        ("delete", f"{MOE},3"),
+    ]
+    assert for_bob == []
+
+
+def test_a_grant_passed_on_to_another_clients_person_names_nobody_of_the_first(
+    api: Callable,
+) -> None:
+    grants = "/client_manager_building_access"
+    assert api("root").post(grants, {"manager_id": MOE, "building_id": 5}).status == 201
+    path = f"{grants}?manager_id=eq.{MOE}&building_id=eq.5"
+    assert api("root").patch(path, {"manager_id": MAX}).status == 204
+
+    for_ada = trail(api, "ada", relation="eq.client_manager_building_access")
+    for_bob = trail(api, "bob", relation="eq.client_manager_building_access")
+
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [
+        ("insert", f"{MOE},5"),
+        ("delete", f"{MOE},5"),
+    ]
+    assert [(line["action"], line["row_key"]) for line in for_bob] == [("insert", f"{MAX},5")]
+    assert MOE not in json.dumps(for_bob)
+
+
+def test_a_grant_of_something_else_to_the_same_person_is_a_change(api: Callable) -> None:
+    path = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
+    assert api("root").patch(path, {"building_id": 2}).status == 204
+
+    (line,) = trail(api, "ada", relation="eq.client_manager_building_access")
+
+    assert (line["action"], line["before"], line["after"]) == (
+        "update",
+        {"building_id": 1},
+        {"building_id": 2},
+    )

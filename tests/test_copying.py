@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from models import copying
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import MOE
@@ -63,3 +64,24 @@ def test_target_that_holds_something_is_refused(service: Service, tmp_path: path
     assert again.exit_code == 1
     assert "not empty" in again.output
     assert invoke(service.app, "copy", "--to", "nonsense").exit_code == 1
+
+
+@pytest.mark.server("a file has no sessions")
+def test_one_side_of_a_copy_may_rest_while_the_other_works(
+    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large table is read back for longer than a session may sleep in a transaction."""
+    bounds: list[str] = []
+    go_on_counting = copying.go_on_counting
+
+    def look_and_go_on(*sides: object) -> None:
+        asked = "SELECT current_setting('idle_in_transaction_session_timeout')"
+        bounds.extend(side.value(asked) for side in sides)
+        go_on_counting(*sides)
+
+    monkeypatch.setattr(copying, "go_on_counting", look_and_go_on)
+
+    copied = invoke(service.app, "copy", "--to", databases.url(tmp_path / "there.db"))
+
+    assert copied.exit_code == 0, copied.output
+    assert bounds == ["0", "0"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from access import device
+from access import people
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
@@ -14,6 +15,7 @@ from models.db import Transaction
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA
+from tests.conftest import BOB
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import ROOT
@@ -67,3 +69,26 @@ def test_a_board_out_of_reach_is_as_one_that_is_not_there(transaction: Transacti
         device.revoke(transaction, ADMIN, key)
 
     assert device.enter(transaction, token) is not None
+
+
+def test_boards_that_have_ended_are_nobodys(transaction: Transaction) -> None:
+    device.make(transaction, ADMIN, MOE, "Lobby", 90)
+    device.make(transaction, ADMIN, MIA, "Hall", 90)
+    transaction.run(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'")
+    people.end_tokens(transaction, MIA)
+
+    bob = Caller(BOB, 2, STANDINGS[Role.CLIENT_ADMIN, False, False])
+
+    assert [device.listed(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
+
+
+def test_boards_that_have_ended_make_room(
+    transaction: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "BOARDS_MAX", 1)
+    device.make(transaction, ADMIN, MOE, "Lobby", 90)
+    people.end_tokens(transaction, MOE)
+
+    device.make(transaction, ADMIN, MOE, "Hall", 90)
+
+    assert [each.name for each in device.listed(transaction, ADMIN)] == ["Hall"]

@@ -3,9 +3,12 @@
 import pathlib
 import threading
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
+from models import upkeep
+from models.attach import elsewhere
 from models.db import database
 from models.sql import sqlite
 from models.sql.constraints import CheckViolation
@@ -52,6 +55,46 @@ def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
             raise AssertionError("a turn that another holds")
 
     assert service.api("root").patch("/buildings?id=eq.1", {"name": "A"}).status == 204
+
+
+def test_start_does_not_wait_while_another_has_the_turn(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import, or a copy, has it for an hour, in which workers are started anew."""
+    monkeypatch.setattr(upkeep, "START_SECONDS_MAX", 0.5)
+
+    with databases.turn(service.file):
+        app = open_app(service.file)
+
+    assert Service(app, service.file).api("root").get("/buildings?id=eq.1").status == 200
+
+
+def test_several_starts_make_the_tables_once() -> None:
+    name = "started_at_once"
+    url = databases.SERVER.format(database=name)
+    databases.create(name, "template0")
+    failures: list[Exception] = []
+
+    def start() -> None:
+        try:
+            with closing(elsewhere(url)) as found:
+                upkeep.ensure_schema(found)
+        except upkeep.RefusedFile as refused:
+            failures.append(refused)
+
+    try:
+        starts = [threading.Thread(target=start) for _ in range(4)]
+        for each in starts:
+            each.start()
+        for each in starts:
+            each.join()
+        with databases.connected(name) as connection:
+            facts = connection.execute("SELECT name FROM facts").fetchall()
+    finally:
+        with databases.connected("postgres") as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    assert failures == []
+    assert facts == [("schema_version",)]
 
 
 def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:

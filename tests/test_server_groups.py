@@ -18,6 +18,7 @@ from models.server_transaction import ServerTransaction
 from models.sql.constraints import Locked
 from models.sql.constraints import UniqueViolation
 from models.sql.constraints import Unreachable
+from models.sql.constraints import Unresolved
 from models.transaction import Transaction
 from tests import databases
 from tests.conftest import CAST
@@ -188,7 +189,7 @@ def test_a_session_that_is_lost_between_units_is_told_to_each(
 ) -> None:
     told = write(a=None, b=end_session, c=None, d=None)
 
-    assert {type(told[name]) for name in "ab"} <= {Locked, Unreachable}
+    assert {type(told[name]) for name in "ab"} <= {Locked, Unreachable, Unresolved}
     assert told["c"] is told["d"] is None
     assert kept(served) == ["c", "d"]
 
@@ -198,7 +199,7 @@ def test_a_session_that_is_lost_behind_the_first_unit_is_told_to_each(
 ) -> None:
     told = write(a=end_session, b=None, c=None)
 
-    assert {type(told[name]) for name in "ab"} <= {Locked, Unreachable}
+    assert {type(told[name]) for name in "ab"} <= {Locked, Unreachable, Unresolved}
     assert told["c"] is None
     assert kept(served) == ["c"]
 
@@ -216,6 +217,26 @@ def test_a_commit_that_fails_is_told_to_each(served: Database, write: Callable[.
     told = write(a=None, same=insert("a"), b=None)
 
     assert {type(each).__name__ for each in told.values()} == {"DiskFull"}
+    assert kept(served) == []
+
+
+def test_a_commit_that_is_not_answered_is_told_to_each(
+    served: Database, write: Callable[..., Told]
+) -> None:
+    """Those that were refused, too: what they were told may rest on what was not kept."""
+    with served.writing() as transaction:
+        assert isinstance(transaction, ServerTransaction)
+        transaction.run_script(
+            "CREATE FUNCTION pg_temp.end_session() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;"
+            "CREATE CONSTRAINT TRIGGER ends_at_commit AFTER INSERT ON facts INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION pg_temp.end_session()"
+        )
+
+    told = write(a=None, same=insert("a"), b=None)
+
+    assert {type(each) for each in told.values()} == {Unresolved}
+    assert len({id(each) for each in told.values()}) == 3
     assert kept(served) == []
 
 

@@ -17,9 +17,9 @@ from flask import Flask
 
 from access.session import look_up
 from models.db import Database
+from models.schema import SCHEMA
 from models.sql import sqlite
 from models.sql.catalog import catalog
-from models.upkeep import SCHEMA
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA

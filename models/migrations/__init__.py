@@ -2,16 +2,18 @@
 
 `schema.sql` makes a new file at today's version. A step takes a file from the version before it to its
 own: a module `models/migrations/mNNNN_what.py` with `step = Step(NNNN, "what", function)`, and a line
-in `STEPS`. A step that has been released is never changed again; the next one mends it.
+in `STEPS`. A step that has been released is never changed again; the next one mends it. Steps are of tables: indexes,
+views and triggers are made anew after the last one, as a new file has them.
 """
 
 from __future__ import annotations
 
+from models.migrations import m0002_grants_that_fall
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
 
-STEPS: tuple[Step, ...] = ()
+STEPS: tuple[Step, ...] = (m0002_grants_that_fall.step,)
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 
 

@@ -8,11 +8,14 @@ at once one migrates and the others find it done.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from models import migrations
+from models.migrations.step import Run
 from models.migrations.step import Step
+from models.schema import schema
 from models.sql import copies
 from models.sql import sqlite
 from models.sql.turns import Turns
@@ -44,6 +47,29 @@ def backup_path(path: Path, version: int) -> Path:
     return path.with_name(f"{path.name}.schema-{version}")
 
 
+def make_anew(run: Run) -> None:
+    """Have indexes, views and triggers as a new file has them; those that are alike are left alone."""
+    with closing(sqlite.driver.connect(":memory:")) as new:
+        for statement in schema():
+            new.execute(statement)
+        wanted = beside_tables(new.execute)
+    there = beside_tables(run)
+    for name, (kind, sql) in there.items():
+        if wanted.get(name) != (kind, sql):
+            run(f"DROP {kind} {name}")
+    for name, (kind, sql) in wanted.items():
+        if there.get(name) != (kind, sql):
+            run(sql)
+
+
+def beside_tables(run: Run) -> dict[str, tuple[str, str]]:
+    """What a file has beside its tables: kind and statement, by name."""
+    found = run(
+        "SELECT name, type, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
+    )
+    return {name: (kind, sql) for name, kind, sql in found.fetchall()}
+
+
 def take(connection: Any, steps: Sequence[Step]) -> None:
     """Take the steps in one transaction, and keep it if every foreign key still has its row."""
     run = connection.execute
@@ -53,6 +79,7 @@ def take(connection: Any, steps: Sequence[Step]) -> None:
         for step in steps:
             step.change(run)
             run(f"PRAGMA user_version = {step.version}")
+        make_anew(run)
         dangling = run("PRAGMA foreign_key_check").fetchall()
         if dangling:
             raise sqlite.driver.IntegrityError(f"{dangling[0][0]} points at nothing afterwards")

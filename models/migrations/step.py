@@ -18,3 +18,5 @@ class Step:
     version: int
     title: str
     change: Callable[[Run], None]
+    server: str = ""
+    """The same for a PostgreSQL server's tables, as a script."""

@@ -83,6 +83,10 @@ class Unreachable(Fault):
     """A server that does not answer, or does not let us in (08006). Trying again is right."""
 
 
+class Unresolved(Unreachable):
+    """A server that was told to COMMIT and did not answer (08007). To try again may be to write twice."""
+
+
 def unique_violation(columns: str) -> Fault:
     """The violation of the constraint over columns named as `table.column, table.column`."""
     if columns.startswith("index '"):

@@ -7,9 +7,16 @@ other threads go on; what comes back is read by the driver's own loaders.
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 from typing import Final
@@ -26,6 +33,11 @@ from models.sql.pipeline import run_together
 from models.types import Bound
 
 STATEMENTS_KEPT: Final = 512
+GRACE_SECONDS: Final = (
+    2.0  # the server ends its statements itself, and says so; busy ones say it late
+)
+LOOK_SECONDS: Final = 0.5  # between looks at who waits for too long
+NEVER: Final = float("inf")
 
 
 class Found:
@@ -64,6 +76,14 @@ class Found:
 class DirectSession(psycopg.Connection[Any]):
     """A session, and which statements it knows by which names, the last used last."""
 
+    seconds_max = GRACE_SECONDS
+    """How long it waits for an answer: for as long as the server lets a statement run, and a while."""
+
+    gives_up_at = NEVER
+    """The moment, on the monotonic clock, from which on the answer that it waits for is late."""
+
+    is_given_up = False
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.known: OrderedDict[str, bytes] = OrderedDict()
@@ -84,9 +104,10 @@ class DirectSession(psycopg.Connection[Any]):
         """Run one statement, prepared; psycopg.Error if it fails."""
         name, values = self.step(sql, parameters)
         if self.queued:
-            result = run_together(self.pgconn, [*self.taken_from_queue(), (name, values)])
+            steps = [*self.taken_from_queue(), (name, values)]
+            result = self.answer_of(run_together, self.pgconn, steps)
         else:
-            result = self.pgconn.exec_prepared(name, values)
+            result = self.answer_of(self.pgconn.exec_prepared, name, values)
             require(result, *GOOD)
         self.rows.set_pgresult(result)
         return Found(result, self.rows)
@@ -95,7 +116,7 @@ class DirectSession(psycopg.Connection[Any]):
         """Run statements without parameters or rows; psycopg.Error if one fails."""
         self.settle()
         self.is_ending = False
-        require(self.pgconn.exec_(words.encode()), *GOOD)
+        require(self.answer_of(self.pgconn.exec_, words.encode()), *GOOD)
 
     def say_last(self, words: str) -> None:
         """Send the last words of a turn, which nobody waits for: the next call of libpq takes their result in."""
@@ -107,7 +128,7 @@ class DirectSession(psycopg.Connection[Any]):
     def settle(self) -> None:
         """Run what is queued, with nothing behind it."""
         if self.queued:
-            run_together(self.pgconn, self.taken_from_queue())
+            self.answer_of(run_together, self.pgconn, self.taken_from_queue())
 
     def taken_from_queue(self) -> list[Step]:
         found, self.queued = self.queued, []
@@ -115,6 +136,24 @@ class DirectSession(psycopg.Connection[Any]):
 
     def step(self, sql: str, parameters: Sequence[Bound]) -> Step:
         return self.name_of(sql), [as_text(value) for value in parameters]
+
+    def answer_of(self, ask: Callable[..., Any], *words: Any) -> Any:
+        """What a call of libpq returns that waits for the server; a `Watch` ends it where that is silent."""
+        self.gives_up_at = time.monotonic() + self.seconds_max
+        try:
+            return ask(*words)
+        finally:
+            self.gives_up_at = NEVER
+
+    def give_up(self) -> None:
+        """End the wait for an answer, as a server would that leaves: called by another thread than waits."""
+        self.is_given_up = True
+        # By a descriptor of its own: libpq's is closed by who finds the session lost, maybe in the meantime.
+        with (
+            suppress(OSError, psycopg.Error),
+            socket.socket(fileno=os.dup(self.pgconn.socket)) as wire,
+        ):
+            wire.shutdown(socket.SHUT_RDWR)
 
     @property
     def is_idle(self) -> bool:
@@ -135,9 +174,64 @@ class DirectSession(psycopg.Connection[Any]):
             self.known.popitem(last=False)
         self.made += 1
         name = b"walkthrough_%d" % self.made
-        require(self.pgconn.prepare(name, sql.encode()), *GOOD)
+        require(self.answer_of(self.pgconn.prepare, name, sql.encode()), *GOOD)
         self.known[sql] = name
         return name
+
+
+class Watch:
+    """Gives up sessions whose server has fallen silent, be it stopped or behind a dead wire.
+
+    Such a server neither answers nor ends, so that nothing wakes who waits; and libpq's calls take no deadline.
+    To wait in their place, with one, takes five calls a statement where they are one. So a session notes from
+    when on an answer is late, which costs next to nothing, and a thread looks there now and then.
+    """
+
+    def __init__(self) -> None:
+        self.sessions: set[DirectSession] = set()
+        """Open ones; while there are any, there is the thread."""
+        self.mutex = threading.Lock()
+
+    def over(self, session: DirectSession) -> None:
+        """Watch over a session until it is closed."""
+        with self.mutex:
+            is_kept = bool(self.sessions)
+            self.sessions.add(session)
+        if is_kept:
+            return
+        try:
+            threading.Thread(target=self.keep, name="watch", daemon=True).start()
+        except RuntimeError:  # no thread to be had: the next session asks for one again
+            self.sessions = set()
+
+    def keep(self) -> None:
+        late: dict[DirectSession, float] = {}
+        while sessions := self.open_sessions():
+            late = look(sessions, late)
+            time.sleep(LOOK_SECONDS)
+
+    def open_sessions(self) -> set[DirectSession]:
+        with self.mutex:
+            self.sessions = {each for each in self.sessions if not each.closed}
+            return self.sessions.copy()
+
+
+def look(
+    sessions: Iterable[DirectSession], late: dict[DirectSession, float]
+) -> dict[DirectSession, float]:
+    """Give up who waits for an answer that was late at the last look already; those whose answer is late now.
+
+    Two looks, since a process that stood still itself finds its clock gone on, and the answer maybe there.
+    """
+    now = time.monotonic()
+    found: dict[DirectSession, float] = {}
+    for session in sessions:
+        until = session.gives_up_at
+        if late.get(session) == until:
+            session.give_up()
+        elif until < now:
+            found[session] = until
+    return found
 
 
 def as_text(value: Bound) -> bytes | None:

@@ -49,7 +49,8 @@ def send(pgconn: Any) -> None:
 
 
 def receive(pgconn: Any) -> None:
-    """Wait until there is a result: by a poll, which lets other threads go on."""
+    """Wait until there is a result: by a poll, which lets other threads go on. A `Watch` (`models/sql/direct.py`) ends
+    that of a server which is silent."""
     while pgconn.is_busy():
         wait(pgconn, select.POLLIN)
         pgconn.consume_input()

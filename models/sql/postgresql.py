@@ -34,6 +34,21 @@ from models.sql.sqlite import TimedOut
 
 CONNECT_SECONDS_MAX = 3
 IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: whoever sleeps in one gives back what it holds
+SILENCE = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+"""A host that is gone without a word, or a cut wire, is noticed after half a minute, by whoever waits for longer than
+a request does, too; firewalls see that a session is in use. Over a socket of the same machine they say nothing."""
+
+DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""What else it may be keeps a COMMIT on one disk at least, and is the server's to say."""
+
 ERRORS = (psycopg.Error,)
 LOCAL_HOSTS = ("", "localhost", "::1")
 
@@ -103,6 +118,7 @@ def connect(
     ]
     words: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS_MAX,
+        **SILENCE,
         "application_name": "walkthrough",
         "host": url.host,
         "port": url.port,
@@ -121,6 +137,15 @@ def connect(
         raise Unreachable("the database does not answer") from error
     connection.prepared_max = STATEMENTS_KEPT  # those of the driver's own cursors
     return connection
+
+
+def keep_commits(session: DirectSession) -> None:
+    """Have a COMMIT answered when it is on the disk, even where the server or the role was told not to wait."""
+    try:
+        session.say(DURABLE)
+    except psycopg.Error as error:
+        session.close()
+        raise Unreachable("the database does not answer") from error
 
 
 def is_local(url: sa.URL) -> bool:
@@ -158,6 +183,17 @@ def translate(error: Exception) -> Exception:
         return Unreachable("the database does not answer")
     fact = FACTS.get(state) or FAMILIES.get(state[:2])
     return fact(error) if fact is not None else error
+
+
+def translate_of_commit(error: Exception) -> Exception:
+    """The same of an error that answers a COMMIT. Only an ERROR says that nothing was kept: a session may be ended,
+    or lost, behind the COMMIT as well as before it."""
+    if isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized != "ERROR":
+        return constraints.Unresolved(
+            "the database did not say whether it kept the write",
+            hint="Look whether it is there before sending it again.",
+        )
+    return translate(error)
 
 
 def message(error: psycopg.Error) -> str:

@@ -292,18 +292,24 @@ BEGIN
     rights := last_rights();
 END $$;
 
+-- What follows is made anew where a database is of an older version (models/postgresql.py).
+
 -- What SQL lacks
 
-CREATE FUNCTION in_timezone(moment timestamptz, zone text) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION in_timezone(moment timestamptz, zone text) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $$
 DECLARE
     here timestamp := moment AT TIME ZONE zone;
     ahead interval := here - (moment AT TIME ZONE 'UTC');
 BEGIN
+    IF extract(year FROM here) NOT BETWEEN 1 AND 9999 THEN -- its calendar has left the four digits of a year: UTC
+        here := here - ahead;
+        ahead := interval '0';
+    END IF;
     RETURN (to_json(here) #>> '{}') || CASE WHEN ahead < interval '0' THEN '-' ELSE '+' END
         || to_char(CASE WHEN ahead < interval '0' THEN -ahead ELSE ahead END, 'HH24:MI');
 END $$;
 
-CREATE FUNCTION refuse(constraint_name text, relation text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refuse(constraint_name text, relation text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'new row for relation "%" violates check constraint "%"', relation, constraint_name
         USING ERRCODE = '23514', CONSTRAINT = constraint_name, TABLE = relation;
@@ -312,66 +318,75 @@ END $$;
 -- What holds at every door, whoever opens it
 
 -- A chosen id is never handed out again.
-CREATE FUNCTION keep_ids() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION keep_ids() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.id > coalesce(pg_sequence_last_value(TG_ARGV[0]::regclass), 0) THEN
         PERFORM setval(TG_ARGV[0]::regclass, NEW.id);
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER clients_ids AFTER INSERT ON clients FOR EACH ROW EXECUTE FUNCTION keep_ids('clients_id_seq');
-CREATE TRIGGER inspectors_ids AFTER INSERT ON inspectors FOR EACH ROW EXECUTE FUNCTION keep_ids('inspectors_id_seq');
-CREATE TRIGGER buildings_ids AFTER INSERT ON buildings FOR EACH ROW EXECUTE FUNCTION keep_ids('buildings_id_seq');
-CREATE TRIGGER inspections_ids AFTER INSERT ON inspections FOR EACH ROW EXECUTE FUNCTION keep_ids('inspections_id_seq');
-CREATE TRIGGER reports_lead_ids AFTER INSERT ON reports_lead FOR EACH ROW EXECUTE FUNCTION keep_ids('reports_lead_id_seq');
+CREATE OR REPLACE TRIGGER clients_ids AFTER INSERT OR UPDATE OF id ON clients FOR EACH ROW EXECUTE FUNCTION keep_ids('clients_id_seq');
+CREATE OR REPLACE TRIGGER inspectors_ids AFTER INSERT OR UPDATE OF id ON inspectors FOR EACH ROW EXECUTE FUNCTION keep_ids('inspectors_id_seq');
+CREATE OR REPLACE TRIGGER buildings_ids AFTER INSERT OR UPDATE OF id ON buildings FOR EACH ROW EXECUTE FUNCTION keep_ids('buildings_id_seq');
+CREATE OR REPLACE TRIGGER inspections_ids AFTER INSERT OR UPDATE OF id ON inspections FOR EACH ROW EXECUTE FUNCTION keep_ids('inspections_id_seq');
+CREATE OR REPLACE TRIGGER reports_lead_ids AFTER INSERT OR UPDATE OF id ON reports_lead FOR EACH ROW EXECUTE FUNCTION keep_ids('reports_lead_id_seq');
 
-CREATE FUNCTION require_admin() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION require_admin() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.admin_id AND role = 'client_admin') THEN
         PERFORM refuse(TG_TABLE_NAME || '_admin_id_check', TG_TABLE_NAME);
     END IF;
     RETURN NEW;
 END $$;
-CREATE FUNCTION require_manager() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION require_manager() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager') THEN
         PERFORM refuse(TG_TABLE_NAME || '_manager_id_check', TG_TABLE_NAME);
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER client_admin_building_access_role BEFORE INSERT OR UPDATE OF admin_id ON client_admin_building_access
+CREATE OR REPLACE TRIGGER client_admin_building_access_role BEFORE INSERT OR UPDATE OF admin_id ON client_admin_building_access
     FOR EACH ROW EXECUTE FUNCTION require_admin();
-CREATE TRIGGER client_admin_inspection_access_role BEFORE INSERT OR UPDATE OF admin_id ON client_admin_inspection_access
+CREATE OR REPLACE TRIGGER client_admin_inspection_access_role BEFORE INSERT OR UPDATE OF admin_id ON client_admin_inspection_access
     FOR EACH ROW EXECUTE FUNCTION require_admin();
-CREATE TRIGGER client_manager_building_access_role BEFORE INSERT OR UPDATE OF manager_id ON client_manager_building_access
+CREATE OR REPLACE TRIGGER client_manager_building_access_role BEFORE INSERT OR UPDATE OF manager_id ON client_manager_building_access
     FOR EACH ROW EXECUTE FUNCTION require_manager();
-CREATE TRIGGER client_manager_inspection_access_role BEFORE INSERT OR UPDATE OF manager_id ON client_manager_inspection_access
+CREATE OR REPLACE TRIGGER client_manager_inspection_access_role BEFORE INSERT OR UPDATE OF manager_id ON client_manager_inspection_access
     FOR EACH ROW EXECUTE FUNCTION require_manager();
 
 -- The moment of the transaction, which never goes back (models/clock.py); the server's for a statement by hand.
-CREATE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
+CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
     RETURN floor(extract(epoch FROM greatest(
         clock_timestamp(), nullif(current_setting('walkthrough.at', true), '')::timestamptz)))::bigint;
 
--- Another role or client: the grants lost their ground, and every token and session with them.
-CREATE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Another role or client: the grants lose their ground, and every token, session and board with them. The grants go
+-- while the user is still the old client's, whose people are the ones to be told of it.
+CREATE OR REPLACE FUNCTION user_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM client_admin_building_access WHERE admin_id = NEW.id;
-    DELETE FROM client_admin_inspection_access WHERE admin_id = NEW.id;
-    DELETE FROM client_manager_building_access WHERE manager_id = NEW.id;
-    DELETE FROM client_manager_inspection_access WHERE manager_id = NEW.id;
+    DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
+    DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
+    DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
+    DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER users_move BEFORE UPDATE ON users FOR EACH ROW
+    WHEN (OLD.role IS DISTINCT FROM NEW.role OR OLD.client_id IS DISTINCT FROM NEW.client_id)
+    EXECUTE FUNCTION user_moves();
+CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
+    DELETE FROM devices WHERE user_id = NEW.id;
     INSERT INTO credentials AS kept (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(kept.tokens_since, excluded.tokens_since);
     RETURN NULL;
 END $$;
-CREATE TRIGGER users_moved AFTER UPDATE ON users FOR EACH ROW
+CREATE OR REPLACE TRIGGER users_moved AFTER UPDATE ON users FOR EACH ROW
     WHEN (OLD.role IS DISTINCT FROM NEW.role OR OLD.client_id IS DISTINCT FROM NEW.client_id)
     EXECUTE FUNCTION user_moved();
 
 -- A building changes hands: grants on it and on its inspections that people of the old client hold fall. (The cascade
 -- into inspections.client_id fires inspections_moved, which is also where an inspection moves by itself.)
-CREATE FUNCTION building_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION building_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM client_admin_building_access WHERE building_id = NEW.id
         AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
@@ -379,9 +394,9 @@ BEGIN
         AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
     RETURN NULL;
 END $$;
-CREATE TRIGGER buildings_moved AFTER UPDATE ON buildings FOR EACH ROW
+CREATE OR REPLACE TRIGGER buildings_moved AFTER UPDATE ON buildings FOR EACH ROW
     WHEN (OLD.client_id <> NEW.client_id) EXECUTE FUNCTION building_moved();
-CREATE FUNCTION inspection_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION inspection_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
         AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
@@ -389,11 +404,11 @@ BEGIN
         AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
     RETURN NULL;
 END $$;
-CREATE TRIGGER inspections_moved AFTER UPDATE ON inspections FOR EACH ROW
+CREATE OR REPLACE TRIGGER inspections_moved AFTER UPDATE ON inspections FOR EACH ROW
     WHEN (OLD.client_id <> NEW.client_id) EXECUTE FUNCTION inspection_moved();
 
 -- Somebody must be left who can let the others in.
-CREATE FUNCTION require_another_super_admin(but uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION require_another_super_admin(but uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
         SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
@@ -401,7 +416,7 @@ BEGIN
         PERFORM refuse('users_last_super_admin_check', 'users');
     END IF;
 END $$;
-CREATE FUNCTION super_admin_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION super_admin_goes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM require_another_super_admin(OLD.id);
     IF TG_OP = 'DELETE' THEN
@@ -409,11 +424,11 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users FOR EACH ROW
+CREATE OR REPLACE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users FOR EACH ROW
     WHEN (OLD.role = 'super_admin') EXECUTE FUNCTION super_admin_goes();
-CREATE TRIGGER users_last_super_admin_demote BEFORE UPDATE ON users FOR EACH ROW
+CREATE OR REPLACE TRIGGER users_last_super_admin_demote BEFORE UPDATE ON users FOR EACH ROW
     WHEN (OLD.role = 'super_admin' AND NEW.role <> 'super_admin') EXECUTE FUNCTION super_admin_goes();
-CREATE FUNCTION super_admin_disabled() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION super_admin_disabled() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.disabled_until > this_second()
         AND EXISTS (SELECT 1 FROM users WHERE id = NEW.user_id AND role = 'super_admin') THEN
@@ -421,29 +436,29 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER credentials_last_super_admin BEFORE INSERT OR UPDATE OF disabled_until ON credentials
+CREATE OR REPLACE TRIGGER credentials_last_super_admin BEFORE INSERT OR UPDATE OF disabled_until ON credentials
     FOR EACH ROW EXECUTE FUNCTION super_admin_disabled();
 
 -- The audit trail is written here, whatever door the change comes through, cascades included. Who is behind it, and the
 -- moment, the transaction says first, in settings that end with it.
-CREATE FUNCTION keep_trail() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION keep_trail() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse('audit_log_append_only_check', 'audit_log');
     RETURN NULL;
 END $$;
-CREATE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION keep_trail();
+CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION keep_trail();
 
-CREATE FUNCTION audit_moment() RETURNS timestamptz LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION audit_moment() RETURNS timestamptz LANGUAGE sql STABLE
     RETURN coalesce(nullif(current_setting('walkthrough.at', true), '')::timestamptz, now());
-CREATE FUNCTION audit_actor() RETURNS uuid LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION audit_actor() RETURNS uuid LANGUAGE sql STABLE
     RETURN nullif(current_setting('walkthrough.actor', true), '')::uuid;
 
 -- Nobody of another client is named to the grantee's: that line is for super admins alone.
-CREATE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE sql STABLE
     RETURN (SELECT u.client_id FROM users AS u LEFT JOIN users AS actor ON actor.id = audit_actor()
         WHERE u.id = grantee AND coalesce(actor.client_id, u.client_id) = u.client_id);
 
-CREATE FUNCTION audit_line(action text, relation text, row_key text, client_id bigint, before json, after json)
+CREATE OR REPLACE FUNCTION audit_line(action text, relation text, row_key text, client_id bigint, before json, after json)
     RETURNS void LANGUAGE sql AS $$
     -- The turn to write, which a statement by hand has not taken yet: so that ids are in the order of commits.
     SELECT pg_advisory_xact_lock(1463897163);
@@ -483,10 +498,11 @@ BEGIN
             WHERE attrelid = audited.relation::regclass AND attnum > 0 AND NOT attisdropped AND attname <> audited.hidden;
         SELECT string_agg(format('%%1$s.%I', name), ', ' ORDER BY place) INTO parts
             FROM string_to_table(audited.key, ',') WITH ORDINALITY AS listed (name, place);
-        SELECT coalesce(min('OLD.client_id IS DISTINCT FROM NEW.client_id'), 'false') INTO moves
-            FROM pg_attribute WHERE attrelid = audited.relation::regclass AND attname = 'client_id';
+        SELECT coalesce(min(format('OLD.%1$I IS DISTINCT FROM NEW.%1$I', attname)), 'false') INTO moves
+            FROM pg_attribute WHERE attrelid = audited.relation::regclass
+            AND attname = CASE WHEN audited.key = 'id' THEN 'client_id' ELSE split_part(audited.key, ',', 1) END;
         EXECUTE format($sql$
-            CREATE FUNCTION %1$s_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+            CREATE OR REPLACE FUNCTION %1$s_insert() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' AND EXISTS (SELECT FROM made) THEN
                     PERFORM pg_advisory_xact_lock(1463897163);
@@ -497,12 +513,12 @@ BEGIN
                 END IF;
                 RETURN NULL;
             END $$;
-            CREATE TRIGGER %1$s_insert AFTER INSERT ON %2$I REFERENCING NEW TABLE AS made
+            CREATE OR REPLACE TRIGGER %1$s_insert AFTER INSERT ON %2$I REFERENCING NEW TABLE AS made
                 FOR EACH STATEMENT EXECUTE FUNCTION %1$s_insert();
         $sql$, audited.relation || '_audit', audited.relation, format(parts, 'made'), format(audited.client, 'made'),
             format(pairs, 'made'));
         EXECUTE format($sql$
-            CREATE FUNCTION %1$s_update() RETURNS trigger LANGUAGE plpgsql AS $$
+            CREATE OR REPLACE FUNCTION %1$s_update() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 IF coalesce(current_setting('walkthrough.audit', true), '') = 'off' THEN
                     RETURN NULL;
@@ -520,15 +536,15 @@ BEGIN
                     WHERE was::text IS DISTINCT FROM becomes::text HAVING count(*) > 0;
                 RETURN NULL;
             END $$;
-            CREATE TRIGGER %1$s_update AFTER UPDATE ON %2$I FOR EACH ROW EXECUTE FUNCTION %1$s_update();
-            CREATE FUNCTION %1$s_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+            CREATE OR REPLACE TRIGGER %1$s_update AFTER UPDATE ON %2$I FOR EACH ROW EXECUTE FUNCTION %1$s_update();
+            CREATE OR REPLACE FUNCTION %1$s_delete() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
                     PERFORM audit_line('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
                 END IF;
                 RETURN OLD;
             END $$;
-            CREATE TRIGGER %1$s_delete BEFORE DELETE ON %2$I FOR EACH ROW EXECUTE FUNCTION %1$s_delete();
+            CREATE OR REPLACE TRIGGER %1$s_delete BEFORE DELETE ON %2$I FOR EACH ROW EXECUTE FUNCTION %1$s_delete();
         $sql$, audited.relation || '_audit', audited.relation, moves,
             format(parts, 'OLD'), format(audited.client, 'OLD'), format(pairs, 'OLD'),
             format(parts, 'NEW'), format(audited.client, 'NEW'), format(pairs, 'NEW'), differences);

@@ -111,6 +111,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     functions.UnknownType: (400, "42704"),
     functions.CannotCast: (400, "42846"),
     patterns.InvalidRegularExpression: (400, "2201B"),
+    patterns.NoRegularExpressions: (400, "0A000"),
     patterns.InvalidEscape: (400, "22025"),
     # Values
     types.InvalidInput: (400, "22P02"),
@@ -137,6 +138,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.FileCorrupt: (500, "XX001"),
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
+    constraints.Unresolved: (503, "08007"),
     turns.NoTurn: (503, "55P03"),
     connections.Busy: (503, "53300"),
 }
@@ -184,7 +186,7 @@ def headers(fault: Fault, status: int, code: str) -> dict[str, str]:
     }
     if status == 401:
         found["WWW-Authenticate"] = challenge(fault)
-    if status == 503:
+    if status == 503 and not isinstance(fault, constraints.Unresolved):
         found["Retry-After"] = "1"
     if isinstance(fault, throttle.TooManyTries):
         found["Retry-After"] = str(fault.retry_after_seconds)

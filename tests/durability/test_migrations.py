@@ -1,6 +1,6 @@
 """Migrations: every file that was ever released becomes one of today, once, whole, or stays what it was (figure 12).
 
-There is one version so far; a second one, of the tests, proves the machinery.
+One version more, of the tests, proves the machinery.
 """
 
 import os
@@ -63,10 +63,11 @@ def die_half_way(run: Run) -> None:
 
 @pytest.fixture
 def second(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Run], None]], None]:
-    """`second(change)` gives the house a second version for the length of a test."""
+    """`second(change)` gives the house one version more for the length of a test."""
 
     def plant(change: Callable[[Run], None]) -> None:
-        monkeypatch.setattr(migrations, "STEPS", (Step(TODAY + 1, "of the tests", change),))
+        steps = (*migrations.STEPS, Step(TODAY + 1, "of the tests", change))
+        monkeypatch.setattr(migrations, "STEPS", steps)
 
     return plant
 
@@ -148,7 +149,7 @@ def test_a_file_of_the_last_version_equals_a_new_one_but_for_its_rows(tmp_path):
 def test_a_second_version_is_taken_once_and_the_first_is_kept(released, second):
     before = rows(released, "SELECT id, name FROM clients ORDER BY id")
     users = rows(released, "SELECT count(*) FROM users")
-    old = dump(released)
+    old, made = dump(released), version(released)
     second(add_phone)
 
     opened(released).close()
@@ -160,7 +161,7 @@ def test_a_second_version_is_taken_once_and_the_first_is_kept(released, second):
     assert rows(released, "SELECT DISTINCT phone FROM inspectors") == [("none",)]
     assert rows(released, "SELECT id, name FROM clients ORDER BY id") == before
     assert rows(released, "SELECT count(*) FROM users") == users, "no cascade ran"
-    kept = migrate.backup_path(released, TODAY)
+    kept = migrate.backup_path(released, made)
     assert dump(kept) == old
     assert kept.stat().st_mode & 0o777 == 0o600
 
@@ -170,10 +171,10 @@ def test_a_second_version_is_taken_once_and_the_first_is_kept(released, second):
     [(fail_half_way, "no such table"), (lose_clients, "points at nothing")],
 )
 def test_a_step_that_fails_changes_nothing(released, second, change, words):
-    before = dump(released)
+    before, made = dump(released), version(released)
     second(change)
 
-    with pytest.raises(NotStarted, match=f"stays at schema {TODAY}.*{words}"):
+    with pytest.raises(NotStarted, match=f"stays at schema {made}.*{words}"):
         opened(released)
 
     assert dump(released) == before
@@ -224,7 +225,7 @@ from tests.durability import test_migrations
 
 path = Path(sys.argv[1])
 change = getattr(test_migrations, sys.argv[2])
-migrations.STEPS = (Step(migrations.schema_version() + 1, "of the tests", change),)
+migrations.STEPS += (Step(migrations.schema_version() + 1, "of the tests", change),)
 migrate.migrate(path, Turns(Path(f"{path}.lock")))
 """
 
@@ -286,3 +287,21 @@ def test_the_copy_of_before_is_made_before_anything_is_changed(released, second,
         opened(released)
 
     assert dump(released) == before
+
+
+def test_what_is_beside_the_tables_is_made_as_a_new_file_has_it(tmp_path):
+    """Indexes, views and triggers that went astray within a version, or are of another: whatever an old file has."""
+    old, new = tmp_path / "walkthrough.db", tmp_path / "new.db"
+    shutil.copy(RELEASED[0], old)
+    old.chmod(0o600)
+    with closing(driver.connect(str(old), isolation_level=None)) as connection:
+        connection.execute("DROP INDEX inspections_status")
+        connection.execute("CREATE INDEX stray ON buildings (zip)")
+        connection.execute("DROP TRIGGER users_moved")
+        connection.execute("CREATE TRIGGER users_moved AFTER UPDATE ON users BEGIN SELECT 1; END")
+    opened(new).close()
+    beside = "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' ORDER BY 1, 2"
+
+    opened(old).close()
+
+    assert rows(old, beside) == rows(new, beside)

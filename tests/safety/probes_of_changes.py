@@ -239,6 +239,7 @@ NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "clie
 # One write of each kind to each table, by root, and what of it is told: relation, action, whose.
 TRAIL: list[tuple] = [
     ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
+    ("PATCH", f"/users?id=eq.{MAX}", {"client_id": 1}, [(MGR_BUILDING, "delete", 2)]),
     ("PATCH", "/clients?id=eq.1", {"name": "U"}, [("clients", "update", 1)]),
     ("DELETE", "/clients?name=eq.T", None, [("clients", "delete", None)]),
     ("POST", "/inspectors", {"name": "T"}, [("inspectors", "insert", None)]),
@@ -262,14 +263,17 @@ TRAIL: list[tuple] = [
      [("buildings", "delete", 1), ("buildings", "insert", 2), ("inspections", "delete", 1),
       ("inspections", "insert", 2), ("reports_lead", "delete", 1), ("reports_lead", "insert", 2)]),
     *[
-        (method, f"/{table}{query}", body, [(table, action, owner)])
-        for table, who, owner in (
-            (ADM_BUILDING, ADA, 1), (ADM_INSPECTION, BOB, 2), (MGR_BUILDING, MAX, 2), (MGR_INSPECTION, MIA, 1))
-        for method, query, body, action in (
+        (method, f"/{table}{query}", body, [(table, *action) for action in actions])
+        for table, who, owner, other, others in (
+            (ADM_BUILDING, ADA, 1, BOB, 2), (ADM_INSPECTION, BOB, 2, ADA, 1),
+            (MGR_BUILDING, MAX, 1, MIA, 1), (MGR_INSPECTION, MIA, 1, MAX, 1))
+        for method, query, body, *actions in (
             ("POST", "", {oracle.KEYS[table][0]: who, oracle.KEYS[table][1]: 8 if "inspection" in table else 3},
-             "insert"),
-            ("PATCH", f"?{oracle.KEYS[table][0]}=eq.{who}", {"assigned_by": None}, "update"),
-            ("DELETE", f"?{oracle.KEYS[table][0]}=eq.{who}", None, "delete"),
+             ("insert", owner)),
+            ("PATCH", f"?{oracle.KEYS[table][0]}=eq.{who}", {"assigned_by": None}, ("update", owner)),
+            ("PATCH", f"?{oracle.KEYS[table][0]}=eq.{who}", {oracle.KEYS[table][0]: other},
+             ("delete", owner), ("insert", others)),
+            ("DELETE", f"?{oracle.KEYS[table][0]}=eq.{other}", None, ("delete", others)),
         )
     ],
 ]  # fmt: skip
@@ -319,7 +323,33 @@ def tell(site: Site, rows: list[tuple]) -> None:
         expect(any(row[:2] == (relation, action) and owner in (None, row[2]) for row in new), new)
 
 
+COUNTED: dict[str, dict] = {
+    "clients": {"name": "T"},
+    "inspectors": {"name": "T"},
+    "buildings": {"name": "T", "client_id": 2},
+    "inspections": {"building_id": 3, "inspection_type": "t"},
+    "reports_lead": {"inspection_id": 6, "gun_id": 7},
+}
+
+
+def counted_on(site: Site) -> None:
+    """An id that a row was changed to is never another's, even once the row is gone."""
+    try:
+        for table, body in COUNTED.items():
+            prefer = "return=representation"
+            made = send(site, "root", "POST", f"/{table}?select=id", body, prefer=prefer).json[0]
+            far = made["id"] + 5
+            for method, key, change in (("PATCH", made["id"], {"id": far}), ("DELETE", far, None)):
+                answer = send(site, "root", method, f"/{table}?id=eq.{key}", change)
+                expect(answer.status == 204, answer)
+            next_ = send(site, "root", "POST", f"/{table}?select=id", body, prefer=prefer)
+            expect(next_.json == [{"id": far + 1}], next_)
+    finally:
+        site.load(cast_world())
+
+
 OTHERS = [
+    Probe("ids are counted on", frozenset(("follow", *COUNTED)), counted_on),
     Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
     Probe("the user is looked up", frozenset(("session",)), looked_up),

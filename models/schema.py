@@ -1,0 +1,28 @@
+"""The statements that make a new file: the tables of schema.sql, and the triggers of the audit trail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models import audit
+from models.sql import sqlite
+
+SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
+
+
+def schema() -> list[str]:
+    """Every statement, in order."""
+    return [*statements(SCHEMA.read_text(encoding="utf-8")), *audit.triggers()]
+
+
+def statements(script: str) -> list[str]:
+    """A script's statements; a trigger's body holds semicolons of its own."""
+    found: list[str] = []
+    pending = ""
+    for line in script.splitlines():
+        code = line.split("--")[0].rstrip()
+        pending = f"{pending}\n{code}" if pending else code
+        if code.endswith(";") and sqlite.driver.complete_statement(pending):
+            found.append(pending)
+            pending = ""
+    return found

@@ -1,0 +1,112 @@
+"""What a server says it has kept is kept; what it did not say is told as such, and not done again."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from models import upkeep
+from models.db import database
+from tests import databases
+from tests import private_server
+from tests.applications import open_app
+from tests.signin import Service
+from tests.signin import open_service
+
+pytestmark = pytest.mark.server("a file has no COMMIT that is under way")
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Service:
+    return open_service(tmp_path)
+
+
+@contextmanager
+def told(service: Service, synchronous_commit: str) -> Iterator[None]:
+    """The role of the service is told so, in this database."""
+    name = databases.NAMES[service.file]
+    role = f'ALTER ROLE CURRENT_USER IN DATABASE "{name}"'
+    with databases.connected("postgres") as connection:
+        connection.execute(f"{role} SET synchronous_commit = '{synchronous_commit}'")
+        try:
+            yield
+        finally:
+            connection.execute(f"{role} RESET synchronous_commit")
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("off", "on"),
+        ("false", "on"),
+        ("on", "on"),
+        ("local", "local"),
+        ("remote_write", "remote_write"),
+        ("remote_apply", "remote_apply"),
+    ],
+)
+def test_a_commit_waits_for_the_disk_at_least(service: Service, word: str, says: str) -> None:
+    with told(service, word):
+        service.app.extensions["walkthrough"].close()
+        with service.app.app_context(), database().writing() as transaction:
+            assert transaction.value("SELECT current_setting('synchronous_commit')") == says
+
+
+def test_settings_that_a_power_cut_would_show_are_named(service: Service) -> None:
+    """The tests' own server flushes nothing."""
+    said = service.app.test_cli_runner().invoke(args=["check"])
+
+    assert said.exit_code == 1
+    assert said.output == "walkthrough: fsync is off; full_page_writes is off\n"
+
+
+def test_careful_server_is_called_sound(tmp_path: pathlib.Path) -> None:
+    programs = private_server.find_programs()
+    assert programs is not None, "the tests' own server came from somewhere"
+    settings = {"fsync": "on", "full_page_writes": "on", "max_connections": "20"}
+    with private_server.running(programs, **settings) as directory:
+        url = f"postgresql+psycopg://walkthrough@/postgres?host={directory}"
+        app = open_app(tmp_path / "careful.db", DATABASE_URL=url)
+        with app.app_context():
+            assert upkeep.check(database()) == []
+        app.extensions["walkthrough"].close()
+
+
+END_AT_COMMIT = """
+CREATE FUNCTION pg_temp.end_session() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER ends_at_commit AFTER INSERT ON clients INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION pg_temp.end_session()
+"""
+
+
+def test_write_whose_commit_was_not_answered_is_not_to_be_sent_again_unseen(
+    service: Service,
+) -> None:
+    with service.app.app_context(), database().writing() as transaction:
+        transaction.run_script(END_AT_COMMIT)
+
+    answer = service.api("root").post("/clients", {"name": "Perhaps"})
+
+    assert answer.status == 503
+    assert answer.json == {
+        "code": "08007",
+        "message": "the database did not say whether it kept the write",
+        "details": None,
+        "hint": "Look whether it is there before sending it again.",
+    }
+    assert "Retry-After" not in answer.headers
+    assert service.api("root").get("/clients?name=eq.Perhaps").json == []
+
+
+def test_write_that_was_lost_before_its_commit_may_be_sent_again(service: Service) -> None:
+    with service.app.app_context(), database().writing() as transaction:
+        transaction.run_script(END_AT_COMMIT.replace("INITIALLY DEFERRED", ""))
+
+    answer = service.api("root").post("/clients", {"name": "Perhaps"})
+
+    assert (answer.status, answer.code) == (503, "08006")
+    assert answer.headers["Retry-After"] == "1"

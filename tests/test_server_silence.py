@@ -1,0 +1,258 @@
+"""A server that falls silent, be it stopped or behind a cut wire, is given up; what it says late is no harm."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing
+from contextlib import suppress
+
+import pytest
+import sqlalchemy as sa
+
+from models import server
+from models.db import database
+from models.server_transaction import ServerTransaction
+from models.sql import direct
+from models.sql import postgresql
+from models.sql.constraints import Unreachable
+from models.sql.constraints import Unresolved
+from models.sql.sqlite import TimedOut
+from tests import databases
+from tests.applications import open_app
+from tests.signin import Service
+from tests.signin import open_service
+from tests.waiting import until
+
+pytestmark = pytest.mark.server("a file is never silent")
+
+WRITE = "INSERT INTO facts (name, value) VALUES ('silent', 'there')"
+WRITTEN = "SELECT value FROM facts WHERE name = 'silent'"
+
+Stop = Callable[[ServerTransaction], int]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(direct, "LOOK_SECONDS", 0.1)
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    opened = open_service(tmp_path)
+    with opened.app.app_context():
+        yield opened
+
+
+@pytest.fixture
+def stop() -> Iterator[Stop]:
+    """`stop(transaction)` stops the server's process for it, until the test is over; which one that is."""
+    stopped: list[int] = []
+
+    def do(transaction: ServerTransaction) -> int:
+        stopped.append(transaction.session.pgconn.backend_pid)
+        os.kill(stopped[-1], signal.SIGSTOP)
+        return stopped[-1]
+
+    yield do
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def run(transaction: ServerTransaction) -> None:
+    transaction.run("SELECT 1")
+
+
+def run_with_others(transaction: ServerTransaction) -> None:
+    transaction.queue("SELECT 1")
+    transaction.run("SELECT 2")
+
+
+def say(transaction: ServerTransaction) -> None:
+    transaction.run_script("SELECT 1; SELECT 2")
+
+
+@pytest.mark.parametrize("ask", [run, run_with_others, say])
+@pytest.mark.usefixtures("service")
+def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
+    with database().reading() as transaction:
+        ask(transaction)  # it is prepared
+        session = transaction.session
+
+    with pytest.raises(Unreachable), database().reading(seconds_max=0.2) as transaction:
+        stop_and(ask, stop, transaction)
+
+    assert transaction.session is session
+    assert session.closed
+    with database().reading() as transaction:
+        assert transaction.session is not session
+        assert transaction.value("SELECT 1") == 1
+
+
+def stop_and(ask: Callable, stop: Stop, transaction: ServerTransaction) -> None:
+    stop(transaction)
+    ask(transaction)
+
+
+@pytest.mark.usefixtures("service")
+def test_idle_sessions_that_fell_silent_are_nobodys_trouble(stop: Stop) -> None:
+    taken = [database().take("BEGIN", 1.0) for _ in range(3)]
+    for each in taken:
+        stop(database().begun(each, 1.0))
+        each.dbapi_connection.say_last("COMMIT")
+        database().give_back(each)
+
+    with database().reading(seconds_max=0.2) as transaction:
+        assert transaction.value("SELECT 1") == 1
+
+    assert all(each.dbapi_connection is None for each in taken)
+
+
+def test_write_whose_commit_is_not_answered_may_have_been_kept(
+    service: Service, stop: Stop
+) -> None:
+    """Here it was: the server went on with what it had been told."""
+    with database().writing() as transaction:
+        transaction.run("SELECT 1")  # its COMMIT is prepared
+
+    with pytest.raises(Unresolved, match="whether it kept"):  # noqa: SIM117
+        with database().writing(seconds_max=0.2) as transaction:
+            stopped = write_and(stop, transaction)
+    assert service.sql(WRITTEN) == []
+
+    os.kill(stopped, signal.SIGCONT)
+    until(lambda: service.sql(WRITTEN) == [("there",)])
+
+
+def write_and(stop: Stop, transaction: ServerTransaction) -> int:
+    transaction.run(WRITE)
+    return stop(transaction)
+
+
+@pytest.mark.usefixtures("service")
+def test_server_that_speaks_up_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 30.0)  # however slow the machine
+    with database().reading() as transaction:
+        session = transaction.session
+
+    with pytest.raises(TimedOut), database().reading(seconds_max=0.1) as transaction:
+        transaction.run("SELECT pg_sleep(30)")
+
+    assert not session.is_given_up
+    with database().reading() as transaction:
+        assert transaction.session is session
+
+
+def test_process_that_stood_still_blames_nobody_for_it(service: Service) -> None:
+    with closing(postgresql.connect(sa.make_url(databases.url(service.file)), 2.0)) as session:
+        session.gives_up_at = time.monotonic() - 60
+        late = direct.look([session], {})
+        session.gives_up_at = time.monotonic() - 30  # that one was answered; this is another
+        late = direct.look([session], late)
+        assert not session.is_given_up
+        direct.look([session], late)
+        assert session.is_given_up
+
+
+def test_nobody_watches_where_there_are_no_sessions(service: Service) -> None:
+    watch = database().watch
+    with database().reading():
+        assert watch.sessions
+
+    database().close()
+    until(lambda: not watch.sessions)
+
+    with database().reading() as transaction:  # and again
+        assert watch.sessions == {transaction.session}
+
+
+class Wire:
+    """What lies between a service and its server; it can be cut, and nobody is told."""
+
+    def __init__(self, server: str) -> None:
+        self.server = f"{server}/.s.PGSQL.5432"
+        self.directory = tempfile.mkdtemp(prefix="walkthrough-wire-")
+        self.is_whole = threading.Event()
+        self.is_whole.set()
+        self.ends: list[socket.socket] = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(f"{self.directory}/.s.PGSQL.5432")
+        self.listener.listen()
+        self.threads = [threading.Thread(target=self.accept)]
+        self.threads[0].start()
+
+    def accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                self.ends += near, far
+                far.connect(self.server)
+                for source, target in ((near, far), (far, near)):
+                    self.threads.append(threading.Thread(target=self.carry, args=(source, target)))
+                    self.threads[-1].start()
+
+    def carry(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := source.recv(65_536):
+                self.is_whole.wait()
+                target.sendall(piece)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self.is_whole.set()
+        for each in (self.listener, *self.ends):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for each in self.threads:
+            each.join()
+        for each in (self.listener, *self.ends):
+            each.close()
+        shutil.rmtree(self.directory)
+
+
+def test_cut_wire_is_told_and_forgotten(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "CONNECT_SECONDS_MAX", 2)
+    at = sa.make_url(databases.url(service.file))
+    with closing(Wire(at.query["host"])) as wire:
+        app = open_app(service.file, DATABASE_URL=hosted(at, wire.directory))
+        root = Service(app, service.file).api("root")
+        assert root.get("/buildings?id=eq.1").status == 200
+
+        wire.is_whole.clear()
+        answer = root.get("/buildings?id=eq.1")
+        assert (answer.status, answer.code) == (503, "08006")
+        assert answer.headers["Retry-After"] == "1"
+
+        wire.is_whole.set()
+        assert root.get("/buildings?id=eq.1").status == 200
+        app.extensions["walkthrough"].close()
+
+
+def hosted(url: sa.URL, host: str) -> str:
+    return url.update_query_dict({"host": host}).render_as_string(hide_password=False)
+
+
+@pytest.mark.parametrize(
+    ("query", "idle", "unanswered"),
+    [("", "10", "30000"), ("&keepalives_idle=60&tcp_user_timeout=0", "60", "0")],
+    ids=["ours", "the URL's"],
+)
+def test_dead_wire_is_looked_for(service: Service, query: str, idle: str, unanswered: str) -> None:
+    url = sa.make_url(databases.url(service.file) + query)
+
+    with closing(postgresql.connect(url, 2.0)) as session:
+        words = {each.keyword: each.val for each in session.pgconn.info}
+
+    assert words[b"keepalives_idle"] == idle.encode()
+    assert words[b"tcp_user_timeout"] == unanswered.encode()
