@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypedDict
 from urllib.parse import urlsplit
 
+import click
 import sqlalchemy as sa
 
 PROJECT = Path(__file__).resolve().parent
@@ -30,12 +31,18 @@ TOKEN_SECONDS_MAX = 7 * 24 * 3_600  # sessions are for longer; a week is generou
 PORT = 8_000
 COUNTING = "PROMETHEUS_MULTIPROC_DIR"  # by which prometheus-client counts in files
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+DRIVERS = ("sqlite", "sqlite+pysqlite")  # of a file; PostgreSQL's is psycopg, whatever a URL says
+KEY_NAMES = ("SECRET_KEY", "ANON_KEY", "SERVICE_KEY")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class ConfigurationError(Exception):
-    """The service cannot start as configured. The message is one line, and names no secret."""
+class ConfigurationError(click.ClickException):
+    """The service cannot start as configured. The message is one line, and names no secret; on the command line
+    it is all that is said."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_in_one_line(message))
 
 
 class Settings(TypedDict):
@@ -60,7 +67,7 @@ def load(
     given = _given(overrides, environ)
     database_url = _database_url(given)
     if "SECRET_KEY" not in given:
-        given = {**_read_secrets(database_path(database_url)), **given}
+        given = {**_readable(_read_secrets(database_path(database_url))), **given}
     settings = Settings(
         DATABASE_URL=database_url,
         DATABASE_READ_URL=_standbys(given, database_url),
@@ -100,15 +107,14 @@ def database_path(database_url: str) -> Path | None:
     >>> database_path("sqlite://"), database_path("postgresql://localhost/walkthrough")
     (None, None)
     """
-    try:
-        url = sa.make_url(database_url)
-    except sa.exc.ArgumentError as error:
-        raise ConfigurationError("DATABASE_URL is not a database URL") from error
-    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+    url = _url("DATABASE_URL", database_url)
+    if url.drivername not in DRIVERS or url.database in (None, "", ":memory:"):
         return None
     assert url.database is not None
     if url.database.startswith("file:"):
         raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, not a file: URI")
+    if url != sa.URL.create(url.drivername, database=url.database):
+        raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, and nothing else")
     # A relative path starts at the project, whatever directory a command is given in.
     return Path(os.path.abspath(PROJECT / url.database))
 
@@ -137,6 +143,16 @@ def make_secrets(path: Path) -> None:
         "ANON_KEY": "sb_publishable_" + secrets.token_urlsafe(24),
         "SERVICE_KEY": "sb_secret_" + secrets.token_urlsafe(48),
     }
+    try:
+        _write_once(path, drawn)
+    except OSError as error:
+        # No room, no right, or a file system without links (FAT), where it could not be whole or not at all.
+        raise ConfigurationError(
+            f"{path} cannot be made ({error.strerror}); without it set SECRET_KEY, ANON_KEY and SERVICE_KEY"
+        ) from error
+
+
+def _write_once(path: Path, drawn: Mapping[str, str]) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -172,9 +188,12 @@ def log_level(environ: Mapping[str, str] = os.environ) -> str:
     return stated
 
 
-def count_in(directory: Path) -> None:
-    """Have every process started from here on count for /metrics in files in `directory`."""
-    os.environ[COUNTING] = str(directory)
+def count_in(directory: Path | None) -> None:
+    """Have every process started from here on count for /metrics in files in `directory`; None: each for itself."""
+    if directory is None:
+        os.environ.pop(COUNTING, None)
+    else:
+        os.environ[COUNTING] = str(directory)
 
 
 def is_loopback(host: str) -> bool:
@@ -210,7 +229,28 @@ def _given(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -
     for name in names:
         if overrides is not None and overrides.get(name) is not None:
             found[name] = overrides[name]
-    return found
+    return _readable(found)
+
+
+def _readable(given: dict[str, object]) -> dict[str, object]:
+    """What was said, all texts of which can be written in UTF-8 and as names of files."""
+    for name, stated in given.items():
+        for text in stated if isinstance(stated, list | tuple) else (stated,):
+            if isinstance(text, str) and not _is_text(text):
+                raise ConfigurationError(f"{name} is no UTF-8 text, or holds a zero byte")
+    return given
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text is one: the bytes of an environment that are no UTF-8 come as halves of characters.
+
+    >>> [_is_text(text) for text in ("é", b"\\xe9".decode(errors="surrogateescape"), "\\0")]
+    [True, False, False]
+    """
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _database_url(given: Mapping[str, object]) -> str:
@@ -223,24 +263,30 @@ def _database_url(given: Mapping[str, object]) -> str:
     return sa.make_url(stated).set(database=str(path)).render_as_string(hide_password=False)
 
 
+def _url(name: str, stated: str) -> sa.URL:
+    """Read a database's URL, of a file or of a PostgreSQL server; a path is not looked at."""
+    try:
+        url = sa.make_url(stated)
+    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port that is no number
+        raise ConfigurationError(f"{name} is not a database URL") from error
+    if url.drivername not in DRIVERS and url.get_backend_name() != "postgresql":
+        raise ConfigurationError(
+            f"{name} begins with sqlite:/// or postgresql+psycopg://, not with {url.drivername}://"
+        )
+    return url
+
+
 def _standbys(given: Mapping[str, object], database_url: str) -> tuple[str, ...]:
     stated = tuple(_listed(given, "DATABASE_READ_URL"))
     if not stated:
         return ()
-    if _backend("DATABASE_URL", database_url) != "postgresql":
+    if _url("DATABASE_URL", database_url).drivername in DRIVERS:
         raise ConfigurationError(
             "DATABASE_READ_URL is set, and DATABASE_URL is a file, of which there are no standbys"
         )
-    if any(_backend("DATABASE_READ_URL", each) != "postgresql" for each in stated):
+    if any(_url("DATABASE_READ_URL", each).drivername in DRIVERS for each in stated):
         raise ConfigurationError("DATABASE_READ_URL is a list of URLs like DATABASE_URL's")
     return stated
-
-
-def _backend(name: str, url: str) -> str:
-    try:
-        return sa.make_url(url).get_backend_name()
-    except sa.exc.ArgumentError as error:
-        raise ConfigurationError(f"{name} is not a database URL") from error
 
 
 def _read_secrets(database: Path | None) -> dict[str, object]:
@@ -253,16 +299,23 @@ def _read_secrets(database: Path | None) -> dict[str, object]:
         raise ConfigurationError(f"SECRET_KEY is not set, and there is no {path}") from error
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, encoding="utf-8") as file:
-        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-            raise ConfigurationError(f"{path} can be read by others: chmod 600 it")
-        try:
-            kept = json.load(file)
-        except ValueError as error:
-            raise ConfigurationError(f"{path} is not JSON") from error
+    try:
+        kept = _read_private(path, descriptor)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is not JSON") from error
     if not isinstance(kept, dict) or "SECRET_KEY" not in kept:
         raise ConfigurationError(f"{path} holds no SECRET_KEY")
-    return {name: kept[name] for name in ("SECRET_KEY", "ANON_KEY", "SERVICE_KEY") if name in kept}
+    return {name: kept[name] for name in KEY_NAMES if name in kept}
+
+
+def _read_private(path: Path, descriptor: int) -> object:
+    found = os.fstat(descriptor)
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            raise ConfigurationError(f"{path} can be read by others: chmod 600 it")
+        return json.load(file)
 
 
 def _refuse_weak_keys(settings: Settings) -> None:
@@ -331,8 +384,13 @@ def _origin(text: str) -> str:
     >>> _origin("HTTPS://App.example:8443")
     'https://app.example:8443'
     """
-    parts = urlsplit(text)
-    if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(text)
+        is_web = parts.scheme.lower() in ("http", "https")
+        is_origin = is_web and bool(parts.hostname) and parts.port != 0 and text.isprintable()
+    except ValueError:  # half an IPv6 address, or a port that is none
+        is_origin = False
+    if not is_origin:
         raise ConfigurationError(f"CORS_ORIGINS: '{text}' is no origin such as https://app.example")
     if text.count("/") != 2 or "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigurationError(f"CORS_ORIGINS: '{text}' is more than scheme, host and port")
@@ -376,8 +434,11 @@ def _split(name: str, text: str) -> list[str]:
 
 
 def _make_directory(path: Path) -> None:
-    if not path.is_dir():
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        if not path.is_dir():
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be made: {error.strerror}") from error
 
 
 def _sync_directory(path: Path) -> None:
@@ -387,3 +448,12 @@ def _sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _in_one_line(message: str) -> str:
+    """A message that may quote anything, so that it stays one line and moves no terminal's cursor.
+
+    >>> _in_one_line("MAX_ROWS is a whole number, not 'é\\n1'")
+    "MAX_ROWS is a whole number, not 'é\\\\n1'"
+    """
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in message)

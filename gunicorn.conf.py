@@ -8,8 +8,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 PROJECT = Path(__file__).resolve().parent
 if str(PROJECT) not in sys.path:
@@ -30,6 +32,17 @@ from serving import refusal  # noqa: E402
 from serving import start  # noqa: E402
 from serving import stop  # noqa: E402
 
+Stated = TypeVar("Stated")
+
+
+def stated(read: Callable[[], Stated]) -> Stated:
+    """What the environment says. What is wrong with it is told in one line, not by where it was raised."""
+    try:
+        return read()
+    except configuration.ConfigurationError as error:
+        sys.exit(f"walkthrough: {error}")
+
+
 # What a service on PostgreSQL needs besides, and one on a file starts without.
 POSTGRESQL = ("models.postgresql", "models.sql.spelling_postgresql")
 
@@ -38,7 +51,7 @@ chdir = str(PROJECT)
 proc_name = "walkthrough"
 
 # This machine only, unless told: beyond the local network a buffering proxy belongs in front.
-_host, _port = configuration.bind_address()
+_host, _port = stated(configuration.bind_address)
 bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
 
 # SQLite has one writer; two processes are enough to keep two cores busy with reading.
@@ -85,7 +98,10 @@ control_socket_disable = True
 accesslog = None
 # One JSON object a line on standard error, gunicorn's own messages too (LOG_LEVEL; info has a line a request).
 logger_class = "serving.logs.JsonLogger"
-loglevel = configuration.log_level()
+loglevel = stated(configuration.log_level)
+# A worker's sign of life is a file without a name. In memory, where there is a place for such: a worker that is to
+# take another's place needs one, and without it gunicorn ends.
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # noqa: S108
 
 
 def on_starting(server: Arbiter) -> None:
@@ -98,14 +114,17 @@ def on_starting(server: Arbiter) -> None:
         # Workers count for /metrics in files, so that each of them can add up all; it has to be known
         # before they import what counts.
         server.metrics_directory = meters.make_directory()
+        if server.metrics_directory is None:
+            server.log.warning("no place for temporary files: each worker counts for itself")
         configuration.count_in(server.metrics_directory)
+        server.endings = stop.Endings()
         database = configuration.database_path(settings["DATABASE_URL"])
         server.serving_lock = start.claim(database) if database is not None else None
         start.load("app", *(POSTGRESQL if database is None else ()))
+        start.share_clock()
         _look_at_database(server)
     except (configuration.ConfigurationError, start.StartRefused) as error:
-        if directory := getattr(server, "metrics_directory", None):
-            meters.remove_directory(directory)
+        meters.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")
 
 
@@ -115,42 +134,43 @@ def on_reload(server: Arbiter) -> None:
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
+    worker.ending = server.endings.expect()
     stop.hold_back_signals()  # the worker lets them through once it has handlers
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     logs.watch_threads()
-    stop.sign_on(server.metrics_directory)
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:
-    """In the worker, when its requests are answered."""
-    stop.close_database(getattr(worker, "wsgi", None))
-    stop.sign_off(server.metrics_directory)
+    """In the worker, when its requests are answered; in the arbiter, for one that is gone before it is killed."""
+    if worker.pid == os.getpid():
+        stop.close_database(getattr(worker, "wsgi", None))
+        worker.ending.say_well()
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
     """What a dead worker counted stays; what it had at the moment goes."""
+    server.endings.note(worker.ending)
     meters.forget(server.metrics_directory, worker.pid)
 
 
 def on_exit(server: Arbiter) -> None:
     """The workers are gone. A stop is a clean one here alone, and if none of them had to be killed."""
-    ended_well = stop.is_clean(server.metrics_directory)
     meters.remove_directory(server.metrics_directory)
     if server.serving_lock is not None:
-        if ended_well:
+        if server.endings.are_well():
             server.serving_lock.release()
         else:
             server.serving_lock.abandon()
 
 
 def _look_at_database(server: Arbiter) -> None:
-    """Have a file looked at before it is served; closely, if the last server ended badly."""
+    """Have a database looked at before it is served; closely, if it is a file whose last server ended badly."""
     lock = server.serving_lock
     if lock is None:
-        return
-    if lock.found_unclean:
+        start.require_usable(None, partial(_check, server))
+    elif lock.found_unclean:
         start.require_usable(
             lock, partial(_check, server, "quick"), "the check after an unclean stop"
         )
@@ -158,17 +178,18 @@ def _look_at_database(server: Arbiter) -> None:
         start.require_usable(lock, partial(_check, server, "none"))
 
 
-def _check(server: Arbiter, scan: str) -> None:
-    """In a process of its own: what `flask check` does, with what is imported by now."""
+def _check(server: Arbiter, scan: str | None = None) -> None:
+    """In a process of its own: what `flask check` does, with what is imported by now; without a scan it is enough that
+    there is an application, which has a server's tables made or brought up to date, and tells why it cannot."""
     from flask.cli import ScriptInfo
 
     from app import create_app
 
     application = create_app()
     try:
-        application.cli.main(
-            ["check", "--scan", scan], obj=ScriptInfo(create_app=lambda: application)
-        )
+        if scan is not None:
+            words = ["check", "--scan", scan]
+            application.cli.main(words, obj=ScriptInfo(create_app=lambda: application))
     finally:
         stop.close_database(application)
         meters.forget_all(server.metrics_directory, os.getpid())

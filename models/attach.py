@@ -16,43 +16,70 @@ from models.db import TURN_SECONDS_MAX
 from models.db import Database
 from models.faults import Fault
 from models.sql import sqlite
+from models.upkeep import RefusedFile
 
 
 class NoDatabaseUrl(Fault):
-    """Words that name no database."""
+    """Words that name no file and no server; they may hold a password, and are not said again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a database's URL begins with sqlite:/// and a path, or with postgresql+psycopg://"
+        )
 
 
 def attach(app: Flask) -> Database:
     """Give an application its database, by its DATABASE_URL. Nothing is opened yet."""
     url = sa.make_url(app.config["DATABASE_URL"])
-    make = MAKERS.get(url.get_backend_name(), attach_file)
-    found = make(app, url)
+    found = MAKERS[url.get_backend_name()](app, url)
     app.extensions["walkthrough"] = found
     return found
 
 
 def elsewhere(url: str) -> Database:
     """The database of another URL than the application's, to be copied into."""
-    try:
-        found = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
-        raise NoDatabaseUrl(f'"{url}" is no database URL') from error
-    if found.get_backend_name() == "sqlite":
-        found = found.set(database=str(Path(found.database or "").absolute()))
     app = Flask(__name__)
-    app.config["DATABASE_URL"] = found.render_as_string(hide_password=False)
+    app.config["DATABASE_URL"] = whole(url).render_as_string(hide_password=False)
     return attach(app)
+
+
+def whole(stated: str) -> sa.URL:
+    """A URL of a file, by its whole path, or of a server; NoDatabaseUrl for any other."""
+    try:
+        url = sa.make_url(stated)
+    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port that is no number
+        raise NoDatabaseUrl from error
+    if url.get_backend_name() not in MAKERS:
+        raise NoDatabaseUrl
+    if url.get_backend_name() != "sqlite":
+        return url
+    is_path = url == sa.URL.create(url.drivername, database=url.database)
+    if url.drivername not in FILE_DRIVERS or not has_file(url) or not is_path:
+        raise NoDatabaseUrl
+    return url.set(database=str(Path(url.database or "").absolute()))
+
+
+def has_file(url: sa.URL) -> bool:
+    return url.database not in (None, "", ":memory:")
 
 
 def attach_server(app: Flask, url: sa.URL) -> Database:
     """A PostgreSQL database; its driver is loaded only where it is asked for."""
     standbys = [sa.make_url(each) for each in app.config.get("DATABASE_READ_URL", ())]
-    made: Database = importlib.import_module("models.postgresql").attached(url, standbys)
+    try:
+        postgresql = importlib.import_module("models.postgresql")
+    except ImportError as error:
+        raise RefusedFile(
+            f"PostgreSQL needs what is in requirements-postgres.txt: {error}"
+        ) from error
+    made: Database = postgresql.attached(url, standbys)
     return made
 
 
 def attach_file(app: Flask, url: sa.URL) -> Database:
     """A SQLite file."""
+    if not has_file(url):
+        raise RefusedFile("DATABASE_URL names no file, and what is in memory is not kept")
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(writable=True)
     app.config["SQLALCHEMY_BINDS"] = {"reader": {"url": url, **engine_options(writable=False)}}
@@ -65,7 +92,8 @@ def attach_file(app: Flask, url: sa.URL) -> Database:
     return Database(Path(url.database or ""), writer, reader)
 
 
-MAKERS = {"postgresql": attach_server}
+FILE_DRIVERS = ("sqlite", "sqlite+pysqlite")
+MAKERS = {"sqlite": attach_file, "postgresql": attach_server}
 
 
 def preparing(*, writable: bool) -> Any:

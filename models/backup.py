@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from models.sql import copies
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.turns import Turns
+from models.transaction import stored_moment
 from models.types import write_timestamp
 from models.upkeep import RefusedFile
 
@@ -37,21 +41,27 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
 
     `clock` is the one of the database that is replaced: what has expired there stays expired.
     A power cut in between leaves the old database or the new one: the old log is folded into the old
-    file before it goes, and the new file is whole before it gets its name.
+    file before it goes, and the new file is whole before it gets its name. What cannot be done leaves the old
+    database as it was, with its log.
     """
     if is_of(backup, database):
         raise RefusedFile(f"{backup} belongs to the database itself")
     if not backup.is_file():
         raise RefusedFile(f"{backup} is not a regular file")
     turns = Turns(Path(f"{database}.lock"))
-    with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
-        try:
-            copies.copy(backup, draft, partial(prepare_return, clock))
-        except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-            raise RefusedFile(f"{backup} cannot be restored: {error}") from error
-        release(database)
-        draft.replace(database)
+    try:
+        with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
+            copies.copy(backup, draft, partial(prepare_return, clock, backup))
+            with released(database):
+                draft.replace(database)
+    except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
+        raise RefusedFile(f"{backup} cannot be restored: {error}") from error
+    try:
         copies.sync(database.parent)
+    except OSError as error:
+        raise RefusedFile(
+            f"{backup} is restored, but a power cut may bring back what it replaced: {error}"
+        ) from error
 
 
 def is_of(path: Path, database: Path) -> bool:
@@ -72,14 +82,18 @@ def require_ours(connection: Any) -> None:
         raise copies.UnsoundCopy(f"it was made by a later version (schema {version})")
 
 
-def prepare_return(clock: Clock, connection: Any) -> None:
+def prepare_return(clock: Clock, backup: Path, connection: Any) -> None:
     """Look a backup over and end what it holds of sessions: some were ended after it was made.
 
     The file also learns how late it is, or a board that boots in the past would take up the backup's time.
     """
     require_ours(connection)
     for (written_at,) in connection.execute("SELECT at FROM audit_context").fetchall():
-        clock.advance(written_at)
+        try:
+            clock.advance(written_at)
+        except (TypeError, ValueError, OverflowError):
+            # Damaged: then what the file system says, as at a start.
+            clock.advance(stored_moment(backup.stat().st_mtime))
     moment = datetime.datetime.fromtimestamp(clock(), datetime.UTC)
     since = int(moment.timestamp()) + 1
     connection.execute("BEGIN IMMEDIATE")
@@ -93,19 +107,27 @@ def prepare_return(clock: Clock, connection: Any) -> None:
     connection.execute("COMMIT")
 
 
-def release(database: Path) -> None:
-    """Fold the old log into the old file and remove it: beside another file it would be replayed.
+@contextmanager
+def released(database: Path) -> Iterator[None]:
+    """Have the old file be without a log, and without anybody in it, while another gets its name: beside another file
+    a log would be replayed.
 
-    SQLite does this only if nobody else has the file open, which is the other thing to be sure of.
+    A log is folded into the file that it belongs to. Only that of a file which is too damaged for that is put aside,
+    until the other has the name; who has such a file open is not known. What else fails, a full disk or one that
+    cannot be read, says nothing of the file: then there is no restore, and nothing is lost.
     """
-    if database.exists():
+    with ExitStack() as ends:
         try:
-            with copies.opened(database) as connection:
-                connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-        except (*sqlite.ERRORS, sqlite.WrongSetting) as error:
-            if isinstance(sqlite.translate(error), Locked):
+            if database.exists():
+                ends.enter_context(copies.held(database))
+        except sqlite.ERRORS as error:
+            fault = sqlite.translate(error)
+            if isinstance(fault, Locked):
                 raise RefusedFile(f"{database} is in use by another program") from error
-            # Anything else: too damaged to be opened, and about to be replaced.
-    for name in copies.COMPANIONS:
-        database.with_name(database.name + name).unlink(missing_ok=True)
-    copies.sync(database.parent)
+            if not isinstance(fault, sqlite.FileCorrupt):
+                raise RefusedFile(
+                    f"the log of {database} cannot be folded into it: {fault}; to restore a backup all the"
+                    " same, move both away first"
+                ) from error
+        ends.enter_context(copies.without_companions(database))
+        yield

@@ -28,6 +28,7 @@ from models.clock import Clock
 from models.connections import Connections
 from models.connections import connection_of
 from models.faults import Fault
+from models.group_commit import FIRST
 from models.group_commit import FileGroup
 from models.group_commit import Group
 from models.group_commit import Pace
@@ -165,10 +166,13 @@ class Database:
         """Begin the next unit of a group."""
         assert isinstance(group, FileGroup)
         group.connection.wait_until(deadline)
+        bounds = group.bounds
         unit = Transaction(
-            group.connection, self.spelling, self.remembered, writes=True, bounds=group.bounds
+            group.connection, self.spelling, self.remembered, writes=True, bounds=bounds
         )
-        return unit, self.begin(unit, seconds_max)
+        # Of those that share a COMMIT the first one looks how late it is in the file: they are of one process.
+        resumes = self.is_audited and bounds is FIRST
+        return unit, self.begin(unit, seconds_max, resumes=resumes)
 
     def leave(self, group: Group, together: Joint | None, *, has_failed: bool = False) -> None:
         """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
@@ -219,11 +223,13 @@ class Database:
             self.log.suit(group.connection, is_slow=self.pace.is_slow)
             self.log.bound(group.connection)
 
-    def begin(self, transaction: Transaction, seconds_max: float) -> Opened:
+    def begin(
+        self, transaction: Transaction, seconds_max: float, *, resumes: bool = False
+    ) -> Opened:
         """Begin, as what is open here until it is finished."""
         connection = transaction.connection
         connection.faults.clear()
-        transaction.begin(self.clock)
+        transaction.begin(self.clock, resumes=resumes)
         # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
         connection.deadline = time.monotonic() + seconds_max
         return OPEN.set(transaction)

@@ -13,12 +13,14 @@ from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 from typing import Final
 
+from models.clock import Clock
 from models.marks import Marks
 from models.remembered import Remembered
 from models.sql import sqlite
@@ -54,6 +56,7 @@ def moment_of(unix: float) -> datetime.datetime:
 
 
 ANSWERS_KEPT = 1_024  # of one snapshot
+LAST_MOMENT: Final = "SELECT at FROM audit_context"
 
 
 class NotKept(RuntimeError):
@@ -124,10 +127,24 @@ class Transaction:
         """The transaction's moment as a stored timestamp."""
         return stored_moment(self.began)
 
-    def begin(self, clock: Callable[[], float]) -> None:
-        """Begin; its moment is the one in which the database had let it."""
+    def begin(self, clock: Clock, *, resumes: bool = False) -> None:
+        """Begin; its moment is the one in which the database had let it. One that `resumes` goes on from the last
+        moment in the file, which may be of a process whose clock is ahead."""
         self.run(self.bounds.begin)
-        self.began = clock()
+        try:
+            self.began = clock()
+            if resumes:
+                self.go_on_from(self.value(LAST_MOMENT), clock)
+        except BaseException:
+            self.roll_back()
+            raise
+
+    def go_on_from(self, stored: str | None, clock: Clock) -> None:
+        """Begin no earlier than a stored moment; one that is none is written over."""
+        if stored is not None and stored > self.now:
+            with suppress(ValueError):
+                clock.advance(stored)
+            self.began = clock()
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run one statement; the transaction's cursor, good until the next one."""

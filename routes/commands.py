@@ -36,7 +36,7 @@ def import_file(file: Path) -> None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         counts = archive.import_archive(database(), content, people.set_password)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         refuse(f"{file}: {error}")
     except Fault as fault:
         refuse(fault.message)
@@ -139,8 +139,11 @@ def check(scan: str) -> None:
     problems = upkeep.check(database(), upkeep.Scan(scan))
     if problems:
         refuse("; ".join(problems[:10]))
-    for name, value in upkeep.versions(database()).items():
-        click.echo(f"{name}: {value}")
+    try:
+        for name, value in upkeep.versions(database()).items():
+            click.echo(f"{name}: {value}")
+    except Fault as fault:
+        refuse(fault.message)
     click.echo("sound")
 
 
@@ -150,7 +153,7 @@ def back_up(file: Path) -> None:
     """Copy the database to FILE, whole and checked, while it is in use."""
     try:
         backup.back_up(file_of(database()), file)
-    except upkeep.RefusedFile as error:
+    except (upkeep.RefusedFile, OSError) as error:
         refuse(str(error))
     click.echo(f"{file}: {file.stat().st_size} bytes")
 
@@ -167,7 +170,7 @@ def restore(file: Path) -> None:
     database().close()
     try:
         backup.restore(file, path, database().clock)
-    except (upkeep.RefusedFile, Fault) as error:
+    except (upkeep.RefusedFile, Fault, OSError) as error:
         lock.give_back()
         refuse(str(error))
     lock.release()

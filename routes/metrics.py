@@ -1,16 +1,20 @@
 """/metrics: how much is asked, how long it takes, what waits; for Prometheus, behind the service key.
 
 Series are named by method, route template and status: never by a path, a caller or a value. Under
-gunicorn each worker counts in files of its own, and any of them adds all of them up.
+gunicorn each worker counts in files of its own, and any of them adds all of them up. Where there is no
+place for files it counts by itself, and serves all the same.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import platform
 import threading
 import time
 import tomllib
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 from functools import partial
 from functools import wraps
@@ -34,6 +38,7 @@ from prometheus_client import Gauge
 from prometheus_client import Histogram
 from prometheus_client import disable_created_metrics
 from prometheus_client import generate_latest
+from prometheus_client import values
 from prometheus_client.core import InfoMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
@@ -49,6 +54,9 @@ from models.sql import mutate
 from models.sql import plan
 from models.sql.sqlite import driver
 from models.sql.turns import Turns
+from serving.meters import allocate
+
+LOG = logging.getLogger("walkthrough")
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 KEPT: Final = "walkthrough.meters"
@@ -83,17 +91,35 @@ def requires_service_key(view: Callable[[], Response]) -> Callable[[], Response]
 @requires_service_key
 def metrics() -> Response:
     meters: Meters = current_app.extensions[KEPT]
-    return Response(generate_latest(meters.collected()), 200, {"Content-Type": CONTENT_TYPE_LATEST})
+    return Response(meters.told(), 200, {"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def register_meters(app: Flask) -> None:
     """Count an application's requests, and how long its writers wait."""
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a second line a series, which nothing here needs
-    meters = Meters()
+    meters = make_meters()
     app.extensions[KEPT] = meters
     app.after_request(meters.count)
     with app.app_context():
         tie(meters, database())
+
+
+def make_meters() -> Meters:
+    """An application's figures, in files that all workers read; in memory, where these have no place."""
+    if counts_in_files():
+        try:
+            directory = MultiProcessCollector(None)._path  # type: ignore[no-untyped-call]
+            allocate(Path(directory), os.getpid())
+            return Meters()
+        except (OSError, ValueError) as error:  # ValueError: there is no directory any more
+            values.ValueClass = values.MutexValue
+            reason = getattr(error, "strerror", None) or "there is no directory"
+            LOG.warning({"event": "counted_in_memory", "reason": reason})
+    return Meters()
+
+
+def counts_in_files() -> bool:
+    return bool(values.ValueClass._multiprocess)
 
 
 def tie(meters: Meters, found: Database) -> None:
@@ -135,6 +161,8 @@ class Meters:
         self.plans = PlanMeters(self.registry)
         self.kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.publish_at = 0.0
+        # Every file is opened now: at a request the directory may have been removed.
+        self.plans.publish()
 
     def count(self, response: Response) -> Response:
         """Count a request: 3 us, or 5 with several workers (docs/decisions/0124)."""
@@ -160,16 +188,22 @@ class Meters:
             self.kept[method, route, status] = found
         return found
 
-    def collected(self) -> CollectorRegistry:
-        """Everybody's figures: of all workers where there are several, else of this process."""
+    def told(self) -> bytes:
+        """Everybody's figures, as Prometheus reads them, and which versions they are of."""
         self.plans.publish()
         everybody = CollectorRegistry()
         everybody.register(Build())
+        everybody.register(Figures(self.families()))
+        return generate_latest(everybody)
+
+    def families(self) -> Iterable[Any]:
+        """What all workers have counted in files, else what this process has counted. One that counts in memory
+        tells of the others, too: figures that some answers leave out go back and forth, and mean nothing."""
         try:
-            MultiProcessCollector(everybody)  # type: ignore[no-untyped-call]
-        except ValueError:  # no directory: this process is the only one
-            everybody.register(Own(self.registry))
-        return everybody
+            found = list(MultiProcessCollector(None).collect())  # type: ignore[no-untyped-call]
+        except (OSError, ValueError):  # no directory, or none any more
+            found = []
+        return found or self.registry.collect()
 
 
 class PlanMeters:
@@ -219,14 +253,14 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
 CACHES: Final = caches_of(plan, mutate, counts)
 
 
-class Own(Collector):
-    """A registry as a part of another."""
+class Figures(Collector):
+    """What was collected elsewhere, as a part of a registry."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.registry = registry
+    def __init__(self, families: Iterable[Any]) -> None:
+        self.families = families
 
     def collect(self) -> Iterator[Any]:
-        yield from self.registry.collect()
+        yield from self.families
 
 
 class Build(Collector):

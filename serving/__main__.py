@@ -50,12 +50,14 @@ def _environ(words: list[str]) -> dict[str, str]:
 
 def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     config.refuse_debugging(environ)
+    config.log_level(environ)  # gunicorn would refuse it once everything else was said
     host, port = config.bind_address(environ)
     start.refuse_taken_addresses([(host, port)])
     settings = config.prepare(None, environ)
+    _warn_if_nobody_gets_in(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     path = config.database_path(settings["DATABASE_URL"])
-    is_first = path is not None and not path.exists()
+    is_first = path is not None and not os.path.lexists(path)
     if is_first:
         flask(environ, "check")
     _say_where(url, settings, path)
@@ -67,6 +69,15 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
     os.chdir(config.PROJECT)
     os.execve(sys.executable, gunicorn, environ)  # noqa: S606
+
+
+def _warn_if_nobody_gets_in(settings: config.Settings) -> None:
+    if settings["REQUIRE_APIKEY"] and not (settings["ANON_KEY"] or settings["SERVICE_KEY"]):
+        print(
+            "walkthrough: warning: nobody can ask anything: an apikey is required (REQUIRE_APIKEY), and neither"
+            " ANON_KEY nor SERVICE_KEY is set; with a SECRET_KEY in the environment keys.json is not read",
+            file=sys.stderr,
+        )
 
 
 def _say_where(url: str, settings: config.Settings, path: Path | None) -> None:

@@ -32,5 +32,6 @@ def flask(environ: Mapping[str, str], *words: str, fed: str = "") -> str:
         raise CommandFailed(f"flask {words[0]} did not end") from error
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing said").splitlines()
-        raise CommandFailed(f"flask {words[0]}: {said[-1]}")
+        line = said[-1].removeprefix("walkthrough: ").removeprefix("Error: ")
+        raise CommandFailed(f"flask {words[0]}: {line}")
     return done.stdout

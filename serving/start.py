@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -54,20 +55,31 @@ def load(*modules: str) -> None:
     gc.enable()
 
 
-def require_usable(lock: ServingLock, check: Check, what: str = "the check at the start") -> None:
+def share_clock() -> None:
+    """Have all workers look at one clock (`models/clock.py`), where `load` could import it."""
+    clock = sys.modules.get("models.clock")
+    if clock is not None:
+        clock.share()
+
+
+def require_usable(
+    lock: ServingLock | None, check: Check, what: str = "the check at the start"
+) -> None:
     """Have `check` open the database, once and in a process of its own, before any worker does.
 
     It makes a new file, brings an older one up to date however long that takes, and refuses one that is
     not ours in one line; a worker would do all that again and again, and be killed while it does. An SQLite
-    connection must not live across a fork, so this process opens nothing.
+    connection must not live across a fork, so this process opens nothing. A server's database has no lock.
     """
     try:
         status, said = ask_child(check, CHECK_SECONDS_MAX)
     except TimeoutError as error:
-        lock.abandon()
+        if lock is not None:
+            lock.abandon()
         raise StartRefused(f"{what} did not end") from error
     if status != 0:
-        lock.give_back()
+        if lock is not None:
+            lock.give_back()
         lines = said.strip().splitlines() or ["nothing said"]
         line = lines[-1].removeprefix("walkthrough: ").removeprefix("Error: ")
         raise StartRefused(f"{what} failed: {line}")
@@ -134,28 +146,39 @@ def refuse_taken_addresses(addresses: Iterable[object]) -> None:
     for address in addresses:
         match address:
             case (str() as host, int() as port):
-                _refuse_if_answering(host, port)
-                _refuse_if_unbindable(host, port)
+                _refuse_taken(host, port)
             case _:  # a Unix socket's path, which cannot be bound twice
                 continue
 
 
-def _refuse_if_answering(host: str, port: int) -> None:
+def _refuse_taken(host: str, port: int) -> None:
+    """Only an address that is this machine's, and maybe taken, is asked whether somebody answers."""
+    fault: OSError | None = None
+    try:
+        _bind(host, port)
+    except OSError as error:
+        fault = error
+    except ValueError as error:  # UnicodeError: no name of a host
+        raise StartRefused(f"cannot listen at {host}:{port}: it is no address") from error
+    if (fault is None or fault.errno == errno.EADDRINUSE) and _is_answered(host, port):
+        raise StartRefused(f"something already answers at {host}:{port}")
+    if fault is not None:
+        raise StartRefused(f"cannot listen at {host}:{port}: {fault.strerror}") from fault
+
+
+def _is_answered(host: str, port: int) -> bool:
     reached = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     try:
         socket.create_connection((reached, port), timeout=PROBE_SECONDS_MAX).close()
     except OSError:
-        return
-    raise StartRefused(f"something already answers at {host}:{port}")
+        return False
+    return True
 
 
-def _refuse_if_unbindable(host: str, port: int) -> None:
+def _bind(host: str, port: int) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with closing(socket.socket(family, socket.SOCK_STREAM)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "SO_REUSEPORT"):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise StartRefused(f"cannot listen at {host}:{port}: {error.strerror}") from error
+        probe.bind((host, port))

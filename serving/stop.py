@@ -3,13 +3,11 @@ into the file if nobody reads it, and says that it ended well."""
 
 from __future__ import annotations
 
-import os
+import mmap
 import signal
-from pathlib import Path
 from typing import Any
 from typing import Final
 
-SERVES: Final = "serves-"
 STOPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 FOLD_SECONDS_MAX = (
@@ -28,19 +26,44 @@ def let_signals_through() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
-def sign_on(directory: Path) -> None:
-    """In a worker: say that it serves."""
-    (directory / f"{SERVES}{os.getpid()}").touch()
+class Ending:
+    """What a worker says at its end, and one that is killed does not: that it ended well.
+
+    It says so in a byte of memory that it shares with its arbiter. A file could be removed by whoever cleans up
+    after others, or find no place, and a worker that was killed would pass for one that ended well.
+    """
+
+    def __init__(self) -> None:
+        self._said = mmap.mmap(-1, 1)
+
+    def say_well(self) -> None:
+        self._said[0] = 1
+
+    def is_well(self) -> bool:
+        return self._said[0] == 1
 
 
-def sign_off(directory: Path) -> None:
-    """In a worker, at its end: say that it ended well. One that is killed does not come here."""
-    (directory / f"{SERVES}{os.getpid()}").unlink(missing_ok=True)
+class Endings:
+    """In the arbiter: how its workers ended."""
 
+    def __init__(self) -> None:
+        self._expected: list[Ending] = []
+        self._all_well = True
 
-def is_clean(directory: Path) -> bool:
-    """Whether every worker that there ever was ended well."""
-    return not any(directory.glob(f"{SERVES}*"))
+    def expect(self) -> Ending:
+        """Before a fork: a worker's end, of which nothing was said yet."""
+        ending = Ending()
+        self._expected.append(ending)
+        return ending
+
+    def note(self, ending: Ending) -> None:
+        """A worker is gone."""
+        self._all_well = self._all_well and ending.is_well()
+        self._expected.remove(ending)
+
+    def are_well(self) -> bool:
+        """Whether every worker that there ever was ended well; the arbiter does not hear of each."""
+        return self._all_well and all(ending.is_well() for ending in self._expected)
 
 
 def close_database(application: object) -> None:

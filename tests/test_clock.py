@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from models.clock import Clock
+from models.clock import share
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
@@ -89,3 +91,52 @@ def test_what_ends_tokens_ends_those_of_a_later_time_too(base_file: Path, tmp_pa
         assert api("root").patch(f"/users?id=eq.{MIA}", {"role": role}).status == 204
 
     assert api(Bearer(f"Bearer {token}")).get("/buildings").status == 401
+
+
+@pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
+def test_a_write_goes_on_from_the_moment_of_another_process(
+    base_file: Path, tmp_path: Path
+) -> None:
+    """Each has a clock of its own; one of them was asked last before the system's clock was set back."""
+    databases.copy(base_file, tmp_path / "own.db")
+    ahead, behind = (open_app(tmp_path / "own.db") for _ in range(2))
+    ahead.extensions["walkthrough.clock"].latest = time.time() + HALF_AN_HOUR
+    changed = []
+    for app, floors in ((ahead, 1), (behind, 2)):
+        api = api_over(Database(lambda app=app: app, None, app))
+        path = "/buildings?id=eq.1&select=updated_at"
+        changed += api("root").patch(path, {"floors": floors}, prefer="return=representation").json
+
+    assert changed[0]["updated_at"] <= changed[1]["updated_at"]
+    told = api("root").get("/audit_log?relation=eq.buildings&order=id&select=at").json
+    assert told[0]["at"] <= told[1]["at"]
+
+
+@pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
+def test_a_moment_that_is_none_is_written_over(base_file: Path, tmp_path: Path) -> None:
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    with app.app_context(), app.extensions["walkthrough"].writing() as transaction:
+        transaction.run("UPDATE audit_context SET at = 'zzz'")
+    api = api_over(Database(lambda: app, None, app))
+
+    for floors in (1, 2):
+        assert api("root").patch("/buildings?id=eq.1", {"floors": floors}).status == 204
+    with app.extensions["walkthrough"].reading() as transaction:
+        assert transaction.value("SELECT at FROM audit_context") < "zzz"
+
+
+def test_processes_that_are_forked_share_the_latest_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Clock, "shared", None)  # for share() to be undone
+    share()
+    here = Clock()
+    late = time.time() + HALF_AN_HOUR
+    child = os.fork()
+    if not child:
+        there = Clock()
+        there.latest = late
+        there()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    assert here() == late

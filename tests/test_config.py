@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import json
+import os
 import re
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -164,6 +168,31 @@ def test_the_environments_texts_are_parsed(name, stated, parsed):
         pytest.param({"TRUSTED_PROXIES": "proxy"}, "no address or network", id="proxy-by-name"),
         pytest.param({"DATABASE_URL": "walkthrough.db"}, "no.* database URL", id="no-url"),
         pytest.param({"DATABASE_URL": "sqlite:///file:a.db?uri=true"}, "file: URI", id="uri"),
+        pytest.param({"DATABASE_URL": "sqlite://host/a.db"}, "and nothing else", id="file-at-host"),
+        pytest.param({"DATABASE_URL": "sqlite://u@/a.db"}, "and nothing else", id="file-of-user"),
+        pytest.param({"DATABASE_URL": "sqlite:///a.db?a=b"}, "and nothing else", id="file-query"),
+        pytest.param({"DATABASE_URL": "postgres://u@h/d"}, "not with postgres://", id="postgres"),
+        pytest.param({"DATABASE_URL": "mysql://u@h/d"}, "not with mysql://", id="mysql"),
+        pytest.param({"DATABASE_URL": "sqlite+a:///a.db"}, "not with sqlite\\+a", id="odd-driver"),
+        pytest.param(
+            {"DATABASE_URL": f"postgresql+psycopg://u:{SECRET}@h:port/d"},
+            "DATABASE_URL is not a database URL",
+            id="no-port",
+        ),
+        pytest.param(
+            {
+                "DATABASE_URL": "postgresql+psycopg://h/d",
+                "DATABASE_READ_URL": f"postgresql+psycopg://u:{SECRET}@h:port/d",
+            },
+            "DATABASE_READ_URL is not a database URL",
+            id="standby-without-port",
+        ),
+        pytest.param({"CORS_ORIGINS": "http://[::1"}, "is no origin", id="origin-half-an-address"),
+        pytest.param({"CORS_ORIGINS": "http://a.example:x"}, "is no origin", id="origin-no-port"),
+        pytest.param({"CORS_ORIGINS": ["http://a\nb"]}, "is no origin", id="origin-of-two-lines"),
+        pytest.param({"MAX_ROWS": "1\n2"}, r"not '1\\n2'", id="rows-of-two-lines"),
+        pytest.param({"SECRET_KEY": ["k" * 40, "\udcff" * 40]}, "no UTF-8", id="secret-of-bytes"),
+        pytest.param({"DATABASE_URL": "sqlite:///a\0.db"}, "a zero byte", id="zero-byte"),
     ],
 )
 def test_what_is_wrong_is_refused_in_one_line(changes, message):
@@ -172,6 +201,24 @@ def test_what_is_wrong_is_refused_in_one_line(changes, message):
 
     assert "\n" not in str(refusal.value)
     assert SECRET not in str(refusal.value)
+
+
+def test_a_secret_of_the_environment_that_is_no_text_is_refused():
+    environ = {"DATABASE_URL": "sqlite://", "SECRET_KEY": os.fsdecode(b"\xff" * 40)}
+
+    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is no UTF-8 text"):
+        config.load(None, environ)
+
+
+def test_a_command_says_what_is_wrong_in_one_line_and_nothing_else():
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    done = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "keys"],
+        cwd=config.PROJECT, env={**kept, "DATABASE_URL": "mysql://u@h/d"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    said = "DATABASE_URL begins with sqlite:/// or postgresql+psycopg://, not with mysql://"
+    assert (done.returncode, done.stderr, done.stdout) == (1, f"Error: {said}\n", "")
 
 
 def test_keys_that_others_can_read_are_refused(tmp_path):
@@ -197,6 +244,51 @@ def test_a_linked_an_empty_or_a_foreign_keys_file_is_refused(tmp_path):
         keys.chmod(0o600)
         with pytest.raises(ConfigurationError, match=message):
             config.prepare(database(tmp_path), {})
+
+
+def test_keys_that_are_a_directory_or_no_text_are_refused(tmp_path):
+    (tmp_path / "keys.json").mkdir(mode=0o700)
+    with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
+        config.prepare(database(tmp_path), {})
+
+    (tmp_path / "keys.json").rmdir()
+    (tmp_path / "keys.json").write_text(json.dumps({"SECRET_KEY": "\udcff" * 40}))
+    (tmp_path / "keys.json").chmod(0o600)
+    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is no UTF-8 text"):
+        config.prepare(database(tmp_path), {})
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigurationError, match=r"file/below cannot be made: Not a directory$"):
+        config.prepare(database(tmp_path / "file" / "below"), {})
+
+
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        pytest.param("open", errno.EROFS, id="read-only"),
+        pytest.param("fsync", errno.ENOSPC, id="full"),
+        pytest.param("link", errno.EPERM, id="file-system-without-links"),
+    ],
+)
+def test_where_no_keys_can_be_kept_it_is_said_and_nothing_stays(
+    tmp_path, monkeypatch, call, number
+):
+    def fail(*words: object, **more: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(ConfigurationError) as refusal:
+        config.prepare(database(tmp_path), {})
+    monkeypatch.undo()
+
+    assert str(refusal.value) == (
+        f"{tmp_path}/keys.json cannot be made ({os.strerror(number)});"
+        " without it set SECRET_KEY, ANON_KEY and SERVICE_KEY"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["FLASK_DEBUG", "FLASK_TESTING", "DEBUG", "TESTING"])

@@ -52,3 +52,17 @@ def test_export_that_breaks_off_leaves_what_was_there(
     assert status != 0
     assert file.read_text() == "the last one"
     assert [path.name for path in tmp_path.iterdir() if "all.json" in path.name] == ["all.json"]
+
+
+def test_import_of_what_is_nested_too_deep_is_refused_in_one_line(
+    app: object, tmp_path: Path
+) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 200_000)
+
+    refused = app.test_cli_runner().invoke(args=["import", str(file)])
+
+    assert refused.exit_code == 1
+    assert str(refused.exception) == "1"
+    assert str(file) in refused.output
+    assert refused.output.count("\n") == 1

@@ -24,6 +24,7 @@ from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.writer import Writer
 from models.transaction import Transaction
+from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE
@@ -191,16 +192,17 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_no_question_is_asked_beside_the_write(api: Callable, kinds: list[str]) -> None:
-    """Who asks, and the row."""
+    """Who asks, and the row; of a file besides, how late it was there, in another process maybe."""
+    asked = ["SELECT", "SELECT"] if databases.SERVER is None else ["SELECT"]
     ada = api("ada")
     assert ada.post("/inspections", GOOD["/inspections"]).status == 201
     kinds.clear()
     assert ada.post("/inspections", GOOD["/inspections"]).status == 201
-    assert kinds == ["SELECT", "INSERT"]
+    assert kinds == [*asked, "INSERT"]
 
     kinds.clear()
     assert ada.patch("/inspections?id=eq.1", {"status": "failed"}).status == 204
-    assert kinds == ["SELECT", "UPDATE"]
+    assert kinds == [*asked, "UPDATE"]
 
 
 class Unchecked(AccessRule):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -224,6 +225,187 @@ def test_one_worker_tells_what_all_have_counted(tmp_path: Path) -> None:
     assert requests_of("GET", "/live", 200) + " 7.0" in text
     assert (len(live), left) == (2, 1)
     assert not directory.exists()
+
+
+def run_apart(script: str, directory: Path, *words: str) -> tuple[str, str]:
+    """What a process of its own says that counts in files of a directory."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=PROJECT,
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    found = tmp_path / "figures"
+    found.mkdir(mode=0o700)
+    return found
+
+
+EVERY_SERIES = """
+import os, sys
+from pathlib import Path
+from app import create_app
+from serving import meters
+app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": "s" * 40, "SERVICE_KEY": "k" * 40})
+found = app.extensions["walkthrough.meters"]
+pairs = {(rule.rule, method) for rule in app.url_map.iter_rules() for method in rule.methods}
+pairs |= {("unmatched", method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "OTHER")}
+for rule, method in pairs:
+    for status in (200, 201, 204, 206, 400, 401, 403, 404, 409, 429, 500, 503):
+        found.series(method, rule, status)
+for kind, size_bytes in meters.FILES.items():
+    path = Path(sys.argv[2]) / f"{kind}_{os.getpid()}.db"
+    used_bytes = int.from_bytes(path.read_bytes()[:4], sys.byteorder)
+    print(kind, size_bytes, path.stat().st_size, used_bytes)
+"""
+
+
+def test_every_series_that_there_can_be_has_its_place(tmp_path: Path, directory: Path) -> None:
+    """Files that grew would have holes, which a full disk has no place for when they are written to."""
+    told, _ = run_apart(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
+
+    for line in told.splitlines():
+        kind, size_bytes, *found = line.split()
+        assert int(found[0]) == int(size_bytes), kind
+        assert int(found[1]) < 0.9 * int(size_bytes), kind
+
+
+def test_the_files_have_their_bytes_before_they_are_used(directory: Path) -> None:
+    meters.allocate(directory, 7)
+
+    sizes = {file.name: file.stat() for file in directory.iterdir()}
+    assert set(sizes) == {"counter_7.db", "histogram_7.db", "gauge_livesum_7.db"}
+    assert all(found.st_blocks * 512 >= found.st_size >= 1 << 16 for found in sizes.values())
+
+
+def test_a_dead_workers_files_keep_what_was_counted_and_no_room(
+    tmp_path: Path, directory: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    run_apart(WORKER, directory, url, "3")
+    (counter,) = directory.glob("counter_*.db")
+    pid = int(counter.stem.removeprefix("counter_"))
+
+    meters.forget(directory, pid)
+    told, _ = run_apart(WORKER, directory, url, "4")
+    cut = counter.stat().st_size
+    meters.allocate(directory, pid)  # a worker with the same number
+
+    assert cut < 16_384 < meters.FILES["counter"] == counter.stat().st_size
+    assert requests_of("GET", "/live", 200) + " 7.0" in told
+    assert not list(directory.glob(f"gauge_live*_{pid}.draft"))
+
+
+FULL = """
+import os
+def full(*words):
+    raise OSError(28, "No space left on device")
+os.posix_fallocate = full
+"""
+REMOVED = """
+import shutil, sys
+from flask import Flask
+def removed(app, *words, run=Flask.test_client, **more):
+    shutil.rmtree(sys.argv[3])
+    return run(app, *words, **more)
+Flask.test_client = removed
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
+def test_on_a_full_disk_a_worker_counts_in_memory_and_says_so_once(
+    tmp_path: Path, directory: Path
+) -> None:
+    told, log = run_apart(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert log.count("counted_in_memory") == 1
+    assert "No space left on device" in log
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
+def test_a_worker_that_counts_in_memory_tells_what_the_others_count(
+    tmp_path: Path, directory: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    run_apart(WORKER, directory, url, "3")
+
+    told, _ = run_apart(FULL + WORKER, directory, url, "5")
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+
+
+FILL = """
+with open(Path(sys.argv[2], "else"), "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(bytes(4_096))
+    except OSError:
+        pass
+"""
+MOUNT = 'mount -t tmpfs -o size=4m tmpfs "$1"'
+
+
+def on_a_disk_of_its_own(directory: Path, *words: str) -> subprocess.CompletedProcess:
+    """Run a process for which a directory is a disk of 4 MiB."""
+    return subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'{MOUNT} && shift && exec "$@"', "sh", str(directory), *words],
+        cwd=PROJECT, env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
+def test_a_disk_that_fills_up_ends_no_worker(tmp_path: Path, directory: Path) -> None:
+    """A real one: a worker was ended by SIGBUS when it counted its first request there."""
+    if on_a_disk_of_its_own(directory, "true").returncode:
+        pytest.skip("to mount a disk takes rights")
+    script = EVERY_SERIES.replace("found = ", f"{FILL}found = ", 1)
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+
+    done = on_a_disk_of_its_own(directory, sys.executable, "-c", script, url, str(directory))
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_worker_starts_where_the_directory_was_removed(tmp_path: Path, directory: Path) -> None:
+    directory.rmdir()
+
+    told, log = run_apart(WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert log.count("counted_in_memory") == 1
+
+
+def test_a_worker_serves_on_where_the_directory_is_removed(tmp_path: Path, directory: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+
+    told, log = run_apart(REMOVED + WORKER, directory, url, "3", str(directory))
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert log == ""
+
+
+def test_where_there_is_no_place_for_a_directory_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nowhere(prefix: str) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
+    directory = meters.make_directory()
+
+    assert directory is None
+    meters.forget(directory, 7)
+    meters.forget_all(directory, 7)
+    meters.remove_directory(directory)
 
 
 def test_the_directory_is_the_servers_alone() -> None:

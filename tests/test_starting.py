@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import click
 import pytest
 
 from serving import start
+from serving import stop
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 from tests.few_lines import HONEST
@@ -65,6 +67,14 @@ def test_the_port_and_the_database_are_served_once(server, tmp_path):
         pytest.param({"FLASK_DEBUG": "1"}, "FLASK_DEBUG is set", id="debug"),
         pytest.param({"SECRET_KEY": "short"}, "SECRET_KEY is shorter", id="short-key"),
         pytest.param({"HOST": "192.0.2.1"}, "cannot listen at 192.0.2.1", id="foreign-address"),
+        pytest.param({"HOST": "a..b"}, "cannot listen at a..b", id="no-address"),
+        pytest.param({"LOG_LEVEL": "loud"}, "LOG_LEVEL is one of debug, info", id="log-level"),
+        pytest.param({"DATABASE_URL": "mysql://h/d"}, "not with mysql://", id="database"),
+        pytest.param(
+            {"DATABASE_URL": "postgresql+psycopg://127.0.0.1:1/d"},
+            "walkthrough: the check at the start failed: postgresql+psycopg://127.0.0.1:1/d cannot be used",
+            id="no-server",
+        ),
     ],
 )
 def test_a_start_that_would_be_unsafe_is_refused_in_one_line(server, changes, message):
@@ -100,15 +110,61 @@ def test_a_killed_server_leaves_its_mark_and_its_lock_ends_with_its_workers(tmp_
 
 def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
     with serving(tmp_path) as server:
-        pid = server.process.pid
-        workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        os.kill(int(workers[0]), signal.SIGKILL)
+        kill_one(server)
         await_answer(server)
 
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(15) == 0
 
         assert (tmp_path / "walkthrough.db.serving").exists()
+
+
+def test_an_end_is_a_good_one_if_every_worker_said_so():
+    endings = stop.Endings()
+    first, second = endings.expect(), endings.expect()
+    assert not endings.are_well()
+
+    for ending in (first, second):
+        if not (child := os.fork()):
+            ending.say_well()
+            os._exit(0)
+        os.waitpid(child, 0)
+    endings.note(first)
+    assert endings.are_well()
+
+    endings.note(endings.expect())
+    endings.note(second)
+    assert not endings.are_well()
+
+
+def kill_one(server: Server) -> None:
+    """Kill a worker, and wait for the one that takes its place."""
+    until(lambda: len(workers_of(server)) == 2)
+    killed = workers_of(server)[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(workers_of(server)) == 2 and killed not in workers_of(server))
+
+
+def workers_of(server: Server) -> list[int]:
+    assert server.process.poll() is None, (server.database.parent / "log").read_text()
+    pid = server.process.pid
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_who_removes_temporary_files_stops_no_worker_and_hides_no_unclean_end(tmp_path, is_killed):
+    with serving(tmp_path) as server:
+        (metrics,) = tmp_path.glob("walkthrough-metrics-*")
+        shutil.rmtree(metrics)
+        if is_killed:
+            kill_one(server)
+        await_answer(server)
+        assert served(server)
+
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(15) == 0
+
+        assert (tmp_path / "walkthrough.db.serving").exists() == is_killed
 
 
 COLLECTING = """

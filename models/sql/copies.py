@@ -54,6 +54,59 @@ def opened_to_copy(path: Path) -> Iterator[Any]:
         connection.close()
 
 
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Fold a file's log into it, and keep everybody else out of the file for the time of a block.
+
+    Only if nobody has it open: else, and whenever it cannot be folded, the driver's error is raised, and the log
+    is where it was. Who opens the file meanwhile waits for SQLite's lock. If the file has lost its name by then it
+    can be read yet, and no log of it comes to lie beside whatever has the name: SQLite writes to no file that was
+    moved.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite.driver.connect(uri, uri=True, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_MILLISECONDS}")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = 1")  # these two: macOS
+        connection.execute("PRAGMA checkpoint_fullfsync = 1")
+        connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        connection.execute("BEGIN EXCLUSIVE")
+        # With a log, which somebody may have begun anew since, readers are let in beside whoever writes.
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            raise sqlite.driver.OperationalError("database is locked")
+        yield
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def without_companions(path: Path) -> Iterator[None]:
+    """Put the files beside a database aside for the time of a block: back if it fails, away if it does not.
+
+    A power cut in between leaves them under their other names, `.walkthrough.db-wal.…`.
+    """
+    aside = {
+        found: found.with_name(f".{found.name}.{secrets.token_hex(8)}")
+        for found in (path.with_name(path.name + end) for end in COMPANIONS)
+        if os.path.lexists(found)
+    }
+    try:
+        for found, other in aside.items():
+            found.replace(other)
+        sync(path.parent)
+        yield
+    except BaseException:
+        for found, other in aside.items():
+            if os.path.lexists(other):
+                other.replace(found)
+        raise
+    with contextlib.suppress(OSError):
+        sync(path.parent)
+        for other in aside.values():
+            other.unlink()
+
+
 def copy(source: Path, target: Path, check: Check | None = None) -> None:
     """Make `target` a copy of the database as it is at one moment: whole, checked, 0600, or not at all."""
     with drafted(target) as draft:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app import NotStarted
+from models import migrations
 from models import upkeep
 from models.sql.sqlite import driver
 from tests.applications import open_app
@@ -48,7 +49,7 @@ def test_a_sound_file_is_called_sound(file, scan):
     assert status == 0
     assert said.splitlines()[-1] == "sound"
     assert f"sqlite: {driver.sqlite_version}" in said
-    assert "schema: 1" in said
+    assert f"schema: {migrations.schema_version()}" in said
 
 
 @pytest.mark.parametrize(

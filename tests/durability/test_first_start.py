@@ -1,0 +1,150 @@
+"""A file that cannot be made, or brought up to date: one line says so, and the next start goes on from there."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app import NotStarted
+from models import upkeep
+from models.migrations import migrate
+from models.sql import copies
+from models.sql import sqlite
+from models.sql.turns import NoTurn
+from tests.applications import open_app
+from tests.durability import shim
+from tests.durability.served import Served
+
+WRITE = 1
+
+
+def refusal(file: Path) -> str:
+    """What is said of a file that cannot be used."""
+    with pytest.raises(NotStarted) as refused:
+        open_app(file)
+    assert "\n" not in refused.value.message
+    return refused.value.message
+
+
+def test_a_place_below_a_file_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    file = tmp_path / "file" / "a.db"
+
+    run = (
+        open_app(tmp_path / "a.db")
+        .test_cli_runner()
+        .invoke(args=["copy", "--to", f"sqlite:///{file}"])
+    )
+
+    assert run.exit_code == 1
+    assert run.output == f"walkthrough: {file} cannot be made: Not a directory\n"
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path):
+    file = tmp_path / "nowhere" / "a.db"
+
+    run = (
+        open_app(tmp_path / "a.db")
+        .test_cli_runner()
+        .invoke(args=["copy", "--to", f"sqlite:///{file}"])
+    )
+
+    assert run.exit_code == 1
+    assert run.output == f"walkthrough: {file} cannot be made: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgres://u:secret@h/d", "mysql://h/d", "postgresql+psycopg://u:secret@h:abc/d", "nonsense",
+     "sqlite://", "sqlite:///:memory:", "sqlite://host/a.db", "sqlite:///a.db?b=c", "sqlite+a:///a.db"],
+)  # fmt: skip
+def test_words_that_name_no_database_are_told_what_does(tmp_path, url):
+    run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", url])
+
+    assert run.exit_code == 1
+    assert run.output == (
+        "walkthrough: a database's URL begins with sqlite:/// and a path, or with postgresql+psycopg://\n"
+    )
+
+
+def test_what_is_in_memory_is_no_database(monkeypatch, tmp_path):
+    monkeypatch.setattr("tests.databases.url", lambda file: "sqlite://")
+
+    assert refusal(tmp_path / "a.db") == (
+        "DATABASE_URL names no file, and what is in memory is not kept"
+    )
+
+
+def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_path):
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
+
+    monkeypatch.setattr("tests.databases.url", lambda file: "postgresql://h/d")
+    monkeypatch.setattr("models.attach.importlib.import_module", missing)
+
+    assert refusal(tmp_path / "a.db") == (
+        "PostgreSQL needs what is in requirements-postgres.txt: No module named 'psycopg'"
+    )
+
+
+def test_a_file_that_may_not_be_made_is_named(monkeypatch, tmp_path):
+    def fail(path: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(upkeep, "make_file", fail)
+
+    assert refusal(tmp_path / "a.db") == f"{tmp_path}/a.db cannot be made: Permission denied"
+
+
+@pytest.mark.parametrize("at", [1, 3, 30])
+def test_a_disk_that_fills_up_while_the_tables_are_made_is_told_in_one_line(
+    served: Served, at: int
+) -> None:
+    served.database.unlink()
+    control = shim.Control(served.directory.parent / "control")
+    watched = served.directory.parent / "control"
+    served.watched = shim.environment(served.directory, control=watched)
+
+    with control.failing(WRITE, errno.ENOSPC, at, once=False):
+        run = served.command("check", "--scan", "none")
+
+    assert control[shim.Word.FAILED], "the control works"
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == f"Error: {served.database} cannot be used: no space left on the device\n"
+    assert served.command("check").returncode == 0, "the next start goes on"
+
+
+@pytest.fixture
+def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that would have to be brought up to date."""
+    file = tmp_path / "walkthrough.db"
+    shutil.copy(base_file, file)
+    file.chmod(0o600)
+    monkeypatch.setattr(upkeep, "recognise", lambda transaction, path: "older")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        pytest.param(copies.UnsoundCopy("row 5 missing"), "row 5 missing", id="unsound"),
+        pytest.param(
+            sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"
+        ),
+        pytest.param(NoTurn("it took\ntoo long"), "it took too long", id="turn"),
+        pytest.param(sqlite.WrongSetting("PRAGMA a is b, not c"), "is b, not c", id="setting"),
+        pytest.param(OSError(28, "No space left on device"), "No space left", id="system"),
+        pytest.param(migrate.MigrationFailed("it stays at schema 1"), "stays at", id="step"),
+    ],
+)
+def test_a_file_that_cannot_be_brought_up_to_date_is_told_in_one_line(
+    older, monkeypatch, fault, told
+):
+    def fail(path: Path, turns: object) -> int:
+        raise fault
+
+    monkeypatch.setattr(migrate, "migrate", fail)
+
+    assert told in refusal(older)

@@ -1,0 +1,22 @@
+"""The service with workers of which one's system clock is half an hour ahead: `tests.http.two_clocks:make()`."""
+
+import os
+import time
+from pathlib import Path
+
+from flask import Flask
+
+from app import create_app
+
+AHEAD_SECONDS = 1_800
+MARK = "ONE_IS_AHEAD"  # a directory's name that the first worker takes
+
+
+def make() -> Flask:
+    try:
+        Path(os.environ[MARK]).mkdir()
+    except FileExistsError:
+        return create_app()
+    present = time.time
+    time.time = lambda: present() + AHEAD_SECONDS
+    return create_app()

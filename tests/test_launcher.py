@@ -1,0 +1,106 @@
+"""`bin/serve` before gunicorn takes its place: what it refuses, and what it warns of."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config import PROJECT
+from serving import __main__ as launcher
+from serving import start
+from tests.ports import free_port
+
+SECRET = "s" * 40
+WARNING = "walkthrough: warning: nobody can ask anything"
+
+
+def environ_for(directory: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    file = directory / "walkthrough.db"
+    return {
+        **kept,
+        "DATABASE_URL": f"sqlite:///{file}",
+        "SECRET_KEY": SECRET,
+        "PORT": str(free_port()),
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param({"LOG_LEVEL": "loud"}, "LOG_LEVEL is one of", id="level"),
+        pytest.param({"HOST": "a..b"}, "cannot listen at a..b:", id="no-host"),
+        pytest.param({"DATABASE_URL": "mysql://h/d"}, "not with mysql://", id="database"),
+        pytest.param({"DATABASE_URL": "sqlite:////dev/null/a.db"}, "cannot be made", id="place"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line_before_anything_else(tmp_path, changes, message):
+    done = subprocess.run(
+        [sys.executable, "-m", "serving"],
+        cwd=PROJECT, env=environ_for(tmp_path, **changes), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("walkthrough: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_address_of_another_machine_is_not_asked_who_answers_there(monkeypatch):
+    def is_of_another(host: str, port: int) -> None:
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    def ask(host: str, port: int) -> bool:
+        raise AssertionError("another machine was asked")
+
+    monkeypatch.setattr(start, "_bind", is_of_another)
+    monkeypatch.setattr(start, "_is_answered", ask)
+
+    with pytest.raises(start.StartRefused) as refusal:
+        start.refuse_taken_addresses([("192.0.2.1", 80)])
+
+    assert str(refusal.value) == "cannot listen at 192.0.2.1:80: Cannot assign requested address"
+
+
+class Served(Exception):
+    """gunicorn was to take the launcher's place."""
+
+
+def launched(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
+    """Start over a file that is there already, up to where gunicorn begins."""
+
+    def execve(*words: object) -> None:
+        raise Served
+
+    (directory / "walkthrough.db").touch()
+    for name in ("ANON_KEY", "SERVICE_KEY", "REQUIRE_APIKEY", "HOST", "LOG_LEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ_for(directory, **more).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "execve", execve)
+    monkeypatch.chdir(directory)
+    with pytest.raises(Served):
+        launcher.main([])
+
+
+def test_that_nobody_can_ask_is_told_at_the_start(tmp_path, monkeypatch, capsys):
+    launched(tmp_path, monkeypatch)
+
+    told = capsys.readouterr().err
+    assert told.startswith(WARNING)
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "more", [{"ANON_KEY": "anon"}, {"SERVICE_KEY": "k" * 40}, {"REQUIRE_APIKEY": "0"}]
+)
+def test_where_somebody_can_ask_nothing_is_told(tmp_path, monkeypatch, capsys, more):
+    launched(tmp_path, monkeypatch, **more)
+
+    assert capsys.readouterr().err == ""
