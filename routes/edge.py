@@ -20,6 +20,9 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from access import current
 from access.caller import Caller
+from access.decorators import NoApiKey
+from access.decorators import check_apikey
+from access.decorators import credentials
 from access.policy import PermissionDenied
 from models import audit
 from models.db import database
@@ -66,7 +69,7 @@ def begin() -> Response | None:
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
     if "//" in path:
-        raise requests.UnknownPath
+        raise refused_apikey() or requests.UnknownPath()
     is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
         return Response(status=204)
@@ -157,12 +160,23 @@ def answer_http(error: HTTPException) -> Response:
     if isinstance(error, MethodNotAllowed):
         return answer_fault(requests.MethodNotAllowed(request.method, error.valid_methods or ()))
     if error.code == 404:
-        return answer_fault(unknown_path(request.path))
+        return answer_fault(refused_apikey() or unknown_path(request.path))
     if isinstance(error, RequestEntityTooLarge):
         return answer_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500
     body = errors.body(f"PGRST{status}", error.name, None, None)
     return Response(body, status, {"Content-Type": "application/json; charset=utf-8"})
+
+
+def refused_apikey() -> Fault | None:
+    """What is wrong with the request's apikey, which is asked for wherever there is something, too."""
+    if request.method == "OPTIONS":
+        return None
+    try:
+        check_apikey(credentials(), request.headers.get("apikey"))
+    except NoApiKey as refusal:
+        return refusal
+    return None
 
 
 def unknown_path(path: str) -> Fault:

@@ -356,4 +356,5 @@ def read_changes(asked: Asked, payload: Payload) -> dict[str, object]:
         return {}
     columns = written_columns(asked, payload)
     first = payload.rows[0]
-    return {name: first.get(name) for name in columns}
+    missing = execute.DEFAULT if asked.preferences.missing is Missing.DEFAULT else None
+    return {name: first.get(name, missing) for name in columns}

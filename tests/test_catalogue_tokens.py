@@ -321,6 +321,18 @@ def test_T16_no_or_wrong_apikey_opens_nothing(service: Service, apikey: str | No
     )
 
 
+@pytest.mark.parametrize("path", ["/nope", "/rest/v1/nope", "/rpc/", "/a/b", "/rest//nope"])
+def test_T16_what_there_is_not_is_told_to_whoever_has_an_apikey(
+    service: Service, path: str
+) -> None:
+    for apikey in (None, "wrong"):
+        response = service.api("root").get(path, headers={"apikey": apikey})
+        assert response.status == 401, path
+    assert service.api("root").get(path).status == 404
+    options = service.api("root").send("OPTIONS", path, headers={"apikey": None})
+    assert options.status == 404
+
+
 def test_T16_apikey_that_is_not_required_still_has_to_be_right(tmp_path: pathlib.Path) -> None:
     lenient = open_service(tmp_path, REQUIRE_APIKEY=False)
 

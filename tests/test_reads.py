@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from models.sql import functions
 from tests.conftest import Response
 
 NEW_YORK = "timezone=America/New_York"
@@ -348,3 +349,61 @@ def test_an_offset_beyond_the_last_row_tells_what_was_applied(api: Callable) -> 
 
     assert (response.status, response.code) == (416, "PGRST103")
     assert response.headers["Preference-Applied"] == "count=exact, handling=lenient"
+
+
+# ── regular expressions ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_line_break_is_a_character_like_any_other(api: Callable) -> None:
+    assert api("root").patch("/inspections?id=eq.1", {"notes": "crack\nin wall"}).status == 204
+
+    for pattern, is_found in (
+        ("match.crack.*wall", True),
+        ("imatch.CRACK.IN", True),
+        ("match.^in", False),
+        ("match.crack$", False),
+        ("match.k[^a]i", True),
+    ):
+        found = ids(api("root").get(f"/inspections?id=eq.1&notes={pattern}"))
+        assert found == [1] * is_found, pattern
+
+
+def test_a_pattern_that_is_too_large_without_case_is_refused(api: Callable) -> None:
+    pattern = "(?:[^ks]){1000}" * 17
+
+    response = api("root").get(f"/inspections?notes=imatch.{pattern}")
+
+    assert (response.status, response.code) == (400, "2201B")
+
+
+@pytest.mark.parametrize("operator", ["match", "imatch"])
+def test_without_an_engine_patterns_are_refused(
+    api: Callable, monkeypatch: pytest.MonkeyPatch, operator: str
+) -> None:
+    monkeypatch.setattr(functions, "re2", None)
+
+    response = api("root").get(f"/inspections?notes={operator}.x")
+
+    assert (response.status, response.code) == (400, "0A000")
+
+
+# ── moments at the ends of the calendar ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("stored", "zone", "shown"),
+    [
+        ("9999-12-31T23:59:59+00:00", "Asia/Tokyo", "9999-12-31T23:59:59+00:00"),
+        ("9999-12-31T23:59:59+00:00", "America/New_York", "9999-12-31T18:59:59-05:00"),
+        ("0001-01-01T00:00:00+00:00", "America/New_York", "0001-01-01T00:00:00+00:00"),
+    ],
+)
+def test_a_moment_that_a_zone_has_no_year_for_is_told_in_utc(
+    api: Callable, stored: str, zone: str, shown: str
+) -> None:
+    path = "/client_manager_building_access?building_id=eq.1"
+    assert api("root").patch(path, {"assigned_at": stored}).status == 204
+
+    response = api("root").get(f"{path}&select=assigned_at", prefer=f"timezone={zone}")
+
+    assert (response.status, response.json) == (200, [{"assigned_at": shown}])

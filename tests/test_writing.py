@@ -1,9 +1,13 @@
 """How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.signin import open_service
 from tests.test_catalogue_write import NEW_BUILDING
 from tests.test_catalogue_write import unchanged_after
 
@@ -307,3 +311,160 @@ def test_key_that_is_none_is_told_before_values(api: Callable, target: str, code
     )
 
     assert (response.status, response.code) == (400, code)
+
+
+# ── rows that name an id beside rows that do not ─────────────────────────────────────────────────────────
+
+DEFAULTS = "return=representation, missing=default"
+TWO_NEW = [{"name": "B", "client_id": 1}, {"name": "C", "client_id": 1}]
+
+
+@pytest.mark.parametrize("who", ["root", "ada"])
+@pytest.mark.parametrize("new", [TWO_NEW, TWO_NEW[:1]], ids=["two-new", "one-new"])
+def test_rows_without_an_id_are_made_beside_one_that_is_merged(
+    api: Callable, who: str, new: list
+) -> None:
+    body = [{"id": 1, "name": "A", "client_id": 1}, *new]
+
+    response = api(who).post(
+        "/buildings?columns=id,name,client_id&select=id,name", body, prefer=f"{MERGE}, {DEFAULTS}"
+    )
+
+    assert response.status == 201, response.text
+    assert [row["name"] for row in response.json] == [row["name"] for row in body]
+    assert [row["id"] for row in response.json] == [1, *range(7, 7 + len(new))]
+
+
+@pytest.mark.parametrize("prefer", [DEFAULTS, f"{DEFAULTS}, resolution=ignore-duplicates"])
+def test_rows_without_an_id_are_made_beside_one_that_chooses_it(api: Callable, prefer: str) -> None:
+    body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
+
+    response = api("root").post(
+        "/buildings?columns=id,name,client_id&select=id", body, prefer=prefer
+    )
+
+    assert (response.status, response.json) == (201, [{"id": 900}, {"id": 901}, {"id": 902}])
+
+
+def test_an_id_is_still_not_chosen_beside_rows_without_one(api: Callable) -> None:
+    for merge in ("", f", {MERGE}"):
+        body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
+        response = unchanged_after(
+            api, "ada", "POST", "/buildings?columns=id,name,client_id", body,
+            prefer="missing=default" + merge,
+        )  # fmt: skip
+
+        assert (response.status, response.code) == (400, "428C9")
+
+
+def test_one_row_is_still_not_merged_twice_beside_rows_without_an_id(api: Callable) -> None:
+    body = [MERGED, *TWO_NEW, MERGED]
+    response = unchanged_after(
+        api, "root", "POST", "/buildings?columns=id,name,client_id", body,
+        prefer=f"missing=default, {MERGE}",
+    )  # fmt: skip
+
+    assert (response.status, response.code) == (400, "21000")
+
+
+def test_listed_id_that_no_row_has_is_nobodys_choice_where_defaults_are_wanted(
+    api: Callable,
+) -> None:
+    for prefer in ("missing=default", f"missing=default, {MERGE}"):
+        response = api("ada").post(LISTED, TWO_NEW, prefer=prefer)
+
+        assert response.status == 201, response.text
+
+
+# ── what a change fills by itself ────────────────────────────────────────────────────────────────────────
+
+GRANT = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
+
+
+def test_a_listed_column_that_a_change_leaves_out_is_its_default_where_that_is_wanted(
+    api: Callable,
+) -> None:
+    old = api("root").patch(GRANT, {"assigned_at": "2001-01-01T00:00:00Z"})
+    response = api("root").patch(
+        f"{GRANT}&columns=assigned_at,assigned_by&select=assigned_at,assigned_by",
+        {},
+        prefer=DEFAULTS,
+    )
+
+    assert (old.status, response.status) == (204, 200)
+    (row,) = response.json
+    assert row["assigned_at"] > "2026"
+    assert row["assigned_by"] == ROOT
+
+
+def test_a_listed_column_that_a_change_leaves_out_is_null_otherwise(api: Callable) -> None:
+    response = api("root").patch(
+        "/buildings?id=eq.1&columns=floors&select=floors", {}, prefer=REPRESENTED
+    )
+
+    assert (response.status, response.json) == (200, [{"floors": None}])
+
+
+# ── ids that are changed ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ("/buildings", {"name": "N", "client_id": 1}),
+        ("/clients", {"name": "N"}),
+        ("/inspectors", {"name": "N"}),
+        ("/inspections", {"building_id": 1, "inspection_type": "fire"}),
+        ("/reports_lead", {"inspection_id": 2, "gun_id": 1}),
+    ],
+    ids=lambda made: made[0],
+)
+@pytest.mark.parametrize("stays", [True, False], ids=["stays", "deleted"])
+def test_an_id_that_a_row_was_changed_to_is_never_handed_out(
+    api: Callable, made: tuple, stays: bool
+) -> None:
+    path, body = made
+    root = api("root")
+    prefer = REPRESENTED
+    first = root.post(f"{path}?select=id", body, prefer=prefer).json[0]["id"]
+    assert root.patch(f"{path}?id=eq.{first}", {"id": first + 5}).status == 204
+    if not stays:
+        assert root.delete(f"{path}?id=eq.{first + 5}").status == 204
+
+    response = root.post(f"{path}?select=id", body, prefer=prefer)
+
+    assert (response.status, response.json) == (201, [{"id": first + 6}])
+
+
+# ── more rows than a response holds ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "/inspections?id=gt.0&select=id&order=id", {"notes": "x"}),
+        ("DELETE", "/reports_lead?id=gt.0&select=id&order=id", None),
+        ("POST", "/inspectors?select=id", [{"name": "N"}] * 5),
+    ],
+)
+@pytest.mark.parametrize("count", ["", ", count=exact"])
+def test_a_representation_that_is_cut_says_so(
+    tmp_path: Path, method: str, path: str, body: object, count: str
+) -> None:
+    small = open_service(tmp_path, MAX_ROWS=2)
+    total = len(body) if isinstance(body, list) else None
+    if total is None:
+        relation = path.partition("?")[0]
+        total = int(
+            small.api("root")
+            .get(relation, prefer="count=exact")
+            .headers["Content-Range"]
+            .split("/")[1]
+        )
+
+    response = small.api("root").send(method, path, body, prefer=REPRESENTED + count)
+
+    assert total > 2
+    assert response.status in (200, 201)
+    assert len(response.json) == 2
+    assert response.headers["Content-Range"] == f"0-1/{total}"

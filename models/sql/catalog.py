@@ -82,6 +82,14 @@ class Relation:
         assert isinstance(table, sa.Table)
         return table
 
+    @property
+    def numbered(self) -> str | None:
+        """The column whose values the database counts up, if there is one."""
+        return next(
+            (name for name, each in self.attributes.items() if each.filled is Filled.BY_SEQUENCE),
+            None,
+        )
+
     def attribute(self, name: str) -> Attribute:
         """The visible column of that name, or UnknownColumn."""
         found = self.attributes.get(name)

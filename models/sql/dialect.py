@@ -99,7 +99,7 @@ class Spelling(Protocol):
 
     def ilike_pattern(self, pattern: str) -> str: ...
 
-    def match_pattern(self, pattern: str) -> str:
+    def match_pattern(self, pattern: str, ignore_case: bool) -> str:
         """A regular expression, refused here if the engine would refuse it."""
         ...
 

@@ -31,6 +31,7 @@ from models.sql.rows import Row
 from models.sql.rows import Rows
 from models.sql.rows import Written
 from models.sql.rows import converted
+from models.sql.rows import default
 from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
@@ -41,6 +42,9 @@ from models.sql.upsert import conflict_target
 from models.sql.upsert import insert_new
 from models.sql.upsert import upsert
 from models.types import Bound
+
+DEFAULT = object()
+"""Among the values of a change: whatever fills the column by itself."""
 
 QUESTION_CHARACTERS_MAX = 2_000  # of a count's values: longer questions are not remembered
 
@@ -163,7 +167,7 @@ def require_chosen(relation: Relation, insertion: Insertion, rule: Rule) -> None
     """Refuse values for columns the caller may not choose; an upsert's key is judged by its row."""
     for name in insertion.columns:
         keyed = name in relation.key and insertion.conflict is not Conflict.FAIL
-        if not keyed and not rule.may_choose(name):
+        if not keyed and not rule.may_choose(name) and insertion.saying(name):
             raise not_chosen(name)
 
 
@@ -184,7 +188,9 @@ def update(
         if not rule.may_choose(name):
             raise not_chosen(name)
     new = {
-        name: converted(relation.payload_attribute(name), value, binding)
+        name: default(relation.payload_attribute(name).filled, transaction.now, binding)
+        if value is DEFAULT
+        else converted(relation.payload_attribute(name), value, binding)
         for name, value in changes.items()
     }
     for name, each in relation.attributes.items():
@@ -292,4 +298,5 @@ def represented(
     statement = plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
     bound = binding.but(keys=json_keys(written.keys))
     rows = fetch(transaction, statement.sql, statement.bind(bound))
-    return replace(written, rows=rows)
+    is_cut = len(rows) == binding.rows_max < len(written.keys)
+    return replace(written, rows=rows, is_cut=is_cut)

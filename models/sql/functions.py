@@ -19,7 +19,10 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import re2
+try:
+    import re2
+except ImportError:  # no wheel for this platform
+    re2 = None
 
 from models import types
 from models.faults import Fault
@@ -44,6 +47,7 @@ def pattern_options(ignore_case: bool) -> Any:
     options.max_mem = PATTERN_MEMORY_BYTES
     options.log_errors = False
     options.case_sensitive = not ignore_case
+    options.dot_nl = True  # as in PostgreSQL, where a line break is a character like any other
     return options
 
 
@@ -52,10 +56,14 @@ def compiled(pattern: str, ignore_case: bool) -> Any:
     return re2.compile(pattern, pattern_options(ignore_case))
 
 
-def regular_expression_fault(pattern: str) -> str | None:
-    """Why a pattern is refused, or None if it compiles."""
+def has_regular_expressions() -> bool:
+    return re2 is not None
+
+
+def regular_expression_fault(pattern: str, ignore_case: bool) -> str | None:
+    """Why a pattern is refused, or None if it compiles: one without case may be too large where the other is not."""
     try:
-        compiled(pattern, False)
+        compiled(pattern, ignore_case)
     except re2.error as refused:
         reason = refused.args[0] if refused.args else "syntax error"
         return reason.decode() if isinstance(reason, bytes) else str(reason)
@@ -88,10 +96,15 @@ def zone(name: str) -> ZoneInfo:
 
 
 def in_timezone(value: str | None, name: str) -> str | None:
-    """A stored timestamp in a time zone, as PostgreSQL prints it in JSON."""
+    """A stored timestamp in a time zone, as PostgreSQL prints it in JSON; in UTC, where that zone's calendar has left
+    the four digits of a year."""
     if value is None:
         return None
-    return types.write_timestamp(datetime.datetime.fromisoformat(value).astimezone(zone(name)))
+    moment = datetime.datetime.fromisoformat(value)
+    try:
+        return types.write_timestamp(moment.astimezone(zone(name)))
+    except OverflowError:
+        return value
 
 
 def cast_clock(value: str | None, name: str) -> str | None:

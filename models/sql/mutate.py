@@ -43,6 +43,11 @@ class InsertPlan:
         return self.writer().insert(self.columns)
 
     @cached_property
+    def insert_unnumbered(self) -> Statement:
+        """Takes one row without its id, which the database chooses."""
+        return unnumbered(self.writer(), self.columns)
+
+    @cached_property
     def insert_judged(self) -> Statement | None:
         """The same, but for a row that the rule refuses; None where that is no row."""
         return self.writer().insert_judged(self.columns)
@@ -75,6 +80,11 @@ class UpsertPlan:
     @cached_property
     def insert(self) -> Statement:
         return self.writer().upsert(self.columns, self.target, self.merged)
+
+    @cached_property
+    def insert_unnumbered(self) -> Statement:
+        """Takes one row without its id, which therefore is no other's."""
+        return unnumbered(self.writer(), self.columns)
 
     @cached_property
     def insert_all(self) -> Statement:
@@ -150,6 +160,10 @@ class DeletePlan:
     @cached_property
     def delete(self) -> Statement:
         return self.writer().delete()
+
+
+def unnumbered(writer: Writer, columns: tuple[str, ...]) -> Statement:
+    return writer.insert(tuple(name for name in columns if name != writer.relation.numbered))
 
 
 plan_insert = lru_cache(maxsize=PLANS_MAX)(InsertPlan)

@@ -55,7 +55,11 @@ def ilike_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
 
 
 def match_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
-    return spelling.match_pattern(text)
+    return spelling.match_pattern(text, ignore_case=False)
+
+
+def imatch_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
+    return spelling.match_pattern(text, ignore_case=True)
 
 
 def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
@@ -90,7 +94,7 @@ OPERATORS: dict[str, Operator] = {
         "~", lambda spell, column, value: spell.match(column, value), match_operand, False, True
     ),
     "imatch": Operator(
-        "~*", lambda spell, column, value: spell.imatch(column, value), match_operand, False, True
+        "~*", lambda spell, column, value: spell.imatch(column, value), imatch_operand, False, True
     ),
 }
 

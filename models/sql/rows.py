@@ -61,14 +61,22 @@ class Insertion:
     target: tuple[str, ...] | None = None
     default_missing: bool = False
 
+    def saying(self, name: str) -> set[int]:
+        """The places of the rows that say something of a column: all, unless silence means its default."""
+        return {
+            place for place, row in enumerate(self.rows) if name in row or not self.default_missing
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write did: the keys it touched, how many rows it made, and the rows as they now read."""
+    """What a write did: the keys it touched, how many rows it made, and the rows as they now read, or `is_cut` of them
+    as many as a response may hold."""
 
     keys: list[Key]
     inserted: int = 0
     rows: list[str] | None = None
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +152,23 @@ def said(attribute: Attribute, default_missing: bool) -> Source:
 
 def unsaid(attribute: Attribute) -> Source:
     """What stands in a column that nothing was said of."""
-    if attribute.filled is Filled.BY_UUID:
-        return Source(lambda rows, row: new_uuid())
-    if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
-        return Source(lambda rows, row: rows.now)
-    if attribute.filled is Filled.BY_CALLER:
-        return Source(lambda rows, row: rows.original.caller_id)
-    return Source(nothing)
+    filled = attribute.filled
+    if filled is None:
+        return Source(nothing)
+    return Source(lambda rows, row: default(filled, rows.now, rows.original))
 
 
 def nothing(rows: Rows, row: Row) -> Bound:
     return None
+
+
+def default(filled: Filled | None, now: str, binding: Binding) -> Bound:
+    """What fills a column of which nothing is said; None where nothing does, or the database's next id."""
+    if filled is Filled.BY_UUID:
+        return new_uuid()
+    if filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
+        return now
+    return binding.caller_id if filled is Filled.BY_CALLER else None
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -204,7 +218,7 @@ class Rows:
             keys = self.write_at_once(plan)
             if keys is not None:
                 return keys
-        written = [self.write(plan.insert, values) for values in self.values]
+        written = [self.write_by(plan, values) for values in self.values]
         return [key for key in written if key is not None]
 
     def write_at_once(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
@@ -252,14 +266,28 @@ class Rows:
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)
 
-    def write(self, statement: Statement, values: tuple[Bound, ...]) -> Key | None:
-        """Write one row; its key, or None if it was left alone."""
+    def write_by(self, plan: InsertPlan | UpsertPlan, values: tuple[Bound, ...]) -> Key | None:
+        """Write one of several rows. One that leaves its id to the database says nothing of it, where others do."""
+        place = self.id_place
+        if place is None or values[place] is not None:
+            return self.write(plan.insert, values)
+        return self.write(plan.insert_unnumbered, values, values[:place] + values[place + 1 :])
+
+    @cached_property
+    def id_place(self) -> int | None:
+        """Where the rows' id stands, if they name one that the database can choose."""
+        name = self.relation.numbered
+        return self.columns.index(name) if name in self.columns else None
+
+    def write(
+        self, statement: Statement, values: tuple[Bound, ...], new: tuple[Bound, ...] | None = None
+    ) -> Key | None:
+        """Write one row; its key, or None if it was left alone. `new` is what the statement takes of it, if not all."""
         self.require_complete(values)
         named = dict(zip(self.columns, values, strict=True))
+        bound = self.original.but(new=values if new is None else new)
         with blame.assigned(self.transaction, self.relation, lambda: named, []):
-            cursor: Any = self.transaction.run(
-                statement.sql, statement.bind(self.original.but(new=values))
-            )
+            cursor: Any = self.transaction.run(statement.sql, statement.bind(bound))
         if cursor.rowcount == 0:
             return None
         return tuple(

@@ -16,6 +16,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from models.sql import functions
 from models.sql.patterns import InvalidRegularExpression
+from models.sql.patterns import NoRegularExpressions
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -111,8 +112,10 @@ class CommonSpelling(ABC):
         compared = sa.exists().select_from(self.elements(values))
         return sa.case((sa.and_(column.is_(None), compared), sa.null()), else_=found)
 
-    def match_pattern(self, pattern: str) -> str:
-        refused = functions.regular_expression_fault(pattern)
+    def match_pattern(self, pattern: str, ignore_case: bool) -> str:
+        if not functions.has_regular_expressions():
+            raise NoRegularExpressions
+        refused = functions.regular_expression_fault(pattern, ignore_case)
         if refused is not None:
             raise InvalidRegularExpression(f"invalid regular expression: {refused}")
         return pattern

@@ -51,7 +51,7 @@ def upsert(
             statements.existing.sql, statements.existing.bind(rows.binding)
         )
     }
-    require_own_keys(relation, insertion, target, existing, rule, len(rows.values))
+    require_own_keys(relation, insertion, target, existing, rule)
     deny(transaction, relation, statements.denied, rows.binding)
     require_reached(relation, target, existing)
     deny(transaction, relation, statements.merged_denied, rows.binding)
@@ -67,7 +67,7 @@ def upsert(
         if position in existing and not merge:
             rows.require_complete(values)
             continue
-        key = rows.write(statements.insert, values) if written is None else written[position]
+        key = rows.write_by(statements, values) if written is None else written[position]
         if position in existing:
             keys.append(
                 key_after_merge(relation, existing[position][1], values, rows.columns, merged)
@@ -128,7 +128,6 @@ def require_own_keys(
     target: tuple[str, ...],
     existing: dict[int, tuple[bool, Key]],
     rule: Rule,
-    count: int,
 ) -> None:
     """A key that one may not choose must be that of a row that one may write."""
     chosen = next(
@@ -137,7 +136,8 @@ def require_own_keys(
     )
     if chosen is not None:
         named = {position for position, (reached, _) in existing.items() if reached}
-        if chosen not in target or len(named) < count:
+        choosing = insertion.saying(chosen)
+        if choosing and (chosen not in target or not choosing <= named):
             raise not_chosen(chosen)
 
 
@@ -154,9 +154,11 @@ def require_reached(
 
 
 def require_distinct(relation: Relation, rows: Rows, target: tuple[str, ...]) -> None:
+    """Refuse rows of which two would be merged into the same one."""
     places = [rows.columns.index(name) for name in target]
-    seen = {tuple(values[place] for place in places) for values in rows.values}
-    if len(seen) < len(rows.values):
+    keys = [tuple(values[place] for place in places) for values in rows.values]
+    whole = [key for key in keys if None not in key]  # a null is no other null's equal
+    if len(set(whole)) < len(whole):
         raise SameRowTwice(
             "ON CONFLICT DO UPDATE command cannot affect row a second time",
             hint="Ensure that no rows proposed for insertion within the same command have "

@@ -249,10 +249,10 @@ class Writer:
 
     def telling_id(self, statement: sa.Insert) -> sa.Insert:
         """The insert, telling the id of its row where the database chooses one."""
-        for name, each in self.relation.attributes.items():
-            if each.filled is Filled.BY_SEQUENCE:
-                return self.spelling.telling_id(statement, self.table.c[name])
-        return statement
+        name = self.relation.numbered
+        return (
+            statement if name is None else self.spelling.telling_id(statement, self.table.c[name])
+        )
 
     def update_denied(self, columns: tuple[str, ...]) -> Statement | None:
         source = self.planner.alias(self.relation)

@@ -137,7 +137,7 @@ class Preferences:
         if operation not in (Operation.READ, Operation.CALL) and self.representation:
             said.append(self.representation)
         said.extend(item for item in (self.count, self.transaction, self.handling) if item)
-        if self.timezone:
+        if self.timezone and operation is not Operation.CALL:  # functions tell moments in UTC
             said.append(_TIMEZONE + self.timezone)
         bound = operation in (Operation.UPDATE, Operation.DELETE, Operation.CALL)
         if bound and self.handling is Handling.STRICT and self.max_affected is not None:

@@ -97,6 +97,8 @@ def represent_write(
     status = write_status(written, operation, preferences)
     if written.rows is None:
         return Representation(status, headers)
+    if written.is_cut:
+        headers["Content-Range"] = content_range(0, len(written.rows), count)
     headers.update(content_headers(media))
     return Representation(status, headers, body(written.rows, media, header))
 
