@@ -12,8 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import ExitStack
 from contextlib import closing
+from contextlib import contextmanager
 from contextlib import suppress
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -30,6 +33,7 @@ from tests import databases
 from tests.applications import open_app
 from tests.signin import Service
 from tests.signin import open_service
+from tests.waiting import SECONDS_MAX
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file is never silent")
@@ -56,17 +60,33 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 @pytest.fixture
 def stop() -> Iterator[Stop]:
     """`stop(transaction)` stops the server's process for it, until the test is over; which one that is."""
-    stopped: list[int] = []
+    with ExitStack() as ends:
 
-    def do(transaction: ServerTransaction) -> int:
-        stopped.append(transaction.session.pgconn.backend_pid)
-        os.kill(stopped[-1], signal.SIGSTOP)
-        return stopped[-1]
+        def do(transaction: ServerTransaction) -> int:
+            pid = transaction.session.pgconn.backend_pid
+            os.kill(pid, signal.SIGSTOP)
+            ends.callback(go_on, pid)
+            ends.enter_context(patience(partial(go_on, pid)))
+            return pid
 
-    yield do
-    for pid in stopped:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+        yield do
+
+
+def go_on(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def patience(end: Callable[[], object]) -> Iterator[None]:
+    """Have a silence end some time: who waits for it is a test that fails, and not one that hangs."""
+    timer = threading.Timer(SECONDS_MAX, end)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def run(transaction: ServerTransaction) -> None:
@@ -85,6 +105,8 @@ def say(transaction: ServerTransaction) -> None:
 @pytest.mark.parametrize("ask", [run, run_with_others, say])
 @pytest.mark.usefixtures("service")
 def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
+    for each in [database().take("BEGIN", 1.0) for _ in range(2)]:
+        database().give_back(each)
     with database().reading() as transaction:
         ask(transaction)  # it is prepared
         session = transaction.session
@@ -94,6 +116,7 @@ def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
 
     assert transaction.session is session
     assert session.closed
+    assert not database().idle_sessions, "the other leads to the same silence"
     with database().reading() as transaction:
         assert transaction.session is not session
         assert transaction.value("SELECT 1") == 1
@@ -230,7 +253,8 @@ def test_cut_wire_is_told_and_forgotten(service: Service, monkeypatch: pytest.Mo
         assert root.get("/buildings?id=eq.1").status == 200
 
         wire.is_whole.clear()
-        answer = root.get("/buildings?id=eq.1")
+        with patience(wire.is_whole.set):
+            answer = root.get("/buildings?id=eq.1")
         assert (answer.status, answer.code) == (503, "08006")
         assert answer.headers["Retry-After"] == "1"
 
