@@ -76,7 +76,7 @@ def test_the_bytes_are_gunicorns(body: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_date_is_that_of_its_second(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 0.9, 1.0, 86_400.0])
-    monkeypatch.setattr(answer.time, "time", lambda: next(moments))
+    monkeypatch.setattr(answer, "time", types.SimpleNamespace(time=lambda: next(moments)))
 
     assert [answer.http_date() for _ in range(4)] == [
         "Thu, 01 Jan 1970 00:00:00 GMT",

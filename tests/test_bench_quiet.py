@@ -1,5 +1,7 @@
 """A round of the benchmark begins when the one before it is over: a server may go on with what nobody waits for."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from bench import quiet
@@ -13,13 +15,13 @@ def looks(monkeypatch: pytest.MonkeyPatch):
 
     def of(*worked: int) -> list[float]:
         now, looked = [0.0], []
-        monkeypatch.setattr(quiet.time, "monotonic", lambda: now[0])
 
         def sleep(seconds: float) -> None:
             now[0] += seconds
             looked.append(seconds)
 
-        monkeypatch.setattr(quiet.time, "sleep", sleep)
+        own_time = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+        monkeypatch.setattr(quiet, "time", own_time)
 
         def ticks() -> tuple[int, int]:
             count = len(looked)

@@ -199,6 +199,27 @@ def test_nobody_watches_where_there_are_no_sessions(service: Service) -> None:
         assert watch.sessions == {transaction.session}
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_watch_that_an_error_ended_is_taken_up_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch, stop: Stop
+) -> None:
+    watch = database().watch
+    database().close()
+    until(lambda: not watch.sessions)
+    with monkeypatch.context() as patch:
+        patch.setattr(direct, "look", broken)
+        with database().reading():
+            until(lambda: watch.thread is not None and not watch.thread.is_alive())
+
+    database().close()
+    with pytest.raises(Unreachable), database().reading(seconds_max=0.2) as transaction:
+        stop_and(run, stop, transaction)
+
+
+def broken(*_: object) -> None:
+    raise ArithmeticError
+
+
 class Wire:
     """What lies between a service and its server; it can be cut, and nobody is told."""
 

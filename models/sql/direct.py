@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import socket
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -18,6 +17,8 @@ from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from time import monotonic
+from time import sleep
 from typing import Any
 from typing import Final
 
@@ -139,7 +140,7 @@ class DirectSession(psycopg.Connection[Any]):
 
     def answer_of(self, ask: Callable[..., Any], *words: Any) -> Any:
         """What a call of libpq returns that waits for the server; a `Watch` ends it where that is silent."""
-        self.gives_up_at = time.monotonic() + self.seconds_max
+        self.gives_up_at = monotonic() + self.seconds_max
         try:
             return ask(*words)
         finally:
@@ -190,29 +191,31 @@ class Watch:
     def __init__(self) -> None:
         self.sessions: set[DirectSession] = set()
         """Open ones; while there are any, there is the thread."""
+        self.thread: threading.Thread | None = None
         self.mutex = threading.Lock()
 
     def over(self, session: DirectSession) -> None:
         """Watch over a session until it is closed."""
         with self.mutex:
-            is_kept = bool(self.sessions)
             self.sessions.add(session)
-        if is_kept:
-            return
-        try:
-            threading.Thread(target=self.keep, name="watch", daemon=True).start()
-        except RuntimeError:  # no thread to be had: the next session asks for one again
-            self.sessions = set()
+            # One that an error ended, or a fork, is no longer alive, and is made anew.
+            if self.thread is not None and self.thread.is_alive():
+                return
+            self.thread = threading.Thread(target=self.keep, name="watch", daemon=True)
+            with suppress(RuntimeError):  # no thread to be had: the next session asks for one again
+                self.thread.start()
 
     def keep(self) -> None:
         late: dict[DirectSession, float] = {}
         while sessions := self.open_sessions():
             late = look(sessions, late)
-            time.sleep(LOOK_SECONDS)
+            sleep(LOOK_SECONDS)
 
     def open_sessions(self) -> set[DirectSession]:
         with self.mutex:
             self.sessions = {each for each in self.sessions if not each.closed}
+            if not self.sessions:
+                self.thread = None  # it ends: who comes now needs another
             return self.sessions.copy()
 
 
@@ -223,7 +226,7 @@ def look(
 
     Two looks, since a process that stood still itself finds its clock gone on, and the answer maybe there.
     """
-    now = time.monotonic()
+    now = monotonic()
     found: dict[DirectSession, float] = {}
     for session in sessions:
         until = session.gives_up_at
