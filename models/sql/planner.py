@@ -69,6 +69,7 @@ class Planner:
         self.slots: dict[str, Slot] = {}
         self.guarded: set[Any] = set()
         self.narrow: dict[Any, Expression] = {}  # aliases of which the rule knows the rows best
+        self.implied: set[Any] = set()  # aliases of rows that visible ones imply
 
     # Relations and their rule
 
@@ -90,8 +91,15 @@ class Planner:
         alias = self.alias(relation)
         source = self.catalog.relations[way.source].model
         if way.junction is None and self.rule.implied(relation.model, source):
+            self.implied.add(alias)
             return alias, sa.true()
         return alias, self.rule.rows(Action.READ, relation.model, alias.c)
+
+    def barrier(self, relation: Relation, alias: Any, scope: Expression) -> Expression:
+        """What a filter that tells stands behind: where others imply rows, a database may begin with these."""
+        if alias not in self.implied:
+            return scope
+        return self.rule.rows(Action.READ, relation.model, alias.c)
 
     # Values
 
@@ -204,9 +212,10 @@ class Planner:
             condition = sa.not_(condition.self_group())
         if operator.leak_proof:
             return condition
-        if isinstance(scope, sa.True_):
+        barrier = self.barrier(relation, alias, scope)
+        if isinstance(barrier, sa.True_):
             return sa.and_(self.spelling.in_time(), condition)
-        return sa.case((sa.and_(scope, self.spelling.in_time()), condition))
+        return sa.case((sa.and_(barrier, self.spelling.in_time()), condition))
 
     def comparison(
         self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType

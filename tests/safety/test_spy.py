@@ -175,6 +175,21 @@ def test_a_filter_that_tells_stands_behind_the_rule(operation: str) -> None:
     assert not unguarded(operation)
 
 
+@pytest.mark.parametrize("spelling", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, spelling: str) -> None:
+    """Inspections of visible buildings are visible; a database may begin with all inspections, though."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    query = f"select=id,inspections!inner(id)&inspections.notes={operation}.x"
+
+    made = plan.plan_read(spelling, "buildings", parse(query.encode()).shape, rule)
+
+    for each in (made.rows, made.count):
+        assert "CASE WHEN" in each.sql
+        behind = each.sql.partition("CASE WHEN")[2].partition(" THEN ")[0]
+        assert "client_id" in behind
+
+
 def test_without_the_barrier_it_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the check above is one that can fail."""
     bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
