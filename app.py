@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import click
 from flask import Flask
@@ -31,6 +32,9 @@ def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
         settings["ANON_KEY"],
         settings["SERVICE_KEY"],
         settings["REQUIRE_APIKEY"],
+    )
+    app.extensions["walkthrough.renew_signing_key"] = partial(
+        config.renew_signing_key, used=settings["SECRET_KEY"]
     )
     try:
         database = attach(app)

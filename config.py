@@ -13,6 +13,7 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 from urllib.parse import urlsplit
@@ -152,22 +153,44 @@ def make_secrets(path: Path) -> None:
         ) from error
 
 
-def _write_once(path: Path, drawn: Mapping[str, str]) -> None:
+def _write_once(path: Path, drawn: Mapping[str, object]) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(drawn, file, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _write_new(draft, drawn)
         try:
             os.link(draft, path, follow_symlinks=False)
         except FileExistsError:
             return
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     _sync_directory(path.parent)
+
+
+def _write_new(path: Path, drawn: Mapping[str, object]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(drawn, file, indent=1)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def renew_signing_key(database: Path, used: Sequence[str]) -> None:
+    """Have the secrets beside this database hold a new SECRET_KEY, drawn here, and no older one: the file is there
+    whole, the old or the new one. ConfigurationError where the keys in use are not the file's."""
+    path = secrets_path(database)
+    kept = _read_kept(path)
+    if _keys(kept["SECRET_KEY"]) != list(used):
+        raise ConfigurationError(f"the SECRET_KEY in use is not the one in {path}")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        _write_new(draft, {**kept, "SECRET_KEY": secrets.token_urlsafe(48)})
+        draft.replace(path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
@@ -292,7 +315,12 @@ def _standbys(given: Mapping[str, object], database_url: str) -> tuple[str, ...]
 def _read_secrets(database: Path | None) -> dict[str, object]:
     if database is None:
         raise ConfigurationError("SECRET_KEY is not set, and this database has no place for a file")
-    path = secrets_path(database)
+    kept = _read_kept(secrets_path(database))
+    return {name: kept[name] for name in KEY_NAMES if name in kept}
+
+
+def _read_kept(path: Path) -> dict[str, object]:
+    """All that a secrets file holds, a SECRET_KEY among it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError as error:
@@ -307,7 +335,7 @@ def _read_secrets(database: Path | None) -> dict[str, object]:
         raise ConfigurationError(f"{path} is not JSON") from error
     if not isinstance(kept, dict) or "SECRET_KEY" not in kept:
         raise ConfigurationError(f"{path} holds no SECRET_KEY")
-    return {name: kept[name] for name in KEY_NAMES if name in kept}
+    return kept
 
 
 def _read_private(path: Path, descriptor: int) -> object:

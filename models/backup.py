@@ -17,6 +17,7 @@ from models.sql import copies
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.turns import Turns
+from models.transaction import KNOWN_MOMENTS
 from models.transaction import stored_moment
 from models.types import write_timestamp
 from models.upkeep import RefusedFile
@@ -88,7 +89,7 @@ def prepare_return(clock: Clock, backup: Path, connection: Any) -> None:
     The file also learns how late it is, or a board that boots in the past would take up the backup's time.
     """
     require_ours(connection)
-    for (written_at,) in connection.execute("SELECT at FROM audit_context").fetchall():
+    for (written_at,) in connection.execute(KNOWN_MOMENTS).fetchall():
         try:
             clock.advance(written_at)
         except (TypeError, ValueError, OverflowError):

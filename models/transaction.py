@@ -57,6 +57,12 @@ def moment_of(unix: float) -> datetime.datetime:
 
 ANSWERS_KEPT = 1_024  # of one snapshot
 LAST_MOMENT: Final = "SELECT at FROM audit_context"
+KNOWN_MOMENTS: Final = (
+    f"{LAST_MOMENT} UNION ALL SELECT moment FROM (SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00',"  # noqa: S608
+    " CAST(value AS INTEGER), 'unixepoch') AS moment FROM facts WHERE name = 'write_probe')"
+    " WHERE moment IS NOT NULL"
+)
+"""Every moment of which a file knows that it is past: of its last change, and of the last look at its disk."""
 
 
 class NotKept(RuntimeError):

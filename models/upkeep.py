@@ -16,6 +16,7 @@ from models.migrations import migrate
 from models.schema import schema
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
+from models.transaction import KNOWN_MOMENTS
 from models.transaction import stored_moment
 
 START_SECONDS_MAX = 60.0
@@ -103,15 +104,14 @@ def state_of(database: Database, path: Path) -> str:
 
 
 def resume_clock(database: Database, path: Path) -> None:
-    """Let the clock go on from the last change of the file, however far back the board's clock is.
+    """Let the clock go on from the latest moment that the file knows, however far back the board's clock is.
 
     Where the file cannot tell any more, from what the file system says of it.
     """
     try:
         with database.reading() as transaction:
-            written_at = transaction.value("SELECT at FROM audit_context")
-        if written_at is not None:
-            database.clock.advance(written_at)
+            for (written_at,) in transaction.all(KNOWN_MOMENTS):
+                database.clock.advance(written_at)
     except (sqlite.FileCorrupt, ValueError):
         database.clock.advance(stored_moment(path.stat().st_mtime))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 from contextlib import closing
@@ -16,6 +17,7 @@ from access import people
 from models import archive
 from models import backup
 from models import copying
+from models import setback
 from models import upkeep
 from models.attach import elsewhere
 from models.db import Database
@@ -25,6 +27,7 @@ from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 
 NO_PASSWORD = "-"  # noqa: S105 - the word for none
+AHEAD_SECONDS_MIN = 5.0  # what a clock is put right by now and then is no matter
 
 bp = Blueprint("commands", __name__, cli_group=None)
 
@@ -144,7 +147,63 @@ def check(scan: str) -> None:
             click.echo(f"{name}: {value}")
     except Fault as fault:
         refuse(fault.message)
+    ahead_seconds = database().clock.seconds_before_system()
+    if ahead_seconds >= AHEAD_SECONDS_MIN:
+        click.echo(f"clock: {how_far_ahead(ahead_seconds)} (`clock` says more)")
     click.echo("sound")
+
+
+@bp.cli.command("clock")
+@click.option("--set-back", is_flag=True, help="Give the database this machine's time.")
+@click.option("--key-is-new", is_flag=True, help="SECRET_KEY was changed where it is set.")
+def clock(set_back: bool, key_is_new: bool) -> None:
+    """Say how the database's time, which never goes back, and this machine's differ.
+
+    With --set-back, which is refused while a server runs, it is this machine's again, and nobody stays signed in: every
+    session, token and board ends, by a new SECRET_KEY, too.
+    """
+    ahead_seconds = database().clock.seconds_before_system()
+    if not set_back:
+        click.echo(how_far_ahead(ahead_seconds))
+        return
+    path = database().path
+    if path is None:
+        refuse("--set-back is for files: a PostgreSQL server may have others that serve it")
+    if ahead_seconds < AHEAD_SECONDS_MIN:
+        refuse("the database's time is this machine's: there is nothing to set back")
+    moment = set_back_file(path, key_is_new=key_is_new)
+    click.echo(f"it is {moment}; everybody has to sign in again")
+
+
+def set_back_file(path: Path, *, key_is_new: bool) -> str:
+    """Make the key new first: of a command that is cut short nothing is left but that."""
+    try:
+        lock = ServingLock.take(path)
+    except (AlreadyServed, OSError) as error:
+        refuse(str(error))
+    try:
+        if not key_is_new:
+            current_app.extensions["walkthrough.renew_signing_key"](path)
+        return setback.set_back(database())
+    except click.ClickException as error:  # of the configuration
+        refuse(
+            f"{error.message}: tokens that it signed would live again; change it there, and say --key-is-new"
+        )
+    except (Fault, OSError) as error:
+        refuse(str(error))
+    finally:
+        lock.give_back()
+
+
+def how_far_ahead(seconds: float) -> str:
+    """
+    >>> how_far_ahead(90_061.5), how_far_ahead(-0.1)
+    ("the database's time is 1 day, 1:01:01 ahead of this machine's", "the database's time is this machine's")
+    """
+    if seconds < AHEAD_SECONDS_MIN:
+        return "the database's time is this machine's"
+    ahead = datetime.timedelta(seconds=int(seconds))
+    return f"the database's time is {ahead} ahead of this machine's"
 
 
 @bp.cli.command("backup")

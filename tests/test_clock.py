@@ -1,7 +1,8 @@
-"""Time never goes back, whatever the system's clock says."""
+"""Time never goes back and never stands still, whatever the system's clock says."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import time
 from collections.abc import Callable
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from access import throttle
+from models import clock as clocks
 from models.clock import Clock
 from models.clock import share
+from models.transaction import stored_moment
+from models.types import write_timestamp
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
@@ -24,21 +29,142 @@ YEAR = 365 * 86_400
 HALF_AN_HOUR = 1_800
 
 
-def test_a_clock_that_is_set_back_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+class Machine:
+    """What a machine's clocks say, as a test sets them."""
+
+    CLOCK_MONOTONIC = clocks.RUNNING
+
+    def __init__(self, system: float, running: float) -> None:
+        self.system = system
+        self.running = running
+
+    def go_on(self, seconds: float) -> None:
+        self.system += seconds
+        self.running += seconds
+
+    def time(self) -> float:
+        return self.system
+
+    def clock_gettime(self, which: int) -> float:
+        assert which == clocks.RUNNING
+        return self.running
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """It boots a year ago, as all else in the process does not know."""
+    found = Machine(float(int(time.time()) - YEAR), 12.5)
+    monkeypatch.setattr(clocks, "time", found)
+    return found
+
+
+def test_a_clock_that_is_set_back_goes_on(machine: Machine) -> None:
     clock = Clock()
+    began = clock()
+    machine.system -= YEAR
     seen = [clock()]
-    present = time.time
-    monkeypatch.setattr(time, "time", lambda: present() - YEAR)
+    machine.go_on(60)
     seen.append(clock())
 
-    assert seen[0] <= seen[1] < seen[0] + 1
+    assert seen == pytest.approx([began, began + 60], abs=0.001)
+    assert began <= seen[0]
 
 
-def test_a_stored_moment_is_past() -> None:
+def test_a_clock_that_is_set_ahead_is_followed(machine: Machine) -> None:
+    clock = Clock()
+    began = clock()
+    machine.system += YEAR
+
+    assert clock() == pytest.approx(began + YEAR, abs=0.001)
+
+
+def test_nothing_ever_goes_back(machine: Machine) -> None:
+    clock = Clock()
+    seen = []
+    for seconds in (0, 5, -5, -YEAR, 3, YEAR, 0.1, -0.1, 1e-7, -1e-7, 0):
+        machine.go_on(1e-7)
+        machine.system += seconds
+        seen.append(clock())
+
+    assert seen == sorted(seen)
+
+
+def test_a_stored_moment_is_past_and_time_goes_on_from_it(machine: Machine) -> None:
     clock = Clock()
     clock.advance("2999-01-01T00:00:00.5+00:00")
 
     assert clock() == 32472144000.5
+    machine.go_on(60)
+    assert clock() == 32472144060.5
+
+
+@pytest.mark.parametrize("year", [2026, 2040, 2105])
+def test_a_stored_moment_is_no_later_than_the_time(machine: Machine, year: int) -> None:
+    """Whatever is lost in rounding."""
+    for microsecond in range(1, 1_000_000, 9_991):
+        clock = Clock()
+        stored = write_timestamp(datetime.datetime(year, 1, 1, 0, 0, 0, microsecond, datetime.UTC))
+        clock.advance(stored)
+
+        assert stored_moment(clock()) == stored
+
+
+def test_a_token_of_a_machine_that_lags_expires(
+    base_file: Path, tmp_path: Path, machine: Machine
+) -> None:
+    """The file knows that it is a year later than the system's clock says."""
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    clock = app.extensions["walkthrough.clock"]
+    clock.advance(stored_moment(time.time()))
+    now = int(clock())
+    api = api_over(Database(lambda: app, None, app))
+    token = tokens.token_for(MIA, "client_manager", 1, iat=now, exp=now + 3_600)
+    assert api(Bearer(f"Bearer {token}")).get("/buildings").status == 200
+
+    machine.go_on(3_601)
+
+    answer = api(Bearer(f"Bearer {token}")).get("/buildings")
+    assert (answer.status, answer.json["message"]) == (401, "JWT expired")
+
+
+def test_a_lock_out_on_a_machine_that_lags_ends(
+    base_file: Path, tmp_path: Path, machine: Machine
+) -> None:
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    app.extensions["walkthrough.clock"].advance(stored_moment(time.time()))
+    guess = throttle.guess_at("mia@acme.example", "192.0.2.7", MIA)
+
+    def try_once() -> None:
+        with app.extensions["walkthrough"].writing() as transaction:
+            throttle.count_guess(transaction, guess)
+
+    for _ in range(throttle.ACCOUNT_TRIES_MAX):
+        try_once()
+    with pytest.raises(throttle.TooManyTries):
+        try_once()
+    machine.go_on(throttle.WINDOWS[throttle.SIGN_IN])
+
+    try_once()
+
+
+def test_what_changes_on_a_machine_that_lags_changes_later(
+    base_file: Path, tmp_path: Path, machine: Machine
+) -> None:
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    app.extensions["walkthrough.clock"].advance(stored_moment(time.time()))
+    api = api_over(Database(lambda: app, None, app))
+    changed = []
+    for floors in (1, 2):
+        path = "/buildings?id=eq.1&select=updated_at"
+        changed += (
+            api("service").patch(path, {"floors": floors}, prefer="return=representation").json
+        )
+        machine.go_on(1)
+
+    assert changed[0]["updated_at"] < changed[1]["updated_at"]
 
 
 def test_what_was_written_counts_after_a_start_in_the_past(
@@ -83,7 +209,7 @@ def test_what_ends_tokens_ends_those_of_a_later_time_too(base_file: Path, tmp_pa
     app = open_app(tmp_path / "own.db")
     api = api_over(Database(lambda: app, None, app))
     clock = app.extensions["walkthrough.clock"]
-    clock.latest = time.time() + HALF_AN_HOUR
+    clock.advance(stored_moment(time.time() + HALF_AN_HOUR))
     token = tokens.token_for(MIA, "client_manager", 1, iat=int(clock()))
     assert api(Bearer(f"Bearer {token}")).get("/buildings").status == 200
 
@@ -100,7 +226,8 @@ def test_a_write_goes_on_from_the_moment_of_another_process(
     """Each has a clock of its own; one of them was asked last before the system's clock was set back."""
     databases.copy(base_file, tmp_path / "own.db")
     ahead, behind = (open_app(tmp_path / "own.db") for _ in range(2))
-    ahead.extensions["walkthrough.clock"].latest = time.time() + HALF_AN_HOUR
+    late = stored_moment(time.time() + HALF_AN_HOUR)
+    ahead.extensions["walkthrough.clock"].advance(late)
     changed = []
     for app, floors in ((ahead, 1), (behind, 2)):
         api = api_over(Database(lambda app=app: app, None, app))
@@ -126,17 +253,41 @@ def test_a_moment_that_is_none_is_written_over(base_file: Path, tmp_path: Path) 
         assert transaction.value("SELECT at FROM audit_context") < "zzz"
 
 
-def test_processes_that_are_forked_share_the_latest_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_are_forked_have_one_time(
+    monkeypatch: pytest.MonkeyPatch, machine: Machine
+) -> None:
     monkeypatch.setattr(Clock, "shared", None)  # for share() to be undone
     share()
     here = Clock()
-    late = time.time() + HALF_AN_HOUR
+    began = here()
     child = os.fork()
     if not child:
-        there = Clock()
-        there.latest = late
-        there()
+        machine.go_on(HALF_AN_HOUR)  # with a system's clock that was set
+        machine.running -= HALF_AN_HOUR
+        Clock()()
         os._exit(0)
     os.waitpid(child, 0)
+    seen = [here()]
+    machine.go_on(60)
+    seen.append(Clock()())
 
-    assert here() == late
+    assert seen == pytest.approx([began + HALF_AN_HOUR, began + HALF_AN_HOUR + 60], abs=0.001)
+
+
+@pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
+def test_a_start_goes_on_from_the_last_look_at_the_disk_too(
+    base_file: Path, tmp_path: Path, machine: Machine
+) -> None:
+    """Who only reads writes nothing; who asks whether the service is ready has the moment written down."""
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    app.extensions["walkthrough.clock"].advance(stored_moment(time.time()))
+    machine.go_on(HALF_AN_HOUR)
+    late = app.extensions["walkthrough.clock"]()
+    assert app.extensions["walkthrough"].is_writable()
+    app.extensions["walkthrough"].close()
+    machine.go_on(-HALF_AN_HOUR)  # it boots again
+
+    again = open_app(tmp_path / "own.db").extensions["walkthrough.clock"]
+
+    assert again() >= int(late)
