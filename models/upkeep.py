@@ -20,6 +20,7 @@ from models.transaction import KNOWN_MOMENTS
 from models.transaction import stored_moment
 
 START_SECONDS_MAX = 60.0
+LOGS = ("-wal", "-journal")
 CHECK_SECONDS_MAX = 3_600.0
 
 GRANT_TABLES = {
@@ -91,7 +92,7 @@ def state_of(database: Database, path: Path) -> str:
             return recognise(transaction, path)
     except sqlite.NotADatabase as error:
         raise RefusedFile(
-            f"{path} is not a sound SQLite database; to restore a backup, move it away first"
+            f"{path} is not a sound SQLite database; to restore a backup, move it and its -wal away first"
         ) from error
     except sqlite.ForeignFile as error:
         raise RefusedFile(f"{path} {error}") from error
@@ -126,7 +127,10 @@ def recognise(transaction: Transaction, path: Path) -> str:
     if application_id != sqlite.APPLICATION_ID:
         raise RefusedFile(f"{path} is another program's database")
     if version > migrations.schema_version():
-        raise RefusedFile(f"{path} was made by a later version (schema {version})")
+        raise RefusedFile(
+            f"{path} was made by a later version (schema {version}); to restore a backup of this one,"
+            " move it and its -wal away first"
+        )
     return "ours" if version == migrations.schema_version() else "older"
 
 
@@ -141,9 +145,24 @@ def refuse_links(path: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """An empty file that only its owner can read: SQLite gives -wal and -shm the same mode."""
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+    """An empty file that only its owner can read: SQLite gives -wal and -shm the same mode.
+
+    None beside a log, which holds what was acknowledged: SQLite takes that of an empty file away.
+    """
+    if path.exists():
+        return
+    logs = logs_of(path)
+    if logs and not path.exists():  # nor made by another start meanwhile
+        raise RefusedFile(
+            f"{path} is not there, but its log {logs[0]} is: put the file back, or move the log away"
+        )
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+
+
+def logs_of(path: Path) -> list[Path]:
+    """What lies beside a file and holds something of it."""
+    beside = [path.with_name(path.name + end) for end in LOGS]
+    return [log for log in beside if os.path.lexists(log) and log.lstat().st_size]
 
 
 def make_tables(transaction: Transaction) -> None:

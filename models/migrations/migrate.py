@@ -7,6 +7,8 @@ at once one migrates and the others find it done.
 
 from __future__ import annotations
 
+import filecmp
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -34,7 +36,7 @@ def migrate(path: Path, turns: Turns) -> int:
         steps = [step for step in migrations.STEPS if step.version > version]
         if not steps:
             return version
-        copies.copy(path, backup_path(path, version))
+        keep(path, version)
         try:
             take(connection, steps)
         except sqlite.ERRORS as error:
@@ -42,9 +44,23 @@ def migrate(path: Path, turns: Turns) -> int:
         return version
 
 
-def backup_path(path: Path, version: int) -> Path:
-    """Where the file as it was is kept."""
-    return path.with_name(f"{path.name}.schema-{version}")
+def keep(path: Path, version: int) -> None:
+    """Keep a copy of the file as it is, beside those kept before; of what has not changed since, one is enough."""
+    earlier: list[Path] = []
+    while os.path.lexists(kept := backup_path(path, version, len(earlier) + 1)):
+        earlier.append(kept)
+    copies.copy(path, kept)
+    if earlier and filecmp.cmp(earlier[-1], kept, shallow=False):
+        kept.unlink()
+
+
+def backup_path(path: Path, version: int, number: int = 1) -> Path:
+    """Where the file as it was is kept; the first time, and each time it is as old as that again.
+
+    >>> backup_path(Path("a.db"), 1).name, backup_path(Path("a.db"), 1, 2).name
+    ('a.db.schema-1', 'a.db.schema-1.2')
+    """
+    return path.with_name(f"{path.name}.schema-{version}{f'.{number}' if number > 1 else ''}")
 
 
 def make_anew(run: Run) -> None:

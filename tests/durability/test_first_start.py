@@ -42,6 +42,22 @@ def test_a_place_below_a_file_is_named(tmp_path):
     assert run.output == f"walkthrough: {file} cannot be made: Not a directory\n"
 
 
+@pytest.mark.parametrize("end", ["-wal", "-journal"])
+def test_no_new_file_is_made_beside_a_log(tmp_path, end):
+    """What was acknowledged may be in it, and SQLite would take the log of an empty file away."""
+    file, log = tmp_path / "a.db", tmp_path / f"a.db{end}"
+    log.write_bytes(b"pages")
+
+    assert refusal(file) == (
+        f"{file} is not there, but its log {log} is: put the file back, or move the log away"
+    )
+
+    assert log.read_bytes() == b"pages"
+    assert not file.exists()
+    log.write_bytes(b"")
+    open_app(file)
+
+
 def test_a_directory_that_is_not_there_is_named(tmp_path):
     file = tmp_path / "nowhere" / "a.db"
 

@@ -166,6 +166,22 @@ def test_a_second_version_is_taken_once_and_the_first_is_kept(released, second):
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_file_that_was_kept_is_never_written_over(released, second):
+    """An old backup may come back, and be brought up to date again: each of the two is kept, and once."""
+    made = version(released)
+    first = migrate.backup_path(released, made)
+    first.write_bytes(b"kept before")
+    second(fail_half_way)
+
+    for _ in range(2):
+        with pytest.raises(NotStarted):
+            opened(released)
+
+    assert first.read_bytes() == b"kept before"
+    assert dump(migrate.backup_path(released, made, 2)) == dump(released)
+    assert not migrate.backup_path(released, made, 3).exists()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [(fail_half_way, "no such table"), (lose_clients, "points at nothing")],

@@ -155,7 +155,7 @@ def test_a_file_that_cannot_even_be_recognised_is_moved_away_for_a_restore(place
     before = inspectors(place)
     garbage(place)
 
-    with pytest.raises(NotStarted, match="to restore a backup, move it away first"):
+    with pytest.raises(NotStarted, match="to restore a backup, move it and its -wal away first"):
         open_app(place)
     place.rename(tmp_path / "lost")
 
