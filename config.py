@@ -109,7 +109,13 @@ def database_path(database_url: str) -> Path | None:
     (None, None)
     """
     url = _url("DATABASE_URL", database_url)
-    if url.drivername not in DRIVERS or url.database in (None, "", ":memory:"):
+    if url.drivername not in DRIVERS:
+        return None
+    if (
+        "?" in database_url
+    ):  # what follows may be dropped without a word, and the path were another file's
+        raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, which has no ? in it")
+    if url.database in (None, "", ":memory:"):
         return None
     assert url.database is not None
     if url.database.startswith("file:"):

@@ -53,7 +53,8 @@ def whole(stated: str) -> sa.URL:
         raise NoDatabaseUrl
     if url.get_backend_name() != "sqlite":
         return url
-    is_path = url == sa.URL.create(url.drivername, database=url.database)
+    # A ? and what follows may be dropped without a word.
+    is_path = "?" not in stated and url == sa.URL.create(url.drivername, database=url.database)
     if url.drivername not in FILE_DRIVERS or not has_file(url) or not is_path:
         raise NoDatabaseUrl
     return url.set(database=str(Path(url.database or "").absolute()))
