@@ -6,10 +6,13 @@ here: it chooses how to count when it is first imported, which must be with the 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -21,13 +24,72 @@ FILES: Final = {"counter": 1 << 20, "histogram": 3 << 19, "gauge_livesum": 1 << 
 USED_BYTES: Final = 4  # at a file's beginning they say how much of it is used
 
 
+PREFIX: Final = "walkthrough-metrics-"
+TRIES_MAX: Final = 3  # to make a directory that nobody sweeps before it is held
+
+DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+_held: dict[Path, int] = {}
+
+
 def make_directory() -> Path | None:
-    """Make a directory, mode 0700, for the life of one server; after a kill -9 it stays behind. None where there
-    is no place for one."""
+    """Make a directory, mode 0700, for the life of one server and its workers, and hold it. None where there is no
+    place for one. After a kill -9 it stays behind: those that nobody holds are swept away first."""
     try:
-        return Path(tempfile.mkdtemp(prefix="walkthrough-metrics-"))
+        parent = Path(tempfile.gettempdir())
+        with opened(parent) as at:
+            sweep(at)
+            for _ in range(TRIES_MAX):
+                made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+                descriptor = hold(made.name, at)
+                if descriptor is not None:
+                    _held[made] = descriptor
+                    return made
+    except OSError:
+        pass
+    return None
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[int]:
+    """A descriptor by which a directory stays the same, whatever becomes of its name."""
+    descriptor = os.open(directory, DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def hold(name: str, at: int) -> int | None:
+    """The descriptor of a directory of this user's own, held by a lock that lasts until the last process that was
+    forked with it is gone; None for one that another holds, or that is none of ours. No link is followed."""
+    try:
+        descriptor = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
     except OSError:
         return None
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever swept it away before it was held has left the name to nobody, or to another one.
+            if os.path.samestat(found, os.stat(name, dir_fd=at, follow_symlinks=False)):
+                return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def sweep(at: int) -> None:
+    """Remove what servers that were killed have left behind: directories of this user's own that nobody holds."""
+    for name in os.listdir(at):
+        descriptor = hold(name, at) if name.startswith(PREFIX) else None
+        if descriptor is not None:
+            with suppress(OSError):  # there is something in it that is no file
+                for each in os.listdir(descriptor):  # noqa: PTH208 - by its descriptor
+                    os.unlink(each, dir_fd=descriptor)
+                os.rmdir(name, dir_fd=at)
+            os.close(descriptor)
 
 
 def allocate(directory: Path, pid: int) -> None:
@@ -100,3 +162,6 @@ def files_of(directory: Path | None, pid: int) -> list[Path]:
 def remove_directory(directory: Path | None) -> None:
     if directory is not None:
         shutil.rmtree(directory, ignore_errors=True)
+        descriptor = _held.pop(directory, None)
+        if descriptor is not None:
+            os.close(descriptor)

@@ -396,7 +396,7 @@ def test_a_worker_serves_on_where_the_directory_is_removed(tmp_path: Path, direc
 def test_where_there_is_no_place_for_a_directory_there_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def nowhere(prefix: str) -> str:
+    def nowhere(**where: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.mkdtemp", nowhere)
@@ -406,6 +406,37 @@ def test_where_there_is_no_place_for_a_directory_there_is_none(
     meters.forget(directory, 7)
     meters.forget_all(directory, 7)
     meters.remove_directory(directory)
+
+
+def test_directories_that_killed_servers_have_left_are_swept_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither one that is held, nor what a link leads to, nor another's."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    left, other = (tmp_path / f"{meters.PREFIX}{name}" for name in ("left", "other"))
+    aim, link = tmp_path / "aim", tmp_path / f"{meters.PREFIX}link"
+    for directory in (left, other, aim):
+        directory.mkdir()
+        (directory / "counter_7.db").touch()
+    link.symlink_to(aim)
+    (left / "link.db").symlink_to(aim / "counter_7.db")
+    held = meters.make_directory()
+    assert not left.exists()
+    left.mkdir()
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    other.mkdir()
+
+    with meters.opened(tmp_path) as at:
+        meters.sweep(at)
+    assert other.exists(), "of another user"
+    monkeypatch.undo()
+    with meters.opened(tmp_path) as at:
+        meters.sweep(at)
+
+    assert sorted(tmp_path.iterdir()) == sorted([aim, held, link])
+    assert (aim / "counter_7.db").exists()
+    meters.remove_directory(held)
+    assert not held.exists()
 
 
 def test_the_directory_is_the_servers_alone() -> None:
