@@ -95,6 +95,16 @@ class DeadlineWorker(ThreadWorker):
                 crew.turns = database.turns_to_gather_for
         super().run()
 
+    def is_parent_alive(self) -> bool:
+        """Whether the arbiter is there, asked every second. Without it nobody else closes the door: whoever came in the
+        time that the requests under way may take would wait for nothing, and then be sent away."""
+        if super().is_parent_alive():
+            return True
+        self.set_accept_enabled(False)
+        for listener in self.sockets:
+            listener.close()
+        return False
+
     def _start(self, task: Callable[[], None]) -> None:
         self.tpool.submit(run_logged, task)
 

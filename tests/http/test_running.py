@@ -4,10 +4,13 @@
 import ctypes
 import fcntl
 import json
+import logging
 import os
 import re
+import selectors
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -241,3 +244,20 @@ def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: P
     finally:
         PollableMethodQueue.close(queue)
     assert [Path(file.name).read_bytes() for file in opened_next] == [b""] * 4
+
+
+def test_worker_whose_server_was_killed_closes_its_door() -> None:
+    """When it notices, and not once the requests under way have ended: nobody else is left to close it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        gone = os.getppid() + 1
+        log = logging.getLogger("walkthrough.tests")
+        worker = DeadlineWorker(1, gone, [listener], None, 30, Config(), log)
+        worker.tmp.close()
+        with selectors.DefaultSelector() as worker.poller:
+            worker.set_accept_enabled(True)
+
+            assert not worker.is_parent_alive()
+
+            assert listener.fileno() == -1
+            assert not worker.poller.get_map()
+            worker.set_accept_enabled(False)  # as it goes on
