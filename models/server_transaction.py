@@ -69,6 +69,8 @@ class ServerTransaction(Transaction):
         """Run one statement, prepared; what it found is good until the next one."""
         if sql.startswith("ROLLBACK TO "):
             self.dead = self.status is not TransactionStatus.INERROR
+            # By itself: behind an error nothing else may be said, not even that room is made for its name.
+            return self.run_script(sql)
         assert not self.dead, "a statement after an error"
         if time.monotonic() > self.deadline:
             self.dead = True

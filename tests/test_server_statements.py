@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import threading
+from collections.abc import Callable
 from collections.abc import Iterator
 
 import psycopg
@@ -264,3 +265,14 @@ def test_a_statement_is_forgotten_while_others_are_queued(
     found = session.run("SELECT current_setting('walk.b')")
 
     assert found.fetchall() == [("12",)]
+
+
+def test_no_room_is_made_for_a_name_behind_an_error(
+    api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that knows as many statements as it keeps takes a refused bulk write back, too."""
+    monkeypatch.setattr(direct, "STATEMENTS_KEPT", 1)
+
+    refused = api("root").post("/reports_lead", [{"inspection_id": 1}, {"inspection_id": 999_999}])
+
+    assert (refused.status, refused.code) == (409, "23503")

@@ -468,3 +468,33 @@ def test_a_representation_that_is_cut_says_so(
     assert response.status in (200, 201)
     assert len(response.json) == 2
     assert response.headers["Content-Range"] == f"0-1/{total}"
+
+
+@pytest.mark.parametrize("row", ["/buildings?id=eq.1", "/inspections?id=eq.2", "/clients?id=eq.1"])
+def test_id_that_others_point_at_stays(api: Callable, row: str) -> None:
+    """Theirs would follow it, along with the hidden client that a row has of its building."""
+    response = unchanged_after(api, "root", "PATCH", row, {"id": 4_321})
+
+    assert (response.status, response.code) == (409, "23503")
+
+
+def test_id_that_others_point_at_may_be_said_again(api: Callable) -> None:
+    assert api("root").patch("/inspections?id=eq.2", {"id": 2, "notes": "x"}).status == 204
+
+
+def test_a_taken_id_is_told_before_who_points_at_the_row(api: Callable) -> None:
+    response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.1", {"id": 2})
+
+    assert (response.status, response.code) == (409, "23505")
+
+
+@pytest.mark.parametrize("order", ["name->a", "name->>a.desc", "clients(name->a).nullsfirst"])
+def test_order_by_a_path_orders_by_nothing(api: Callable, order: str) -> None:
+    """No column is JSON, and a path into anything else is null."""
+    asked = "/buildings?select=id,clients(name),inspections(id)&inspections.order=notes->a"
+
+    response = api("root").get(f"{asked}&order={order}")
+
+    assert response.status == 200
+    ids = [row["id"] for row in response.json]
+    assert ids == sorted(ids, reverse=order.endswith("desc"))

@@ -237,12 +237,19 @@ def change_reached(
     for name, value in new.items():
         if relation.attributes[name].filled is Filled.BY_SEQUENCE:
             require_id(relation, value)
+    renamed = [key for key in keys if renewed(relation, key, new) != key]
+    # Looked for before: the hidden half of a compound key follows its row's client, and its id along with that.
+    pointed_at = blame.referenced(transaction, relation, renamed, blame.REFUSE_CHANGE)
     with blame.assigned(transaction, relation, lambda: new, keys):
         transaction.run(statements.update.sql, statements.update.bind(bound))
-    return [
-        tuple(new.get(name, old) for name, old in zip(relation.key, key, strict=True))
-        for key in keys
-    ]
+    if pointed_at is not None:
+        raise pointed_at
+    return [renewed(relation, key, new) for key in keys]
+
+
+def renewed(relation: Relation, key: Key, new: dict[str, Bound]) -> Key:
+    """A row's key after a change."""
+    return tuple(new.get(name, old) for name, old in zip(relation.key, key, strict=True))
 
 
 def delete(

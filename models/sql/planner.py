@@ -245,8 +245,7 @@ class Planner:
     ) -> tuple[ColumnType, Expression]:
         attribute = relation.attribute(flt.column)
         if flt.path:
-            # No resource has a JSON column: a path into anything else is null, as PostgREST has it.
-            return TEXT, sa.cast(sa.null(), sa.Text())
+            return TEXT, no_text()
         return attribute.type, self.column(relation, alias, attribute.name)
 
     def column(self, relation: Relation, alias: Any, name: str) -> Expression:
@@ -343,7 +342,9 @@ class Planner:
         column: Expression = alias.c[attribute.name]
         if not is_led:
             column = self.column(relation, alias, attribute.name)
-        return directed(sa.null() if term.path else column, term, nullable=not attribute.required)
+        if term.path:
+            return directed(no_text(), term, nullable=True)
+        return directed(column, term, nullable=not attribute.required)
 
     def embed_column(
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
@@ -366,7 +367,7 @@ class Planner:
         attribute = there.attribute(term.column)
         target, ties, scope = self.tied(way, alias)
         conditions = self.conditions(embed.node, there, target, scope) + self.within(embed.node)
-        column = sa.null() if term.path else target.c[attribute.name]
+        column = no_text() if term.path else target.c[attribute.name]
         chosen = sa.select(column).where(*ties, scope, *conditions)
         return chosen.correlate(alias).scalar_subquery()
 
@@ -389,6 +390,11 @@ class Planner:
 
 def is_resource(table: Any) -> bool:
     return isinstance(table, sa.Table) and table.name in RESOURCES
+
+
+def no_text() -> Expression:
+    """What a path leads to: no resource has a JSON column, and into anything else it is null, as PostgREST has it."""
+    return sa.cast(sa.null(), sa.Text())
 
 
 def directed(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:

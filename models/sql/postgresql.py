@@ -181,7 +181,7 @@ def translate(error: Exception) -> Exception:
         if isinstance(error, psycopg.DataError):
             return types.NulInText("unsupported Unicode escape sequence")
         return Unreachable("the database does not answer")
-    fact = FACTS.get(state) or FAMILIES.get(state[:2])
+    fact = FACTS.get(state) or FACTS.get(state[:2])
     return fact(error) if fact is not None else error
 
 
@@ -237,6 +237,7 @@ def saying(fact: Callable[[str], Fault]) -> Callable[[psycopg.Error], Fault]:
 Fact = Callable[[psycopg.Error], Exception]
 
 FACTS: dict[str, Fact] = {
+    # By state, or by the class of states.
     "23505": unique_violation,
     "23503": foreign_key_violation,
     "23502": lambda error: constraints.NotNullViolation(
@@ -258,8 +259,8 @@ FACTS: dict[str, Fact] = {
     "XX001": lambda error: FileCorrupt("the database is damaged"),
     "XX002": lambda error: FileCorrupt("the database is damaged"),
 }
-FAMILIES: dict[str, Fact] = {
-    # Connections, resources, the operator's doings, a standby that is no primary.
-    family: lambda error: Unreachable("the database does not answer")
-    for family in ("08", "53", "57", "25")
-}
+NO_ANSWER = (
+    *("08", "53", "57"),  # connections, resources, the operator's doings
+    *("25006", "25P03", "25P04"),  # a standby that is no primary; a transaction that took too long
+)
+FACTS |= {state: lambda error: Unreachable("the database does not answer") for state in NO_ANSWER}
