@@ -29,6 +29,8 @@ from bench.measure import Side
 from bench.policies import grants_as_lists
 from bench.requests import FLOOR
 from bench.requests import FULL_PAGE
+from bench.requests import INSERT
+from bench.requests import LISTS
 from bench.requests import MANAGER
 from bench.requests import READS
 from bench.requests import WRITES
@@ -43,7 +45,7 @@ from bench.stores import Store
 from bench.tools import Tools
 
 OURS, COPY, THEIRS = "walkthrough", "walkthrough-postgresql", "postgrest"
-SECTIONS: Final = ("reads", "policies", "writes", "growth", "memory", "granian")
+SECTIONS: Final = ("reads", "beside", "policies", "writes", "growth", "memory", "granian")
 DESCRIPTION: Final = (
     "Measure Walkthrough beside PostgREST over the same rows. The first run installs and loads what it "
     "needs (some minutes); later ones start at once."
@@ -193,6 +195,9 @@ def sections(stage: Stage) -> Iterator[str]:
         if chosen.section("reads") and chosen.requests(READS):
             yield f"### Reading, {store.size:,} inspections"
             yield reads(stage, store)
+        if chosen.section("beside") and chosen.requests(LISTS) and store is stage.stores[0]:
+            yield f"### Lists while somebody writes, {store.size:,} inspections"
+            yield beside(stage, store)
         if chosen.section("policies") and a_managers(chosen) and store is stage.stores[0]:
             yield f"### A manager's reads beside policies with lists, {store.size:,} inspections"
             yield policies(stage, store)
@@ -229,6 +234,13 @@ def reads(stage: Stage, store: Store) -> str:
         floor = stage.servers.floor()
         lines.append(stage.measurer.rounds(FLOOR, [Side(OURS, floor, store.cast)]))
         stage.servers.end(floor)
+    return report.compared(lines, NAMES)
+
+
+def beside(stage: Stage, store: Store) -> str:
+    """Lists that are asked for again after a change: what was printed before is of no use."""
+    sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
+    lines = stage.measurer.reads(stage.chosen.requests(LISTS), sides, INSERT)
     return report.compared(lines, NAMES)
 
 

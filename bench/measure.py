@@ -7,12 +7,15 @@ import statistics
 import time
 from collections.abc import Iterable
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from bench import compare
+from bench.beside import a_writer
 from bench.cast import Cast
 from bench.drive import Rate
 from bench.drive import Tokens
@@ -90,8 +93,11 @@ class Measurer:
         self.tokens = tokens
         self.effort = effort
 
-    def reads(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:
-        """The rates of reads; sides of the same rows must answer alike where they can."""
+    def reads(
+        self, requests: Iterable[Request], sides: Sequence[Side], beside: Request | None = None
+    ) -> list[Line]:
+        """The rates of reads; sides of the same rows must answer alike where they can. `beside` is what somebody
+        writes meanwhile."""
         lines: list[Line] = []
         self.sweep(sides)  # what a run that was stopped has left
         for request in requests:
@@ -101,7 +107,11 @@ class Measurer:
                 if asked[0].cast is other.cast:
                     ports = asked[0].server.port, other.server.port
                     compare.require_same(request, other.cast, *ports, self.tokens)
-            lines.append(self.rounds(request, asked))
+            try:
+                lines.append(self.rounds(request, asked, beside))
+            finally:
+                if beside is not None:
+                    self.sweep(sides)
             lines[-1].failed |= late
         return lines
 
@@ -128,7 +138,9 @@ class Measurer:
                 self.sweep(sides)
         return lines
 
-    def rounds(self, request: Request, sides: Sequence[Side]) -> Line:
+    def rounds(
+        self, request: Request, sides: Sequence[Side], beside: Request | None = None
+    ) -> Line:
         line = Line(request)
         for side in sides:
             write_calls(self.path(request, side), request.calls(side.cast), self.tokens)
@@ -138,10 +150,17 @@ class Measurer:
             line.rates.clear()
         for _ in range(self.effort.rounds):
             for side in sides:
-                self.round(line, side, self.effort.seconds)
+                with self.writing(beside, side):
+                    self.round(line, side, self.effort.seconds)
         told = ", ".join(f"{side.name} {line.per_second(side.name) or 0:,.0f}/s" for side in sides)
         say(f"{request.title}: {told}")
         return line
+
+    def writing(self, beside: Request | None, side: Side) -> AbstractContextManager[None]:
+        """Have somebody write to a side for the time of a block."""
+        if beside is None:
+            return nullcontext()
+        return a_writer(side.server.port, beside.calls(side.cast), self.tokens)
 
     def round(self, line: Line, side: Side, seconds: float) -> None:
         """One look at one side. One that refuses calls is marked, and asked no more of this request."""

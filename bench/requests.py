@@ -247,8 +247,16 @@ READS: tuple[Request, ...] = (
     *_for(ALL, "dashboard", _dashboard, Likeness.NUMBERS),
     *_for(ALL, "chart", _chart, Likeness.NOTHING),
 )
+LISTS: tuple[Request, ...] = tuple(
+    each
+    for each in READS
+    if each.compose in (_newest, _embedded, _of_city, _counted) and each.role != ROOT
+)
+"""First pages, and pages with their count: what is asked for again by whoever comes back to a list."""
+
+INSERT = Request("insert one, 1 writer", ADMIN, _insert_one, Likeness.WRITTEN, 1, is_write=True)
 WRITES: tuple[Request, ...] = (
-    Request("insert one, 1 writer", ADMIN, _insert_one, Likeness.WRITTEN, 1, is_write=True),
+    INSERT,
     Request("insert one, 8 writers", ADMIN, _insert_one, Likeness.WRITTEN, 8, is_write=True),
     Request(
         "insert 1,000 at once, 1 writer", ADMIN, _insert_many, Likeness.WRITTEN, 1, is_write=True

@@ -16,6 +16,8 @@ from typing import Any
 from typing import TypeVar
 from typing import cast
 
+from models.pages import Pages
+
 Result = TypeVar("Result")
 
 RESULTS_MAX = 2_000  # a number or some kilobytes each; people × questions of a small deployment
@@ -31,6 +33,7 @@ class Remembered:
         self.results: OrderedDict[Hashable, tuple[int, object]] = OrderedDict()
         self.underway: dict[tuple[int, Hashable], threading.Event] = {}
         self.mutex = threading.Lock()  # around what precedes
+        self.pages = Pages()
 
     def get(self, change: int, question: Hashable, answer: Callable[[], Result]) -> Result:
         """The answer to a question as of a change: the one that is kept, or a new one."""

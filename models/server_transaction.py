@@ -97,6 +97,9 @@ class ServerTransaction(Transaction):
         """Asked each time: a server does not tell whether anything has changed."""
         return ask()
 
+    def snapshot(self) -> None:
+        """Nor what its snapshot is."""
+
     def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         assert not self.dead, "a statement after an error"
         try:

@@ -117,6 +117,7 @@ class Transaction:
         self.began = 0.0  # a moment after BEGIN, which may have waited
         self.dead = False
         self.doomed = False
+        self.version: int | None = None
 
     @property
     def unix(self) -> int:
@@ -245,14 +246,11 @@ class Transaction:
         return row[0] if row is not None else None
 
     def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """What was found for a question in the snapshot before, where this one is the same; else it is asked.
-
-        The connection tells whether anybody has committed anything since (SQLite's data_version), for a
-        twentieth of what a look-up of the caller costs. A transaction that writes asks each time.
-        """
-        if self.writes:
+        """What was found for a question in the snapshot before, where this one is the same; else it is asked."""
+        snapshot = self.snapshot()
+        if snapshot is None:
             return ask()
-        version = self.run("PRAGMA data_version").fetchone()[0]
+        _, version = snapshot
         connection = self.connection
         if version != connection.version or len(connection.found) >= ANSWERS_KEPT:
             connection.version = version
@@ -261,6 +259,19 @@ class Transaction:
             return connection.found[question]
         found = connection.found[question] = ask()
         return found
+
+    def snapshot(self) -> tuple[Hashable, int] | None:
+        """What its rows are known by: where it is the same, so are they. None where nothing tells; a transaction
+        that writes asks each time.
+
+        The connection tells whether anybody has committed anything since (SQLite's data_version), for a
+        twentieth of what a look-up of the caller costs.
+        """
+        if self.writes:
+            return None
+        if self.version is None:
+            self.version = self.run("PRAGMA data_version").fetchone()[0]
+        return self.connection, self.version
 
     def act_as(self, actor_id: str | None) -> None:
         """Say on whose behalf the transaction changes rows: the audit trail's triggers ask, so it is said

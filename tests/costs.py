@@ -11,6 +11,7 @@ from flask import Flask
 from access.caller import Role
 from access.token import Claims
 from models.db import Database
+from models.pages import Pages
 from models.sql.sqlite import Connection
 from tests.applications import import_rows
 from tests.applications import open_app
@@ -127,7 +128,8 @@ def steps(
     posted: tuple[str, object] | None = None,
 ) -> int:
     """What a request costs SQLite, in steps of its engine; asked once before, so that plans are made, and what was
-    counted is known, unless that is to be forgotten, or rows were `posted` since: to a path, by whoever sees all."""
+    counted is known, unless that is to be forgotten, or rows were `posted` since: to a path, by whoever sees all. What
+    was listed is listed anew."""
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}", "Prefer": preference}
     database: Database = app.extensions["walkthrough"]
@@ -137,6 +139,7 @@ def steps(
     if posted is not None:
         by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
         assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201
+    database.remembered.pages = Pages()
     counted = Steps()
     with database.connections.checked_out(database.reader) as connection:
         counted.begin(connection)

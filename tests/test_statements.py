@@ -12,6 +12,7 @@ import pytest
 from flask import Flask
 
 from models.db import Database
+from models.pages import Pages
 from models.sql import sqlite
 from models.transaction import Transaction
 from tests.applications import import_rows
@@ -51,10 +52,11 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
-def test_a_list_is_one_look_up_and_one_select(
-    apps: dict[str, Flask], statements: list[str], who: str, path: str
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_one_look_up_and_one_select_and_neither_while_nothing_changes(
+    apps: dict[str, Flask], statements: list[str], who: str, name: str
 ) -> None:
+    path = LISTS[name]
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
 
     apps["small"].extensions["walkthrough"].close()  # a fresh connection remembers nothing
@@ -62,7 +64,8 @@ def test_a_list_is_one_look_up_and_one_select(
         apps["small"].test_client().get(path, headers=headers)
 
     kinds = [sql.split()[0] for sql in statements]
-    assert kinds == ["BEGIN", "PRAGMA", "SELECT", "SELECT", "BEGIN", "PRAGMA", "SELECT"]
+    again = ["SELECT"] if name == "point" else []
+    assert kinds == ["BEGIN", "PRAGMA", "SELECT", "SELECT", "BEGIN", "PRAGMA", *again]
 
 
 def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
@@ -78,6 +81,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
 
     def count(path: str) -> int:
         asked.clear()
+        database.remembered.pages = Pages()  # what was listed is listed anew
         assert client.get(path, headers=headers).status_code == 200
         return len(asked)
 

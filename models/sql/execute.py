@@ -46,7 +46,9 @@ from models.types import Bound
 DEFAULT = object()
 """Among the values of a change: whatever fills the column by itself."""
 
-QUESTION_CHARACTERS_MAX = 2_000  # of a count's values: longer questions are not remembered
+QUESTION_CHARACTERS_MAX = (
+    2_000  # of the values of a list or a count: longer questions are not remembered
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def select(
 ) -> Selected:
     """The rows within the binding's range, and their total where it is wanted."""
     plans = plan.plan_read(transaction.spelling.name, relation.name, query.shape, rule)
-    rows = fetch(transaction, plans.rows.sql, plans.rows.bind(binding))
+    rows = listed(transaction, plans, binding)
     if not count:
         return Selected(rows)
     complete = len(rows) < binding.limit and (rows or not binding.offset)
@@ -113,6 +115,26 @@ def count(
     return Counted(max(0, min(binding.limit, found - binding.offset)), found)
 
 
+def listed(transaction: Transaction, plans: plan.ReadPlan, binding: Binding) -> list[str]:
+    """The rows of a list: as they were found before, where nobody has committed anything since."""
+    statement = plans.rows
+    values = statement.bind(binding)
+    snapshot = None if plans.is_of_one or is_long(values) else transaction.snapshot()
+    if snapshot is None:
+        return fetch(transaction, statement.sql, values)
+    pages, question = transaction.remembered.pages, (statement.sql, *values)
+    rows = pages.get(snapshot, question)
+    if rows is None:
+        rows = fetch(transaction, statement.sql, values)
+        pages.keep(snapshot, question, rows)
+    return rows
+
+
+def is_long(values: Iterable[Bound]) -> bool:
+    """Whether what a statement is given is too much to be remembered."""
+    return sum(len(each) for each in values if isinstance(each, str)) > QUESTION_CHARACTERS_MAX
+
+
 def total_of(transaction: Transaction, statement: Statement, binding: Binding) -> int:
     """How many rows a statement counts, whatever the range.
 
@@ -122,8 +144,7 @@ def total_of(transaction: Transaction, statement: Statement, binding: Binding) -
     """
     values = statement.bind(binding)
     count: Callable[[], int] = partial(transaction.value, statement.sql, values)
-    characters = sum(len(each) for each in values if isinstance(each, str))
-    if transaction.writes or characters > QUESTION_CHARACTERS_MAX:
+    if transaction.writes or is_long(values):
         return count()
     question = (statement.sql, *values)
     return transaction.remembered.get(last_change(transaction), question, count)

@@ -45,6 +45,11 @@ class ReadPlan:
         return count_rows(self.planner(), self.relation_name, self.shape)
 
     @cached_property
+    def is_of_one(self) -> bool:
+        """Whether it is of one row, by its key: then finding it anew is the quickest way."""
+        return self.shape.root.names_one(catalog().relations[self.relation_name].key)
+
+    @cached_property
     def grouped(self) -> bool:
         return has_aggregates(self.shape.root)
 

@@ -12,6 +12,7 @@ from access.caller import STANDINGS
 from access.caller import Caller
 from access.token import Claims
 from models.db import reading
+from models.pages import Pages
 from models.remembered import Remembered
 from models.sql import execute
 from models.sql import operators
@@ -71,6 +72,21 @@ def counted_for_anybody(patch: Patch, site: Site) -> None:
         return get(kept, change, question[:1], answer)
 
     patch.setattr(Remembered, "get", forgetful)
+
+
+def listed_for_ever(patch: Patch, site: Site) -> None:
+    get, keep = Pages.get, Pages.keep
+    patch.setattr(Pages, "get", lambda pages, _, question: get(pages, None, question))
+    patch.setattr(Pages, "keep", lambda pages, _, question, rows: keep(pages, None, question, rows))
+
+
+def listed_for_anybody(patch: Patch, site: Site) -> None:
+    """What was listed is known by its statement alone."""
+    get, keep = Pages.get, Pages.keep
+    patch.setattr(Pages, "get", lambda pages, seen, question: get(pages, seen, question[:1]))
+    patch.setattr(
+        Pages, "keep", lambda pages, seen, question, rows: keep(pages, seen, question[:1], rows)
+    )
 
 
 def barrier_off(patch: Patch, site: Site) -> None:

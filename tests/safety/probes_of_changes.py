@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -109,7 +110,10 @@ def found_anew(site: Site) -> None:
         site.load(cast_world())
 
 
-def counted_for_each(site: Site) -> None:
+Total = Callable[[Site, str], int]
+
+
+def told_to_each(total: Total, site: Site) -> None:
     """How many there are is told to each as it is for them, whoever asked the same just before: max and mia hold grants
     of the same kind, so that nothing but who they are tells their questions apart."""
     grant = {"manager_id": MIA, "building_id": 1}
@@ -122,7 +126,7 @@ def counted_for_each(site: Site) -> None:
         site.load(cast_world())
 
 
-def counted_anew(site: Site) -> None:
+def told_anew(total: Total, site: Site) -> None:
     """It follows what is written, and what is granted, from one request to the next."""
     table, held = "/client_manager_building_access", f"manager_id=eq.{MIA}"
     grant = {"manager_id": MIA, "building_id": 1}
@@ -143,9 +147,13 @@ def counted_anew(site: Site) -> None:
         site.load(cast_world())
 
 
-def total(site: Site, who: str) -> int:
+def counted(site: Site, who: str) -> int:
     answer = send(site, who, "HEAD", "/inspections", prefer="count=exact")
     return int(answer.header("content-range").split("/")[1])
+
+
+def listed(site: Site, who: str) -> int:
+    return len(send(site, who, "GET", "/inspections?select=id&order=date_visited").json)
 
 
 def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[Site], None]:
@@ -355,8 +363,10 @@ OTHERS = [
     Probe("the user is looked up", frozenset(("session",)), looked_up),
     Probe("who is not let in learns nothing else", frozenset(("session",)), told_nothing_else),
     Probe("the user is looked up anew", frozenset(("session",)), found_anew),
-    Probe("everybody's own are counted", frozenset(("counts",)), counted_for_each),
-    Probe("what there is is counted anew", frozenset(("counts",)), counted_anew),
+    Probe("everybody's own are counted", frozenset(("counts",)), partial(told_to_each, counted)),
+    Probe("what there is is counted anew", frozenset(("counts",)), partial(told_anew, counted)),
+    Probe("everybody's own are listed", frozenset(("lists",)), partial(told_to_each, listed)),
+    Probe("what there is is listed anew", frozenset(("lists",)), partial(told_anew, listed)),
     Probe(
         "a write asks again who writes",
         frozenset(("session", "again")),

@@ -39,6 +39,7 @@ from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
 from models.base import Row
+from models.pages import Pages
 from routes import rpc
 from tests.safety.killers import ELSEWHERE
 from tests.safety.killers import every_probe
@@ -51,6 +52,8 @@ from tests.safety.planted_looks import counted_for_anybody
 from tests.safety.planted_looks import counted_for_ever
 from tests.safety.planted_looks import first_look_only
 from tests.safety.planted_looks import found_for_ever
+from tests.safety.planted_looks import listed_for_anybody
+from tests.safety.planted_looks import listed_for_ever
 from tests.safety.planted_looks import look_up_off
 from tests.safety.planted_looks import no_look_at_all
 from tests.safety.planted_looks import no_second_look
@@ -251,6 +254,8 @@ OTHERS = [
     Mutant("the user is as they were once", ("session",), found_for_ever),
     Mutant("what was counted is counted for ever", ("counts",), counted_for_ever),
     Mutant("what was counted for one is anybody's", ("counts",), counted_for_anybody),
+    Mutant("what was listed is listed for ever", ("lists",), listed_for_ever),
+    Mutant("what was listed for one is anybody's", ("lists",), listed_for_anybody),
     Mutant("no barrier before filters", ("barrier",), barrier_off),
     Mutant("a write does not ask in its turn", ("again",), first_look_only),
     Mutant("a write that comes to nothing does not ask", ("session",), no_look_at_all),
@@ -304,8 +309,9 @@ def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
 
 
 def forget(site: Site) -> None:
-    """What one mutant let in is not to be remembered under the next: plans, and who came by which key."""
+    """What one mutant let in is not to be remembered under the next: plans, lists, and who came by which key."""
     forget_plans()
+    site.app.extensions["walkthrough"].remembered.pages = Pages()
     site.app.extensions["walkthrough.credentials"].remembered.cache_clear()
 
 
