@@ -324,7 +324,7 @@ CREATE VIEW this_second AS
     SELECT max(unixepoch(), coalesce((SELECT unixepoch(at) FROM audit_context), 0)) AS now;
 
 -- Another role or client: the grants lose their ground, and every token, session and board with them. The grants go
--- while the user is still the old client's, whose people are the ones to be told of it.
+-- while the user is still the old client's, whose people are the ones to be told of it; so do those of one who goes.
 CREATE TRIGGER users_move BEFORE UPDATE OF role, client_id ON users
 WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
 BEGIN
@@ -332,6 +332,20 @@ BEGIN
     DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
     DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
     DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
+END;
+CREATE TRIGGER users_go BEFORE DELETE ON users
+BEGIN
+    DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
+    DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
+    DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
+    DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
+END;
+-- Somebody by an id that another one had: the tokens of that one do not come back to life.
+CREATE TRIGGER users_return AFTER INSERT ON users
+WHEN EXISTS (SELECT 1 FROM audit_log WHERE relation = 'users' AND row_key = NEW.id AND action = 'delete')
+BEGIN
+    INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)
+        ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;
 CREATE TRIGGER users_moved AFTER UPDATE OF role, client_id ON users
 WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id

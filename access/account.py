@@ -46,6 +46,14 @@ class EmailNotOwn(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class NewPassword:
+    """A new password's hash, and the guess that its comparison with the old one counts as until it is kept."""
+
+    hash: str
+    guess: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class OwnChanges:
     """What somebody wants of themselves."""
 
@@ -58,8 +66,8 @@ class OwnChanges:
 
 def prepare_password(
     caller: Caller, own: OwnChanges, origin: str, deadline: Deadline
-) -> str | None:
-    """Check a new password before the turn to write; its hash, or None where there is none."""
+) -> NewPassword | None:
+    """Check a new password before the turn to write; None where there is none."""
     assert caller.id is not None
     if own.password is None:
         return None
@@ -70,12 +78,16 @@ def prepare_password(
         if person is None:
             raise UserGone(REFUSED)
         require_standing_to_change(transaction, session, own)
+    guess = None
     with hashing(deadline) as turn:
         if own.current_password is not None:
             require_current(turn, person, own.current_password, origin, deadline)
+        else:
+            # Whether it is the old one is an answer, too, where something else keeps it from being changed.
+            guess, _ = count_guess(person.email, origin, deadline)
         if is_same(turn, person, own.password, own.current_password):
             raise SamePassword("New password should be different from the old password.")
-        return turn.hash(own.password)
+        return NewPassword(turn.hash(own.password), guess)
 
 
 def require_standing_to_change(
@@ -113,7 +125,7 @@ def is_same(turn: Hashing, person: Person, password: str, current: str | None) -
 
 
 def keep_own(
-    transaction: Transaction, caller: Caller, own: OwnChanges, password_hash: str | None
+    transaction: Transaction, caller: Caller, own: OwnChanges, new: NewPassword | None
 ) -> Person:
     """Write what somebody may change of themselves: password, metadata, and with them the name."""
     assert caller.id is not None
@@ -122,8 +134,10 @@ def keep_own(
     if own.email is not None and own.email != person.email.lower():
         raise EmailNotOwn("An e-mail address is changed by an administrator")
     people.change(transaction, person, Changes(name=own.name, user_metadata=own.user_metadata))
-    if password_hash is not None:
-        people.replace_password(transaction, person.id, password_hash, caller.session_id)
+    if new is not None:
+        people.replace_password(transaction, person.id, new.hash, caller.session_id)
+        if new.guess is not None:
+            throttle.take_back(transaction, new.guess)
     changed = people.by_id(transaction, person.id)
     assert changed is not None
     return changed

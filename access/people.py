@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 
@@ -38,6 +39,9 @@ from models.types import UUID
 from models.types import read_string
 from models.user import User
 
+EMAIL_KEY = "users_email_key"
+"""The one constraint that tells of a row which may be hidden: one e-mail is one person."""
+
 # Looking up
 
 
@@ -49,10 +53,21 @@ def by_email(transaction: Transaction, email: str) -> Person | None:
     """Whoever signs in with that e-mail, however its letters are cased.
 
     SQLite's `lower` knows the letters of ASCII alone, and what `read_email` keeps was lowered with all
-    others; so both are looked for. Who has it in the database's own lower case comes first.
+    others; so both are looked for. Who has it in the database's own lower case comes first; that there is no other
+    either is seen to when an e-mail is written (`require_one_each`).
     """
     named = email.strip()
     return read_person(BY_EMAIL.one(transaction, email=named, folded=named.lower()))
+
+
+def require_one_each(transaction: Transaction, emails: Iterable[str]) -> None:
+    """Insist that each of the e-mails just written is one person's, however its letters are cased: the database's
+    index knows the letters of ASCII alone, and somebody would sign in as another was used to."""
+    for email in emails:
+        if not email.isascii():
+            found = SAME_EMAIL.all(transaction, email=email, folded=email.lower())
+            if len(found) > 1:
+                raise UniqueViolation(EMAIL_KEY)
 
 
 def read_person(row: tuple[object, ...] | None) -> Person | None:
@@ -114,9 +129,12 @@ def add(transaction: Transaction, new: NewPerson) -> str:
             client_id=new.client_id,
             now=transaction.now,
         )
+        require_one_each(transaction, [new.email])
     except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
         raise explained(violation) from violation
-    INSERT_CREDENTIALS.run(
+    # There may be some of an id that another one had: since when its tokens count (schema.sql).
+    ENSURE_CREDENTIALS.run(transaction, user_id=new.id)
+    SET_CREDENTIALS.run(
         transaction,
         user_id=new.id,
         password_hash=new.password_hash,
@@ -130,7 +148,7 @@ def add(transaction: Transaction, new: NewPerson) -> str:
 def explained(violation: Fault) -> Fault:
     """What a constraint over users means to whoever ran into it."""
     if isinstance(violation, UniqueViolation):
-        if violation.constraint == "users_email_key":
+        if violation.constraint == EMAIL_KEY:
             return EmailTaken("A user with this email address has already been registered")
         return IdTaken("A user with this id has already been registered")
     if isinstance(violation, ForeignKeyViolation):
@@ -149,6 +167,7 @@ def change(transaction: Transaction, person: Person, changes: Changes) -> None:
     if row != row_of(person):
         try:
             UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
+            require_one_each(transaction, [str(row["email"])])
         except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
             raise explained(violation) from violation
     for column, metadata, more in (
@@ -277,6 +296,9 @@ BY_EMAIL = Prepared(
     .where(LOWERED.in_((AS_TYPED, parameter("folded", sa.Text))))
     .order_by((LOWERED == AS_TYPED).desc())
 )
+SAME_EMAIL = Prepared(
+    sa.select(USERS.c.id).where(LOWERED.in_((AS_TYPED, parameter("folded", sa.Text)))).limit(2)
+)
 INSERT_USER = Prepared(
     sa.insert(User).values(
         id=parameter("user_id"),
@@ -288,14 +310,14 @@ INSERT_USER = Prepared(
         updated_at=parameter("now"),
     )
 )
-INSERT_CREDENTIALS = Prepared(
-    sa.insert(CREDENTIALS).values(
-        user_id=parameter("user_id"),
+SET_CREDENTIALS = Prepared(
+    sa.update(CREDENTIALS)
+    .where(CREDENTIALS.c.user_id == parameter("user_id"))
+    .values(
         password_hash=parameter("password_hash"),
         app_metadata=parameter("app_metadata"),
         user_metadata=parameter("user_metadata"),
         disabled_until=parameter("disabled_until"),
-        tokens_since=0,
     )
 )
 UPDATE_USER = Prepared(

@@ -32,6 +32,7 @@ from models.sql.statement import Binding
 from models.sql.writer import Writer
 from models.types import DOUBLE
 from models.types import Bound
+from models.types import new_uuid
 
 ORDER = (
     "clients",
@@ -130,8 +131,8 @@ def import_row(
         if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
             require_id(relation, values[name])
     for name, attribute in relation.attributes.items():
-        if name not in values and clock_filled(attribute):
-            values[name] = transaction.now
+        if name not in values and (found := filling(attribute, transaction.now)) is not None:
+            values[name] = found
     columns = tuple(values)
     statement = insert_statement(transaction, relation.name, columns)
     with blame.assigned(transaction, relation, lambda: values, []):
@@ -142,8 +143,11 @@ def import_row(
         set_password(transaction, str(values["id"]), password)
 
 
-def clock_filled(attribute: Attribute) -> bool:
-    return attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS)
+def filling(attribute: Attribute, now: str) -> Bound:
+    """What fills a column of which an archive says nothing; None where nothing does, or the database's next id."""
+    if attribute.filled is Filled.BY_UUID:
+        return new_uuid()
+    return now if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS) else None
 
 
 STATEMENTS: dict[tuple[str, str, tuple[str, ...]], Any] = {}

@@ -23,6 +23,7 @@ from models.types import write_timestamp
 from models.upkeep import RefusedFile
 
 TURN_SECONDS_MAX = 60.0
+KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
 def back_up(database: Path, target: Path) -> None:
@@ -71,7 +72,7 @@ def is_of(path: Path, database: Path) -> bool:
     if path.exists() and database.exists() and path.samefile(database):
         return True
     is_beside = path.absolute().parent.resolve() == database.absolute().parent.resolve()
-    return is_beside and path.name in companions
+    return is_beside and path.name in {*companions, KEYS_NAME}
 
 
 def require_ours(connection: Any) -> None:

@@ -14,7 +14,6 @@ from models.faults import Fault
 from models.sql import sqlite
 
 CONNECTIONS_MAX = 32  # one a thread of a worker
-CONNECTION_SECONDS_MAX = 3_600  # then a file that grew is planned for anew
 
 
 class Busy(Fault):
@@ -50,8 +49,7 @@ class Connections:
     def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
         """Keep a connection for the next one, if it is whole."""
         connection = connection_of(taken)
-        is_old = connection.age() >= CONNECTION_SECONDS_MAX
-        if is_old or connection.broken or connection.driver_connection.in_transaction:
+        if connection.broken or connection.driver_connection.in_transaction:
             taken.invalidate()
         # The way through the engine's pool is a long one: it is for what is new or gone.
         if taken.is_valid:

@@ -15,6 +15,7 @@ from models.migrations import STEPS
 from models.migrations import schema_version
 from models.server import ServerDatabase
 from models.server_transaction import ServerTransaction
+from models.sql.constraints import Unreachable
 from models.standby import IDENTITY
 from models.standby import AnotherDatabase
 from models.transaction import Transaction
@@ -43,8 +44,22 @@ def ensure_schema(database: ServerDatabase) -> None:
         raise
     except Fault as fault:
         database.close()
-        raise upkeep.RefusedFile(f"{name} cannot be used: {fault.message}") from fault
+        raise upkeep.RefusedFile(f"{name} cannot be used: {reason(fault)}") from fault
     know_standbys(database, identity)
+
+
+REASONS = (
+    ("authentication failed", "the server refuses the user or the password"),
+    ("no password supplied", "the server refuses the user or the password"),
+    ("does not exist", "the server knows no such database or user"),
+)
+"""What libpq says, which has no code for it, of a server that answers and lets nobody in."""
+
+
+def reason(fault: Fault) -> str:
+    """Why a server cannot be used, for whoever starts the service: requests are told that it does not answer."""
+    said = str(fault.__cause__) if isinstance(fault, Unreachable) else ""
+    return next((told for words, told in REASONS if words in said), fault.message)
 
 
 def look_over(database: ServerDatabase, name: str) -> str | None:

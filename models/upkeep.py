@@ -16,6 +16,8 @@ from models.migrations import migrate
 from models.schema import schema
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
+from models.supposed import is_supposed
+from models.supposed import suppose
 from models.transaction import KNOWN_MOMENTS
 from models.transaction import stored_moment
 
@@ -65,6 +67,7 @@ def ensure_schema(database: Database) -> None:
         return
     try:
         bring_up_to_date(database, path, state)
+        settle_plans(database)
         database.is_audited = True
         resume_clock(database, path)
     except migrate.MigrationFailed as error:
@@ -83,6 +86,15 @@ def bring_up_to_date(database: Database, path: Path, state: str) -> None:
         with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
             if recognise(transaction, path) == "empty":
                 make_tables(transaction)
+
+
+def settle_plans(database: Database) -> None:
+    """Have SQLite plan by what is supposed of every file. Who finds it so takes no turn."""
+    with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
+        if is_supposed(transaction):
+            return
+    with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
+        suppose(transaction)
 
 
 def state_of(database: Database, path: Path) -> str:

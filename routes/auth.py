@@ -62,9 +62,9 @@ def read_user(caller: Caller) -> Response:
 def change_user(caller: Caller) -> Response:
     own = users.read_own_changes(read_auth_body())
     until = request_deadline()
-    password_hash = account.prepare_password(caller, own, client_address(), until)
+    new = account.prepare_password(caller, own, client_address(), until)
     with until.writing() as transaction:
-        person = account.keep_own(transaction, admit(transaction), own, password_hash)
+        person = account.keep_own(transaction, admit(transaction), own, new)
         return answer(bodies.user_body(person, transaction.unix))
 
 

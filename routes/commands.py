@@ -43,6 +43,7 @@ def import_file(file: Path) -> None:
         refuse(f"{file}: {error}")
     except Fault as fault:
         refuse(fault.message)
+    fold()
     click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
@@ -50,6 +51,8 @@ def import_file(file: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
+    if file is not None:
+        require_apart(file)
     try:
         with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
             if file is None:
@@ -107,6 +110,7 @@ def create_user(
             )
     except Fault as fault:
         refuse(fault.message)
+    fold()
     click.echo(user_id)
 
 
@@ -242,6 +246,20 @@ def file_of(found: Database) -> Path:
             "the database is no file: a PostgreSQL server is backed up by its own means (pg_dump, pg_basebackup)"
         )
     return found.path
+
+
+def require_apart(file: Path) -> None:
+    """Refuse to write over what the service lives with."""
+    path = database().path
+    if path is not None and backup.is_of(file, path):
+        refuse(f"{file} belongs to the database itself")
+
+
+def fold() -> None:
+    """Leave all that was written in the file itself: whoever copies it may not know that its log belongs to it."""
+    found = database()
+    if found.path is not None:
+        found.shut_down()
 
 
 def refuse(reason: str) -> NoReturn:

@@ -20,6 +20,8 @@ from access.caller import Caller
 from access.decorators import admit
 from access.decorators import public
 from access.decorators import requires
+from access.people import EMAIL_KEY
+from access.people import require_one_each
 from access.policy import AccessRule
 from access.throttle import count_taken_email
 from access.throttle import require_taken_answers_left
@@ -59,9 +61,6 @@ from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.preferences import parse_range
 from routes.postgrest.querystring import parse
 
-EMAIL_KEY = "users_email_key"
-"""The one constraint that tells of a row which may be hidden: one e-mail is one person."""
-
 EVERY_ROW = 2**62  # as a limit
 BRIEF_ROWS_MAX = 10
 BRIEF_BYTES_MAX = 65_536
@@ -87,6 +86,7 @@ class Asked:
             query = replace(query, shape=replace(query.shape, timezone=True))
         self.query: Query = query
         self.names_email = False
+        self.emails: tuple[str, ...] = ()
         self.is_brief = False
         self.body_bytes = 0
 
@@ -163,7 +163,11 @@ class Asked:
     def payload(self) -> Payload:
         body = read_body()
         self.body_bytes = len(body)
-        return parse_payload(body, current.request().headers.get("Content-Type"))
+        payload = parse_payload(body, current.request().headers.get("Content-Type"))
+        if self.relation.model is User:
+            given = [row.get("email") for row in payload.rows]
+            self.emails = tuple(email for email in given if isinstance(email, str))
+        return payload
 
     def listed_payload(self) -> Payload:
         """The body of a write that `columns` may narrow, whose names are looked at first."""
@@ -307,7 +311,7 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
         policy.require(caller.role, action, asked.relation.model)
         if asked.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()
-        return run(
+        written = run(
             transaction,
             AccessRule(caller.standing),
             asked.binding(caller, writes=True),
@@ -315,6 +319,9 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
             shape=asked.represented_shape(),
             veto=asked.veto,
         )
+        if asked.names_email:
+            require_one_each(transaction, asked.emails)
+        return written
 
 
 def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:

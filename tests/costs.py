@@ -93,11 +93,6 @@ def both_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
         source.write_text(json.dumps(portfolio(others)))
         made[name] = open_app(folder / "walkthrough.db")
         import_rows(made[name], source)
-        with (
-            made[name].app_context(),
-            made[name].extensions["walkthrough"].writing() as transaction,
-        ):
-            transaction.run("ANALYZE")
     return made
 
 

@@ -244,6 +244,19 @@ def test_grants_that_fall_as_somebody_changes_hands_are_told_to_whose_they_were(
     assert for_bob == []
 
 
+def test_grants_that_go_with_their_grantee_are_told_to_whose_they_were(api: Callable) -> None:
+    assert api("ada").delete(f"/users?id=eq.{MOE}").status == 204
+
+    for_ada = trail(api, "ada", relation=GRANTS_OF_MANAGERS)
+    for_bob = trail(api, "bob", relation=GRANTS_OF_MANAGERS)
+
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [
+        ("delete", f"{MOE},1"),
+        ("delete", f"{MOE},3"),
+    ]
+    assert for_bob == []
+
+
 def test_a_grant_passed_on_to_another_clients_person_names_nobody_of_the_first(
     api: Callable,
 ) -> None:

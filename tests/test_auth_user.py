@@ -170,6 +170,31 @@ def test_token_without_a_session_needs_the_current_password(service: Service) ->
     assert error(moe.get("/auth/v1/user")) == (403, "session_not_found")
 
 
+@pytest.mark.parametrize(
+    "more", [{"email": "o@o.o"}, {"data": {"filled": "x" * 9_000}}], ids=["email", "metadata"]
+)
+def test_guesses_at_the_old_password_beside_what_is_refused_are_counted(
+    service: Service, more: dict[str, object]
+) -> None:
+    """Whether a new password is the old one would else be told any number of times, and nothing be changed."""
+    moe = service.api(token=service.sign_in("moe")["access_token"])
+    assert moe.put("/auth/v1/user", {"data": {"kept": "x" * 9_000}}).status == 200
+
+    guesses = [{"password": f"guess {number}", **more} for number in range(11)]
+    statuses = [moe.put("/auth/v1/user", guess).status for guess in guesses]
+
+    assert statuses == [422] * 10 + [429]
+
+
+def test_a_new_password_that_is_kept_is_no_guess(service: Service) -> None:
+    moe = service.api(token=service.sign_in("moe")["access_token"])
+
+    passwords = [{"password": f"brand new {number}"} for number in range(12)]
+    statuses = [moe.put("/auth/v1/user", password).status for password in passwords]
+
+    assert statuses == [200] * 12
+
+
 def test_guesses_at_the_current_password_are_counted(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     guess = {"password": "brand new", "current_password": "wrong"}

@@ -196,6 +196,23 @@ def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(
     assert service.refresh(session["refresh_token"]).status == 400
 
 
+@pytest.mark.parametrize("door", ["/users", "/auth/v1/admin/users"])
+def test_T09_another_by_the_same_id_brings_no_token_back(service: Service, door: str) -> None:
+    session, loose = service.sign_in("moe"), sessionless()
+    root = service.api("root")
+    assert root.delete(f"/users?id=eq.{MOE}").status == 204
+
+    person = {"id": MOE, "email": "another@acme.example", "role": "client_manager", "client_id": 1}
+    app_metadata = {"role": person["role"], "client_id": 1}
+    made = root.post(door, {**person, "name": "Another"} if door == "/users" else
+                     {"id": MOE, "email": person["email"], "app_metadata": app_metadata,
+                      "password": "another's own"})  # fmt: skip
+
+    assert made.status in (200, 201)
+    assert is_dead(service, session["access_token"])
+    assert is_dead(service, loose)
+
+
 def test_T09_role_that_came_back_brings_no_token_back(service: Service) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     for role in ("client_admin", "client_manager"):

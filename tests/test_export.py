@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from config import SECRETS_NAME
 from tests import databases
 from tests.applications import open_app
 
@@ -38,6 +39,57 @@ def test_export_that_cannot_be_written_is_refused_in_one_line(app: object, tmp_p
     assert status == 1
     assert said.startswith("walkthrough: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.sqlite("of the files that a database is")
+@pytest.mark.parametrize("command", ["export", "backup"])
+@pytest.mark.parametrize("name", ["walkthrough.db", "walkthrough.db-wal", "keys.json", "linked"])
+def test_nothing_is_written_over_the_database_or_its_keys(
+    app: object, tmp_path: Path, command: str, name: str
+) -> None:
+    assert SECRETS_NAME == "keys.json"
+    (tmp_path / "keys.json").write_text("the keys")
+    (tmp_path / "linked").symlink_to(tmp_path / "walkthrough.db")
+    before = (tmp_path / "walkthrough.db").read_bytes()
+
+    done = app.test_cli_runner().invoke(args=[command, str(tmp_path / name)])
+
+    assert done.exit_code == 1
+    assert done.output == f"walkthrough: {tmp_path / name} belongs to the database itself\n"
+    assert (tmp_path / "walkthrough.db").read_bytes() == before
+    assert (tmp_path / "keys.json").read_text() == "the keys"
+
+
+@pytest.mark.sqlite("copies a file")
+def test_what_a_command_wrote_is_in_the_file_itself(app: object, tmp_path: Path) -> None:
+    """Whoever copies a file that nobody serves does not know of its log."""
+    words = ["create-user", "new@acme.example", "--role", "super_admin", "--password", "-"]
+    assert app.test_cli_runner().invoke(args=words).exit_code == 0
+
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "walkthrough.db").write_bytes((tmp_path / "walkthrough.db").read_bytes())
+    (tmp_path / "copy" / "walkthrough.db").chmod(0o600)
+    copied = open_app(tmp_path / "copy" / "walkthrough.db")
+
+    assert (
+        copied.test_cli_runner().invoke(args=["token", "new@acme.example"]).output.count(".") == 2
+    )
+
+
+def test_people_without_an_id_are_given_one(app: object, tmp_path: Path) -> None:
+    file = tmp_path / "people.json"
+    person = {
+        "email": "new@acme.example",
+        "name": "New",
+        "role": "super_admin",
+        "password": "walks in",
+    }
+    file.write_text(json.dumps({"users": [person]}))
+
+    done = app.test_cli_runner().invoke(args=["import", str(file)])
+
+    assert (done.exit_code, done.output) == (0, "1 users\n")
+    assert app.test_cli_runner().invoke(args=["token", "new@acme.example"]).exit_code == 0
 
 
 def test_export_that_breaks_off_leaves_what_was_there(

@@ -188,9 +188,6 @@ def test_what_others_changed_costs_a_follower_nothing(
         return steps(app, "ada", f"/rpc/{function}", posted=("/inspections", [row] * count))
 
     after(200)
-    with app.app_context(), app.extensions["walkthrough"].writing() as transaction:
-        transaction.run("ANALYZE")  # of a trail that has lines
-    app.extensions["walkthrough"].close()
     few, many = after(1), after(200)
 
     assert 0 < many <= few + 100
@@ -237,7 +234,6 @@ def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
                 " SELECT ?, id, 0 FROM buildings WHERE client_id = 1",
                 (ADA,),
             )
-            transaction.run("ANALYZE")
             look_up(transaction, CLAIMS)
             counted[size] = Steps()
             counted[size].begin(transaction.connection)

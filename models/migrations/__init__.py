@@ -9,11 +9,12 @@ views and triggers are made anew after the last one, as a new file has them.
 from __future__ import annotations
 
 from models.migrations import m0002_grants_that_fall
+from models.migrations import m0003_people_who_go
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
 
-STEPS: tuple[Step, ...] = (m0002_grants_that_fall.step,)
+STEPS: tuple[Step, ...] = (m0002_grants_that_fall.step, m0003_people_who_go.step)
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 
 

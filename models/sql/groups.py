@@ -63,7 +63,8 @@ class Groups:
         page = sa.select(*named).select_from(joined).where(*where)
         if keys:
             page = page.group_by(*keys)
-        page = page.order_by(*order).limit(limits[0])
+        # By their keys at last: which are the first few is for no plan to decide, nor for what else is there.
+        page = page.order_by(*order, *(key.asc().nulls_last() for key in keys)).limit(limits[0])
         if limits[1] is not None:
             page = page.offset(limits[1])
         if correlated is not None:

@@ -372,6 +372,26 @@ END $$;
 CREATE OR REPLACE TRIGGER users_move BEFORE UPDATE ON users FOR EACH ROW
     WHEN (OLD.role IS DISTINCT FROM NEW.role OR OLD.client_id IS DISTINCT FROM NEW.client_id)
     EXECUTE FUNCTION user_moves();
+CREATE OR REPLACE FUNCTION user_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
+    DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
+    DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
+    DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER users_go BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION user_goes();
+-- Somebody by an id that another one had: the tokens of that one do not come back to life.
+CREATE OR REPLACE FUNCTION user_returns() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM audit_log
+        WHERE relation = 'users' AND substr(row_key, 1, 200) = NEW.id::text AND action = 'delete') THEN
+        INSERT INTO credentials AS kept (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
+            ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(kept.tokens_since, excluded.tokens_since);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER users_return AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION user_returns();
 CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;

@@ -121,7 +121,6 @@ class Connection:
         "faults",
         "fold_pages",
         "found",
-        "opened_at",
         "version",
     )
 
@@ -131,14 +130,9 @@ class Connection:
         self.faults: list[Fault] = []
         self.broken = False
         self.busy_milliseconds = BUSY_MILLISECONDS
-        self.opened_at = time.monotonic()
         self.fold_pages = 0  # whatever SQLite was built with
         self.version: int | None = None
         self.found: dict[Hashable, Any] = {}
-
-    def age(self) -> float:
-        """For how many seconds it has been open."""
-        return time.monotonic() - self.opened_at
 
     def wait_until(self, deadline: float) -> None:
         """Have SQLite wait for programs that know no turns no longer than to this moment."""
@@ -210,7 +204,6 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     driver_connection.set_progress_handler(connection.overdue, OPCODES_BETWEEN_LOOKS)
     if writable:
         run(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
-        run("PRAGMA optimize = 0x10002")
     else:
         run(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         run("PRAGMA query_only = 1")

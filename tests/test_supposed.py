@@ -1,0 +1,119 @@
+"""SQLite plans by what is supposed of every file: the rows of others decide nothing of somebody's own."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from models.db import Database
+from models.schema import schema
+from models.sql import sqlite
+from models.supposed import KEPT
+from models.supposed import SUPPOSED
+from tests.applications import import_rows
+from tests.applications import open_app
+from tests.costs import LISTS
+from tests.costs import WHO
+from tests.costs import portfolio
+from tests.tokens import ANON_KEY
+
+pytestmark = pytest.mark.sqlite("reads what SQLite keeps of its tables")
+
+UNORDERED = {
+    "few": "/inspections?select=id&limit=5",
+    "of-a-status": "/inspections?select=id&status=eq.completed&limit=5",
+    "of-an-inspector": "/inspections?select=id&inspector_id=eq.1&limit=5",
+    "of-types": "/inspections?select=id&inspection_type=in.(annual,fire)&date_visited=gt.2020-04-01&limit=5",
+    "buildings": "/buildings?select=id&limit=5",
+    "groups": "/inspections?select=status,building_id,count()&limit=4",
+    "groups-by-number": "/inspections?select=status,count()&order=count.desc&limit=2",
+}
+
+
+def opened(folder: Path, others: int) -> Flask:
+    """An application over the portfolio, in which other clients have so much."""
+    folder.mkdir(exist_ok=True)
+    source = folder / "portfolio.json"
+    source.write_text(json.dumps(portfolio(others)))
+    app = open_app(folder / "walkthrough.db")
+    import_rows(app, source)
+    return app
+
+
+def kept(app: Flask) -> set[tuple]:
+    database: Database = app.extensions["walkthrough"]
+    with app.app_context(), database.reading() as transaction:
+        return set(transaction.all(KEPT))
+
+
+def get(app: Flask, who: str, path: str) -> str:
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+    answer = app.test_client().get(path, headers=headers)
+    assert answer.status_code == 200
+    return answer.get_data(as_text=True)
+
+
+def test_every_index_of_a_resource_has_its_figures() -> None:
+    with closing(sqlite.driver.connect(":memory:")) as made:
+        for statement in schema():
+            made.execute(statement)
+        tables = {table for table, _, _ in SUPPOSED}
+        indexes = {
+            (table, name)
+            for table in tables
+            for (name,) in made.execute("SELECT name FROM pragma_index_list(?)", (table,))
+        }
+        keys = {
+            (table, table)
+            for table in tables
+            if any(
+                name == f"sqlite_autoindex_{table}_1" for owner, name in indexes if owner == table
+            )
+            and "WITHOUT ROWID"
+            in made.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+        }
+
+    of_keys = {f"sqlite_autoindex_{table}_1" for table, _ in keys}
+    wanted = {pair for pair in indexes if pair[1] not in of_keys} | keys
+    assert {(table, index) for table, index, _ in SUPPOSED if index is not None} == wanted
+
+
+def test_a_file_supposes_the_same_whatever_is_in_it(tmp_path: Path) -> None:
+    app = opened(tmp_path / "full", 20)
+    assert kept(app) == SUPPOSED
+
+    app.extensions["walkthrough"].close()  # whoever writes or reads next opens it anew
+    get(app, "ada", LISTS["newest"])
+    assert app.extensions["walkthrough"].is_writable()
+
+    assert kept(app) == SUPPOSED
+
+
+def test_what_another_program_has_counted_goes_at_the_next_start(tmp_path: Path) -> None:
+    app = opened(tmp_path / "counted", 5)
+    file = app.extensions["walkthrough"].path
+    with closing(sqlite.driver.connect(str(file))) as other:
+        other.execute("ANALYZE")
+    assert kept(app) != SUPPOSED
+
+    again = open_app(file)
+
+    assert kept(again) == SUPPOSED
+    assert kept(app) == SUPPOSED
+
+
+@pytest.mark.parametrize("who", ["ada", "moe"])
+@pytest.mark.parametrize("path", UNORDERED.values(), ids=UNORDERED)
+def test_others_rows_do_not_decide_which_of_ones_own_come_first(
+    tmp_path: Path, who: str, path: str
+) -> None:
+    few, many = (opened(tmp_path / name, others) for name, others in (("few", 1), ("many", 60)))
+    for app in (few, many):
+        app.extensions["walkthrough"].close()
+        assert app.extensions["walkthrough"].is_writable()
+
+    assert get(few, who, path) == get(many, who, path)
