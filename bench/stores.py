@@ -177,7 +177,6 @@ def fill_file(file: Path, portfolio: Portfolio) -> None:
             connection.executemany(insert, rows)
         connection.execute("INSERT INTO audit_context (one, at) VALUES (1, ?)", context)
         connection.execute("COMMIT")
-        connection.execute("ANALYZE")
         assert connection.execute("PRAGMA foreign_key_check").fetchone() is None
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

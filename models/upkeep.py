@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from enum import Enum
 from functools import singledispatch
 from pathlib import Path
@@ -89,12 +90,14 @@ def bring_up_to_date(database: Database, path: Path, state: str) -> None:
 
 
 def settle_plans(database: Database) -> None:
-    """Have SQLite plan by what is supposed of every file. Who finds it so takes no turn."""
-    with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
-        if is_supposed(transaction):
-            return
-    with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
-        suppose(transaction)
+    """Have SQLite plan by what is supposed of every file. Who finds it so takes no turn; where the file is damaged just
+    there, it is served, and plans as it can."""
+    with suppress(sqlite.FileCorrupt):
+        with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
+            if is_supposed(transaction):
+                return
+        with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
+            suppose(transaction)
 
 
 def state_of(database: Database, path: Path) -> str:

@@ -77,6 +77,35 @@ def token_dies(site: Site) -> None:
         site.load(cast_world())
 
 
+def token_stays_dead(site: Site) -> None:
+    """Somebody by the id of one who was deleted does not come in by that one's token."""
+    person = {**USERS[MOE], "email": "another@acme.example"}
+    try:
+        for method, path, body in (
+            ("DELETE", f"/users?id=eq.{MOE}", None),
+            ("POST", "/users", person),
+        ):
+            answer = send(site, "root", method, path, body, prefer="return=minimal")
+            expect(answer.status in (201, 204), answer)
+        expect(send(site, "moe", "GET", "/buildings").status == 401, "moe's token lives again")
+    finally:
+        site.load(cast_world())
+
+
+def fall_is_told(site: Site) -> None:
+    """Grants that go with their grantee are told to the grantee's client."""
+    site.load(cast_world())
+    site.told.clear()
+    try:
+        answer = send(site, "ada", "DELETE", f"/users?id=eq.{MOE}", prefer="return=minimal")
+        expect(answer.status == 204, answer)
+        query = f"/audit_log?select=relation,row_key&action=eq.delete&row_key=like.{MOE},*"
+        told = send(site, "ada", "GET", query).json
+        expect(len(told) == 2, told)
+    finally:
+        site.load(cast_world())
+
+
 def looked_up(site: Site) -> None:
     """A token that says what is not so, and one of nobody."""
     for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": NO_ONE}):
@@ -360,6 +389,8 @@ OTHERS = [
     Probe("ids are counted on", frozenset(("follow", *COUNTED)), counted_on),
     Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
+    Probe("a deleted user's token stays dead", frozenset(("follow", "users")), token_stays_dead),
+    Probe("grants that go are told", frozenset(("follow", "users")), fall_is_told),
     Probe("the user is looked up", frozenset(("session",)), looked_up),
     Probe("who is not let in learns nothing else", frozenset(("session",)), told_nothing_else),
     Probe("the user is looked up anew", frozenset(("session",)), found_anew),
