@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from string import ascii_lowercase
+from string import ascii_uppercase
 
 import sqlalchemy as sa
 
@@ -41,6 +43,7 @@ from models.user import User
 
 EMAIL_KEY = "users_email_key"
 """The one constraint that tells of a row which may be hidden: one e-mail is one person."""
+ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # Looking up
 
@@ -65,7 +68,9 @@ def require_one_each(transaction: Transaction, emails: Iterable[str]) -> None:
     index knows the letters of ASCII alone, and somebody would sign in as another was used to."""
     for email in emails:
         if not email.isascii():
-            found = SAME_EMAIL.all(transaction, email=email, folded=email.lower())
+            # As the index has it, and as `by_email` looks for it besides.
+            lowered = email.translate(ASCII_LOWER)
+            found = SAME_EMAIL.all(transaction, lowered=lowered, folded=email.lower())
             if len(found) > 1:
                 raise UniqueViolation(EMAIL_KEY)
 
@@ -297,7 +302,9 @@ BY_EMAIL = Prepared(
     .order_by((LOWERED == AS_TYPED).desc())
 )
 SAME_EMAIL = Prepared(
-    sa.select(USERS.c.id).where(LOWERED.in_((AS_TYPED, parameter("folded", sa.Text)))).limit(2)
+    sa.select(USERS.c.id)
+    .where(LOWERED.in_((parameter("lowered", sa.Text), parameter("folded", sa.Text))))
+    .limit(2)
 )
 INSERT_USER = Prepared(
     sa.insert(User).values(
