@@ -30,6 +30,7 @@ from models.base import Model
 from models.db import reading
 from models.db import writing
 from models.sql import execute
+from models.sql import plan
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.constraints import UniqueViolation
@@ -153,6 +154,7 @@ class Asked:
     def nothing_written(self) -> Written:
         """A write of no rows, which is judged like any other."""
         shape = self.represented_shape()
+        plan.require_ways(self.relation.name, self.shape.root)
         if shape is not None:
             with reading() as transaction:
                 rule = AccessRule(admit(transaction).standing)
@@ -309,6 +311,7 @@ def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> 
             # Beyond the answers one may have of taken e-mails, free ones are not told apart either.
             require_taken_answers_left(transaction, caller)
         policy.require(caller.role, action, asked.relation.model)
+        plan.require_ways(asked.relation.name, asked.shape.root)
         if asked.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()
         written = run(

@@ -289,6 +289,54 @@ def test_what_cannot_be_shown_is_told_before_anything_is_written(
     assert response.code == code
 
 
+@pytest.mark.parametrize("prefer", [None, "return=minimal", "return=headers-only"])
+@pytest.mark.parametrize(
+    ("embed", "code"),
+    [
+        ("nope(id)", "PGRST200"),
+        ("buildings(name,nope(id))", "PGRST200"),
+        ("users(name)", "PGRST201"),
+        ("...reports_lead(result)", "PGRST119"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "query", "body"),
+    [
+        ("POST", "", {"building_id": 1, "inspection_type": "x"}),
+        ("POST", "", []),
+        ("PATCH", "id=eq.1&", {"status": "x"}),
+        ("PATCH", "id=eq.1&", {}),
+        ("DELETE", "id=in.(1,2)&", None),
+    ],
+)
+def test_an_embed_that_leads_nowhere_is_told_though_nothing_is_wanted_back(
+    api: Callable, method: str, query: str, body: object, embed: str, code: str, prefer: str | None
+) -> None:
+    path = f"/inspections?{query}select=id,{embed}"
+
+    response = unchanged_after(api, "ada", method, path, body, prefer=prefer)
+
+    assert response.code == code
+
+
+@pytest.mark.parametrize(
+    ("who", "path", "column", "refusal"),
+    [
+        ("root", f"/client_manager_inspection_access?manager_id=eq.{MOE}", "manager_id", "23502"),
+        ("root", "/client_admin_building_access?building_id=eq.1", "admin_id", "23502"),
+        ("root", "/inspections?id=eq.1", "inspection_type", "23502"),
+        ("ada", "/inspections?id=eq.1", "building_id", "42501"),
+        ("ada", "/inspections?id=eq.1", "inspection_type", "23502"),
+    ],
+)
+def test_what_a_row_must_have_is_not_taken_from_it(
+    api: Callable, who: str, path: str, column: str, refusal: str
+) -> None:
+    response = unchanged_after(api, who, "PATCH", path, {column: None})
+
+    assert response.code == refusal
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_written_row_is_shown_without_what_an_inner_embed_asks_for(
     api: Callable, method: str

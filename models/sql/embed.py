@@ -216,12 +216,7 @@ class Printer:
         return sa.case((target.c[way.pairs[0][1]].is_not(None), self.columns.row(outputs)))
 
     def spread(self, embed: Embed, way: Relationship, source: Source) -> list[Output]:
-        if not way.to_one:
-            raise NotSpreadable(
-                f"A spread operation on '{embed.relation}' is not possible",
-                f"'{way.source}' and '{embed.relation}' do not form a many-to-one or "
-                "one-to-one relationship",
-            )
+        require_spreadable(embed, way)
         target, outputs = self.joined(embed, way, source)
         there = target.c[way.pairs[0][1]].is_not(None)
         return [spread_output(output, embed, there) for output in outputs]
@@ -298,6 +293,16 @@ class Printer:
             else:
                 names.add(relation.attribute(item.name).name)
         return [name for name in relation.attributes if name in names] or [relation.key[0]]
+
+
+def require_spreadable(embed: Embed, way: Relationship) -> None:
+    """Insist that what is to be spread is one row."""
+    if not way.to_one:
+        raise NotSpreadable(
+            f"A spread operation on '{embed.relation}' is not possible",
+            f"'{way.source}' and '{embed.relation}' do not form a many-to-one or "
+            "one-to-one relationship",
+        )
 
 
 def spread_output(output: Output, embed: Embed, there: Expression) -> Output:

@@ -20,6 +20,7 @@ from models.sql import blame
 from models.sql import mutate
 from models.sql import plan
 from models.sql.catalog import Relation
+from models.sql.constraints import NotNullViolation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
 from models.sql.query import Query
@@ -236,7 +237,7 @@ def change_one(
 ) -> list[Key]:
     """Change the one row that the filters name, if it may be; its key. Where there is none, why is not known yet."""
     statement = statements.at_once
-    if statement is None:
+    if statement is None or emptied(relation, new) is not None:
         return []
     with blame.assigned(transaction, relation, lambda: new, []):
         return keys_of(transaction, statement, binding.but(new=tuple(new.values())))
@@ -255,6 +256,9 @@ def change_reached(
         return []
     bound = binding.but(keys=json_keys(keys), new=tuple(new.values()))
     deny(transaction, relation, statements.denied, bound)
+    missing = emptied(relation, new)
+    if missing is not None:  # the database would ask its triggers first
+        raise NotNullViolation(relation.name, missing)
     for name, value in new.items():
         if relation.attributes[name].filled is Filled.BY_SEQUENCE:
             require_id(relation, value)
@@ -266,6 +270,12 @@ def change_reached(
     if pointed_at is not None:
         raise pointed_at
     return [renewed(relation, key, new) for key in keys]
+
+
+def emptied(relation: Relation, new: dict[str, Bound]) -> str | None:
+    """The first column that a row must have and that a change takes away."""
+    found = (name for name, value in new.items() if value is None)
+    return next((name for name in found if relation.attributes[name].required), None)
 
 
 def renewed(relation: Relation, key: Key, new: dict[str, Bound]) -> Key:

@@ -11,8 +11,10 @@ import sqlalchemy as sa
 from models.sql.catalog import catalog
 from models.sql.dialect import SPELLINGS
 from models.sql.embed import Printer
+from models.sql.embed import require_spreadable
 from models.sql.groups import has_aggregates
 from models.sql.planner import Planner
+from models.sql.query import Node
 from models.sql.query import Shape
 from models.sql.rule import Rule
 from models.sql.statement import Statement
@@ -79,6 +81,17 @@ def plan_representation(database: str, relation_name: str, shape: Shape, rule: R
         first=[keys.c.position],
     )
     return planner.finish(rows)
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def require_ways(relation_name: str, root: Node) -> None:
+    """Find out whether every embed of a write leads somewhere, though nothing of it is wanted back: a write that is
+    misspelt is none, as in PostgREST. Columns are looked at where they are shown."""
+    for embed in root.embeds:
+        way = catalog().relationship(relation_name, embed.relation, embed.hint)
+        if embed.spread:
+            require_spreadable(embed, way)
+        require_ways(way.target, embed.node)
 
 
 def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
