@@ -360,27 +360,19 @@ CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
         clock_timestamp(), nullif(current_setting('walkthrough.at', true), '')::timestamptz)))::bigint;
 
 -- Another role or client: the grants lose their ground, and every token, session and board with them. The grants go
--- while the user is still the old client's, whose people are the ones to be told of it.
+-- while the user is still the old client's, whose people are the ones to be told of it; so do those of one who goes.
 CREATE OR REPLACE FUNCTION user_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
     DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
     DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
     DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
-    RETURN NEW;
+    RETURN coalesce(NEW, OLD);
 END $$;
 CREATE OR REPLACE TRIGGER users_move BEFORE UPDATE ON users FOR EACH ROW
     WHEN (OLD.role IS DISTINCT FROM NEW.role OR OLD.client_id IS DISTINCT FROM NEW.client_id)
     EXECUTE FUNCTION user_moves();
-CREATE OR REPLACE FUNCTION user_goes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
-    DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
-    DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
-    DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
-    RETURN OLD;
-END $$;
-CREATE OR REPLACE TRIGGER users_go BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION user_goes();
+CREATE OR REPLACE TRIGGER users_go BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION user_moves();
 -- Somebody by an id that another one had: the tokens of that one do not come back to life.
 CREATE OR REPLACE FUNCTION user_returns() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
