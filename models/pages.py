@@ -12,10 +12,12 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from sys import getsizeof
 
-PAGE_BYTES_MAX = (
-    65_536  # a page of some twenty to two hundred rows; whole tables are nobody's habit
-)
+PAGE_BYTES_MAX = 65_536  # some twenty to two hundred rows; whole tables are nobody's habit
+ENTRY_BYTES = 512  # what a question takes beside its values, and a list that is empty
 PAGES_BYTES_MAX = 4 << 20  # of a process: what somebody looks at is looked at again soon, or never
+
+Question = tuple[Hashable, ...]
+"""A statement, which is kept with its plan in any case, and what it was given."""
 
 
 class Pages:
@@ -27,7 +29,7 @@ class Pages:
         self.bytes = 0
         self.mutex = threading.Lock()  # around what precedes
 
-    def get(self, snapshot: Hashable, question: Hashable) -> list[str] | None:
+    def get(self, snapshot: Hashable, question: Question) -> list[str] | None:
         """The rows that a question found in a snapshot, if they are known. Nobody may change the list."""
         with self.mutex:
             if snapshot != self.snapshot or question not in self.pages:
@@ -35,9 +37,9 @@ class Pages:
             self.pages.move_to_end(question)
             return self.pages[question][0]
 
-    def keep(self, snapshot: Hashable, question: Hashable, rows: list[str]) -> None:
+    def keep(self, snapshot: Hashable, question: Question, rows: list[str]) -> None:
         """Keep what a question found, if it is not large."""
-        size = sum(map(getsizeof, rows))
+        size = ENTRY_BYTES + sum(map(getsizeof, question[1:])) + sum(map(getsizeof, rows))
         if size > PAGE_BYTES_MAX:
             return
         with self.mutex:

@@ -64,48 +64,58 @@ def people_of(app: Flask) -> Callable[[str], Api]:
 
 def test_a_question_is_known_in_its_snapshot_only() -> None:
     pages = Pages()
-    pages.keep(("connection", 1), "question", ["row"])
+    pages.keep(("connection", 1), ("question",), ["row"])
 
-    assert pages.get(("connection", 1), "question") == ["row"]
-    assert pages.get(("connection", 1), "another") is None
-    assert pages.get(("connection", 2), "question") is None
-    assert pages.get(("another", 1), "question") is None
+    assert pages.get(("connection", 1), ("question",)) == ["row"]
+    assert pages.get(("connection", 1), ("another",)) is None
+    assert pages.get(("connection", 2), ("question",)) is None
+    assert pages.get(("another", 1), ("question",)) is None
 
 
 def test_another_snapshot_leaves_nothing_of_the_last_one() -> None:
     pages = Pages()
     for version in (1, 2, 1):
-        assert pages.get(version, "question") is None
-        pages.keep(version, "question", [f"of {version}"])
+        assert pages.get(version, ("question",)) is None
+        pages.keep(version, ("question",), [f"of {version}"])
 
-    assert pages.get(1, "question") == ["of 1"]
+    assert pages.get(1, ("question",)) == ["of 1"]
     assert len(pages.pages) == 1
 
 
 def test_an_empty_list_is_one() -> None:
     pages = Pages()
-    pages.keep(1, "question", [])
+    pages.keep(1, ("question",), [])
 
-    assert pages.get(1, "question") == []
+    assert pages.get(1, ("question",)) == []
 
 
 def test_the_least_lately_asked_for_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     row = "x" * 1_000
-    monkeypatch.setattr(module, "PAGES_BYTES_MAX", 2_500)
+    monkeypatch.setattr(module, "PAGES_BYTES_MAX", 3_500)
     pages = Pages()
     for question in ("a", "b"):
-        pages.keep(1, question, [row])
-    pages.get(1, "a")
-    pages.keep(1, "c", [row])
+        pages.keep(1, (question,), [row])
+    pages.get(1, ("a",))
+    pages.keep(1, ("c",), [row])
 
-    assert [pages.get(1, question) is not None for question in "abc"] == [True, False, True]
-    assert pages.bytes <= 2_500
+    assert [pages.get(1, (question,)) is not None for question in "abc"] == [True, False, True]
+    assert pages.bytes <= 3_500
+
+
+@pytest.mark.parametrize("rows", [[], ["row"]])
+def test_many_questions_are_bounded_whatever_they_find(rows: list[str]) -> None:
+    """Of those that find nothing there would be no end: each takes what it was asked with."""
+    pages = Pages()
+    for number in range(20_000):
+        pages.keep(1, ("the statement", "x" * 500, number), rows)
+
+    assert len(pages.pages) * 1_000 <= module.PAGES_BYTES_MAX
 
 
 def test_what_two_threads_have_asked_for_counts_once() -> None:
     pages = Pages()
     for _ in range(2):
-        pages.keep(1, "question", ["row"])
+        pages.keep(1, ("question",), ["row"])
 
     (_, size), *_ = pages.pages.values()
     assert pages.bytes == size
@@ -114,9 +124,9 @@ def test_what_two_threads_have_asked_for_counts_once() -> None:
 def test_a_large_one_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAGE_BYTES_MAX", 500)
     pages = Pages()
-    pages.keep(1, "question", ["x" * 600])
+    pages.keep(1, ("question",), ["x" * 600])
 
-    assert pages.get(1, "question") is None
+    assert pages.get(1, ("question",)) is None
     assert pages.bytes == 0
 
 
