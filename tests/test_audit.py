@@ -46,6 +46,22 @@ def test_a_change_tells_what_changed_and_nothing_else(api: Callable) -> None:
     assert set(line["before"]) == {"floors", "updated_at"}
 
 
+@pytest.mark.parametrize("rewritten", [1, 4])
+@pytest.mark.parametrize(("method", "body"), [("PATCH", {"notes": "all"}), ("DELETE", None)])
+def test_rows_written_together_are_told_in_the_order_of_their_keys(
+    api: Callable, rewritten: int, method: str, body: dict | None
+) -> None:
+    """And not as they lie, which is as rows of others have left room (a server's: a changed row lies elsewhere)."""
+    api("root").patch(f"/inspections?id=eq.{rewritten}", {"notes": "first"})
+    only = {"relation": "eq.inspections"}
+    before = trail(api, **only)
+
+    api("root").send(method, "/inspections?id=not.is.null", body)
+
+    told = [int(line["row_key"]) for line in trail(api, **only)[len(before) :]]
+    assert told == [*range(1, 10)]
+
+
 def test_a_deletion_tells_what_went_with_it(api: Callable) -> None:
     api("ada").delete("/inspections?id=eq.2")
 

@@ -10,6 +10,7 @@ import importlib
 import json
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
 
@@ -131,6 +132,13 @@ class Spelling(Protocol):
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
         """A table of keys out of a JSON array of arrays: its columns, and `position` from 0."""
+        ...
+
+    def rows_by(
+        self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str
+    ) -> Expression:
+        """Whether a row's key is among those of such an array: the rows are written in the order of that, wherever
+        they lie."""
         ...
 
     def at_most(self, wanted: Expression, bound: Expression) -> Expression:

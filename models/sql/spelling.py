@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from abc import abstractmethod
 from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from typing import Self
@@ -74,6 +76,12 @@ def compile_among_few(element: AmongFew, compiler: SQLCompiler, **options: Any) 
     return f"{key} IN {chosen}"
 
 
+def is_among(key: Sequence[Expression], keys: sa.Select[Any]) -> Expression:
+    """Whether a key is one that `keys` finds."""
+    found: Expression = (key[0] if len(key) == 1 else sa.tuple_(*key)).in_(keys)
+    return found
+
+
 class CommonSpelling(ABC):
     """The words of both; what those are made of is each database's own."""
 
@@ -84,6 +92,20 @@ class CommonSpelling(ABC):
     def led_by(self, few: AmongFew, rows: Any) -> Led | None:
         """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
         return None
+
+    @abstractmethod
+    def keys_table(
+        self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
+    ) -> sa.FromClause: ...
+
+    def rows_by(
+        self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str
+    ) -> Expression:
+        keys = self.keys_table(name, kinds, source)
+        names = [each for each, _ in kinds]
+        return is_among(
+            [columns[each] for each in names], sa.select(*(keys.c[each] for each in names))
+        )
 
     @abstractmethod
     def elements(self, values: Expression) -> Any:

@@ -20,9 +20,11 @@ from models.sql.planner import Planner
 from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.rule import Rule
+from models.sql.spelling import is_among
 from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import parameter
+from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
@@ -69,22 +71,21 @@ class Writer:
         page = page.order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
         return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
 
-    def key_rows(self) -> Any:
-        kinds = [(name, self.relation.attributes[name].type) for name in self.relation.key]
-        return self.spelling.keys_table("k", kinds, "keys")
+    @property
+    def key_kinds(self) -> list[tuple[str, ColumnType]]:
+        return [(name, self.relation.attributes[name].type) for name in self.relation.key]
+
+    def key_of(self, columns: Any) -> list[Expression]:
+        return [columns[name] for name in self.relation.key]
 
     def by_key(self, columns: Any) -> Expression:
         """Whether a row's key is among `Binding.keys`."""
-        keys = self.key_rows()
-        return self.is_among(columns, sa.select(*(keys.c[name] for name in self.relation.key)))
+        keys = self.spelling.keys_table("k", self.key_kinds, "keys")
+        return is_among(self.key_of(columns), sa.select(*self.key_of(keys.c)))
 
-    def is_among(self, columns: Any, keys: sa.Select[Any]) -> Expression:
-        """Whether a row's key is one that `keys` finds."""
-        names = self.relation.key
-        if len(names) == 1:
-            found: Expression = columns[names[0]].in_(keys)
-            return found
-        return sa.tuple_(*(columns[name] for name in names)).in_(keys)
+    def in_order(self) -> Expression:
+        """The same of the rows that are written, in the order of those keys."""
+        return self.spelling.rows_by(self.table.c, "k", self.key_kinds, "keys")
 
     # Would-be rows
 
@@ -270,9 +271,7 @@ class Writer:
 
     def update(self, columns: tuple[str, ...]) -> Statement:
         values = self.new_values(columns)
-        return self.planner.finish(
-            sa.update(self.table).values(values).where(self.by_key(self.table.c))
-        )
+        return self.planner.finish(sa.update(self.table).values(values).where(self.in_order()))
 
     def update_at_once(self, columns: tuple[str, ...], shape: Shape) -> Statement:
         """Change the rows that `keys` finds, but for those that the rule refuses as they would become; their keys."""
@@ -283,8 +282,11 @@ class Writer:
         return self.planner.finish(
             sa.update(self.table)
             .values(values)
-            .where(self.is_among(self.table.c, keys), *([] if allowed is None else [allowed]))
-            .returning(*(self.table.c[name] for name in self.relation.key))
+            .where(
+                is_among(self.key_of(self.table.c), keys),
+                *([] if allowed is None else [allowed]),
+            )
+            .returning(*self.key_of(self.table.c))
         )
 
     def allowed(self, row: Row) -> Expression | None:
@@ -293,7 +295,7 @@ class Writer:
         return None if isinstance(check, sa.True_) else sa.func.coalesce(check, sa.false())
 
     def delete(self) -> Statement:
-        return self.planner.finish(sa.delete(self.table).where(self.by_key(self.table.c)))
+        return self.planner.finish(sa.delete(self.table).where(self.in_order()))
 
 
 class Columns:

@@ -25,25 +25,27 @@ def still(patch_module: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Site:
-    return open_site(tmp_path_factory.mktemp("site") / "walkthrough.db")
+def site(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Iterator[Site]:
+    with open_site(tmp_path_factory.mktemp("site") / "walkthrough.db") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def patient_site(site: Site) -> Site:
+def patient_site(site: Site, patch_module: pytest.MonkeyPatch) -> Site:
     """The same without time limits, for who compares answers over few rows."""
-    patient(site.app)
+    patient(site.app, patch_module)
     return site
 
 
 @pytest.fixture(scope="module")
-def patient_twin(twin: Site) -> Site:
+def patient_twin(twin: Site, patch_module: pytest.MonkeyPatch) -> Site:
     """A second one beside it."""
-    patient(twin.app)
+    patient(twin.app, patch_module)
     return twin
 
 
 @pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Site:
+def twin(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Iterator[Site]:
     """A second one beside it."""
-    return open_site(tmp_path_factory.mktemp("twin") / "walkthrough.db")
+    with open_site(tmp_path_factory.mktemp("twin") / "walkthrough.db") as opened:
+        yield opened

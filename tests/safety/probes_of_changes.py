@@ -1,6 +1,5 @@
 """What follows a write, who asks by the time it has its turn, and what the trail tells: probes about changes."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -133,7 +132,7 @@ def found_anew(site: Site) -> None:
     """Moe is somebody else from one request to the next."""
     try:
         expect(send(site, "moe", "GET", "/buildings").status == 200, "moe's token is good")
-        site.side.execute("UPDATE users SET role = 'client_admin' WHERE id = ?", (MOE,))
+        site.side.sql("UPDATE users SET role = 'client_admin' WHERE id = ?", (MOE,))
         expect(send(site, "moe", "GET", "/buildings").status == 401, "moe is what moe was")
     finally:
         site.load(cast_world())
@@ -194,7 +193,7 @@ def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[S
         @contextmanager
         def delayed(*arguments: object, **named: object) -> Iterator[object]:
             demote = "UPDATE users SET role = 'client_manager' WHERE id = ?"
-            site.side.execute(demote, (ADA,))
+            site.side.sql(demote, (ADA,))
             with writing(*arguments, **named) as transaction:
                 yield transaction
 
@@ -212,9 +211,10 @@ def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[S
 def guarded(site: Site) -> None:
     """A filter that tells stands behind the rule, in the plan of a list, of its count, and of a write."""
     rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    spelling = site.app.extensions["walkthrough"].spelling.name
     for name, operator in operators.OPERATORS.items():
         shape = parse(f"select=id&notes={name}.x".encode()).shape
-        made = plan.plan_read("sqlite", "inspections", shape, rule)
+        made = plan.plan_read(spelling, "inspections", shape, rule)
         stands = all("CASE WHEN" in statement.sql for statement in (made.rows, made.count))
         tells = name in ("like", "ilike", "match", "imatch")
         expect(stands == tells == (not operator.leak_proof), made.rows.sql)
@@ -226,7 +226,7 @@ def disabled_root_stays(site: Site) -> None:
         path = f"/auth/v1/admin/users/{ROOT}"
         refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
         expect(refused.status >= 400, refused)
-        site.side.execute("INSERT INTO credentials (user_id) VALUES (?)", (ROOT,))
+        site.side.sql("INSERT INTO credentials (user_id) VALUES (?)", (ROOT,))
         refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
         expect(refused.status >= 400, refused)
     finally:
@@ -237,16 +237,8 @@ def planted(table: str, row: dict, who: str, method: str, path: str) -> Callable
     """A row that only an old file, or a grant, can bring about is out of reach: nothing matches it."""
 
     def run(site: Site) -> None:
-        kept = site.side.execute(
-            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?", (table,)
-        ).fetchall()
         try:
-            for name, _ in kept:
-                site.side.execute(f"DROP TRIGGER {name}")
-            names, places = ", ".join(row), ", ".join("?" * len(row))
-            site.side.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", [*row.values()])
-            for _, sql in kept:
-                site.side.execute(sql)
+            site.side.plant(table, row)
             answer = send(site, who, method, path, prefer=UNDONE)
             expect(answer.status == 200 and answer.json == [], answer)
         finally:
@@ -265,8 +257,8 @@ def shut_out_by_sql(site: Site) -> None:
     ):
         refused = False
         try:
-            site.side.execute(statement, {"id": ROOT, "far": far})
-        except sqlite3.IntegrityError:
+            site.side.sql(statement, {"id": ROOT, "far": far})
+        except site.side.refusals:
             refused = True
         expect(refused == ("far" in statement), statement)
     site.load(cast_world())
@@ -341,8 +333,8 @@ def trail(site: Site) -> None:
                 expect((refused.status, refused.code) == (403, "42501"), refused)
         for statement in ("UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"):
             try:
-                site.side.execute(statement)
-            except sqlite3.IntegrityError:
+                site.side.sql(statement)
+            except site.side.refusals:
                 continue
             raise Killed(statement)
     finally:
@@ -351,10 +343,10 @@ def trail(site: Site) -> None:
 
 def tell(site: Site, rows: list[tuple]) -> None:
     """The last write has told these; whose a new client is, nobody knew before."""
-    found = site.side.execute(
+    found = site.side.sql(
         "SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL"
     )
-    new = Counter(found.fetchall()) - site.told
+    new = Counter(found) - site.told
     site.told += new
     for relation, action, owner in rows:
         expect(any(row[:2] == (relation, action) and owner in (None, row[2]) for row in new), new)

@@ -1,7 +1,5 @@
-"""Sites: the service over a file whose rows are replaced at will, asked without a socket, with a clock that
+"""Sites: the service over a database whose rows are replaced at will, asked without a socket, with a clock that
 stands still and UUIDs that count, so that a seed repeats a run exactly.
-
-The rows are written by SQL and not by the service: a test of the rule must not rest on an import.
 """
 
 import functools
@@ -9,11 +7,11 @@ import io
 import itertools
 import json
 import pathlib
-import sqlite3
 import types
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import field
@@ -21,20 +19,17 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
+from models import server
 from models.clock import Clock
+from tests import databases
 from tests import oracle
 from tests import tokens
 from tests.applications import open_app
-from tests.columns import COLUMNS
-from tests.conftest import RESOURCES
+from tests.safety.sides import Side
+from tests.safety.sides import beside
 
 MOMENT = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
-NOW = "2025-06-15T12:00:00+00:00"
 HOUR_SECONDS = 3_600.0
-SEQUENCE = 100_000  # the last id handed out, in every world, whatever rows it holds
-
-INSERTION_ORDER = RESOURCES
-SEQUENCED = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,72 +89,29 @@ class Answer:
 
 @dataclass(slots=True)
 class Site:
-    """An app over one file, and a way to its rows that does not lead through the app."""
+    """An app over one database, and a way to its rows that does not lead through the app."""
 
     app: object
-    side: sqlite3.Connection
+    side: Side
     bearers: dict[str, str] = field(default_factory=dict)
     told: Counter = field(default_factory=Counter)
 
     def load(self, world: dict) -> None:
-        """Make the world's rows the only ones; what is kept to sign in is gone with its users.
-
-        Its first user is a super admin and is changed rather than made, since one must always be left.
-        """
-        root = world["users"][0]
-        with self.side:
-            self.side.execute("BEGIN IMMEDIATE")
-            trail = self.forget_trail()
-            self.side.execute(f"INSERT OR IGNORE INTO users {named('users')}", root)
-            self.side.execute(
-                "UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id",
-                root,
-            )
-            for table in reversed(INSERTION_ORDER):
-                others = " WHERE id <> :id" if table == "users" else ""
-                self.side.execute(f"DELETE FROM {table}{others}", {"id": root["id"]})
-            for table in ("attempts", "origins", "sessions", "credentials", "sqlite_sequence"):
-                self.side.execute(f"DELETE FROM {table}")
-            changes = ", ".join(f"{column} = :{column}" for column in COLUMNS["users"])
-            self.side.execute(f"UPDATE users SET {changes} WHERE id = :id", root)
-            for table in INSERTION_ORDER:
-                self.insert(world, table)
-            for table in SEQUENCED:
-                self.side.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-                self.side.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, SEQUENCE))
-            for statement in trail:
-                self.side.execute(statement)
-        assert not self.side.execute("PRAGMA foreign_key_check").fetchall()
+        """Make the world's rows the only ones; what is kept to sign in is gone with its users."""
+        owned = {
+            table: [{**row, "client_id": owner(world, row)} for row in world[table]]
+            for table, owner in OWNERS.items()
+        }
+        self.side.load({**world, **owned})
         # What is remembered until a row changes: here all of them changed, and the trail began anew.
         self.app.extensions["walkthrough"].remembered.results.clear()
 
-    def forget_trail(self) -> list[str]:
-        """Empty the audit trail, which lets nobody, and stop it; what sets it going again."""
-        find = "SELECT sql FROM sqlite_schema WHERE name = ?"
-        kept = self.side.execute(find, ("audit_log_no_delete",)).fetchone()
-        if kept is None:
-            return []
-        self.side.execute("DROP TRIGGER audit_log_no_delete")
-        self.side.execute("DELETE FROM audit_log")
-        self.side.execute("DELETE FROM audit_context")
-        begin = f"INSERT INTO audit_context (one, at) VALUES (1, '{NOW}')"
-        return [kept[0], begin, f"INSERT INTO sqlite_sequence VALUES ('audit_log', {SEQUENCE})"]
-
-    def insert(self, world: dict, table: str) -> None:
-        rows = world[table][1:] if table == "users" else world[table]
-        if table in OWNERS:
-            rows = [{**row, "client_id": OWNERS[table](world, row)} for row in rows]
-        self.side.executemany(f"INSERT INTO {table} {named(table)}", rows)
-
     def world(self) -> dict[str, list[dict]]:
         """Every row of every resource as it is stored, in the order of its keys."""
-        return {table: self.rows(table) for table in RESOURCES}
+        return self.side.world()
 
     def rows(self, table: str) -> list[dict]:
-        columns = COLUMNS[table]
-        key = ", ".join(oracle.KEYS.get(table, ("id",)))
-        found = self.side.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {key}")
-        return [dict(zip(columns, row, strict=True)) for row in found]
+        return self.side.rows(table)
 
     def send(self, who: dict | str | None, request: Asking) -> Answer:
         """Send a request as a user (a row), as whoever bears a token (text), or as nobody."""
@@ -229,12 +181,6 @@ OWNERS = {"inspections": owner_of_inspection, "reports_lead": owner_of_reading}
 """The hidden columns: whose building it is, so that the loader keeps what the schema demands."""
 
 
-def named(table: str) -> str:
-    """The columns of an INSERT and a place for each."""
-    columns = [*COLUMNS[table], *(["client_id"] if table in OWNERS else [])]
-    return f"({', '.join(columns)}) VALUES ({', '.join(':' + column for column in columns)})"
-
-
 class StillClock(Clock):
     """The service's clock, stopped."""
 
@@ -242,21 +188,28 @@ class StillClock(Clock):
         return float(MOMENT)
 
 
-def open_site(file: pathlib.Path, **config: object) -> Site:
-    """Build the service over a file of its own; what it writes need not outlive a power cut."""
+@contextmanager
+def open_site(file: pathlib.Path, **config: object) -> Iterator[Site]:
+    """Build the service over a database of its own; what it writes need not outlive a power cut."""
     app = open_app(file, **config)
     app.extensions["walkthrough"].clock = app.extensions["walkthrough.clock"] = StillClock()
-    hasty(app)
-    side = sqlite3.connect(file, isolation_level=None)
-    side.execute("PRAGMA synchronous = OFF")
-    return Site(app, side)
+    if databases.SERVER is None:  # the tests' server waits for no disk
+        hasty(app)
+    with closing(beside(file)) as side:
+        yield Site(app, side)
 
 
-def patient(app: object) -> None:
+def patient(app: object, patch: pytest.MonkeyPatch) -> None:
     """Let no request be late: a machine that stands still for two seconds would part two worlds."""
     database = app.extensions["walkthrough"]
-    database.reading = functools.partial(database.reading, seconds_max=HOUR_SECONDS)
     database.writing = functools.partial(database.writing, seconds_max=HOUR_SECONDS)
+    if databases.SERVER is None:
+        database.reading = functools.partial(database.reading, seconds_max=HOUR_SECONDS)
+        return
+    # What takes as long as usual is told to a session when it is made, and read in one trip (models/guess.py).
+    patch.setattr(server, "READ_SECONDS_MAX", HOUR_SECONDS)
+    patch.setattr(server.ServerDatabase.reading, "__defaults__", (HOUR_SECONDS,))
+    database.forget_sessions()
 
 
 def hasty(app: object) -> None:

@@ -1,17 +1,27 @@
 """A spy on the functions that filters compile to: which values are they called on?
 
-A filter that runs on a hidden row may raise, or take its time, and so tells of it, whatever is answered. So the SQL
-functions behind like, ilike, match, imatch and casts are replaced by ones that note the values they are handed.
+A filter that runs on a hidden row may raise, or take its time, and so tells of it, whatever is answered. So what is
+behind like, ilike, match and imatch, and on a file behind casts, is replaced by what notes the values it is handed.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
+from typing import Any
+
+import sqlalchemy as sa
 
 from models.sql import functions
+from tests import databases
+from tests.safety.sides import Side
 
 ONE = {"*": ".*", "?": "."}
+
+OPERATORS = {"~~": "like", "~~*": "iclike", "~": "regexeq", "~*": "icregexeq"}
+"""Of a server: how the operators of filters are estimated, which the spy's are to be as well."""
+
+SAID = "spy saw "
 
 
 @dataclass(slots=True)
@@ -23,9 +33,12 @@ class Spy:
     calls: int = 0
 
     @classmethod
-    def upon(cls, app: object) -> "Spy":
+    def upon(cls, app: object, side: Side) -> "Spy":
         spy = cls()
         database = app.extensions["walkthrough"]
+        if databases.SERVER is not None:
+            spy.listen_on_server(database, side)
+            return spy
         for engine in (database.reader, database.writer):
             with database.connections.checked_out(engine) as connection:
                 spy.listen(connection.driver_connection)
@@ -53,6 +66,31 @@ class Spy:
         ):
             connection.create_function(name, places, self.noting(function), deterministic=True)
         connection.create_function("glob", 2, self.glob, deterministic=True)
+
+    def listen_on_server(self, database: Any, side: Side) -> None:
+        """Put operators that tell their left sides, by a notice, before the server's own on the way to them."""
+        side.sql("CREATE SCHEMA spy")
+        for symbol, estimate in OPERATORS.items():
+            side.sql(f"""
+                CREATE FUNCTION spy.{estimate}(value text, pattern text) RETURNS boolean
+                LANGUAGE plpgsql IMMUTABLE STRICT COST 1 AS $$ BEGIN
+                    RAISE NOTICE '{SAID}%', value;
+                    RETURN value OPERATOR(pg_catalog.{symbol}) pattern;
+                END $$""")
+            side.sql(f"""
+                CREATE OPERATOR spy.{symbol} (FUNCTION = spy.{estimate}, LEFTARG = text, RIGHTARG = text,
+                    RESTRICT = {estimate}sel, JOIN = {estimate}joinsel)""")
+        side.sql(
+            f'ALTER DATABASE "{database.url.database}" SET search_path = public, spy, pg_catalog'
+        )
+        database.forget_sessions()
+        sa.event.listen(
+            database.sessions, "connect", lambda session, _: session.add_notice_handler(self.hear)
+        )
+
+    def hear(self, notice: Any) -> None:
+        if (said := notice.message_primary).startswith(SAID):
+            self.note(said.removeprefix(SAID))
 
     def noting(self, function: Callable[..., object]) -> Callable[..., object]:
         def noted(value: object, *rest: object) -> object:

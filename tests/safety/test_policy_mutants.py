@@ -39,8 +39,10 @@ from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
 from models.base import Row
+from models.guess import Guesses
 from models.pages import Pages
 from routes import rpc
+from tests import databases
 from tests.safety.killers import ELSEWHERE
 from tests.safety.killers import every_probe
 from tests.safety.killers import is_entered
@@ -52,6 +54,8 @@ from tests.safety.planted_looks import counted_for_anybody
 from tests.safety.planted_looks import counted_for_ever
 from tests.safety.planted_looks import first_look_only
 from tests.safety.planted_looks import found_for_ever
+from tests.safety.planted_looks import guessed_for_anybody
+from tests.safety.planted_looks import guessed_right
 from tests.safety.planted_looks import listed_for_anybody
 from tests.safety.planted_looks import listed_for_ever
 from tests.safety.planted_looks import look_up_off
@@ -251,35 +255,40 @@ OTHERS = [
     *map(may_choose_one, ("id", "updated_at")),
     Mutant("no apikey asked for", ("door",), apikey_off),
     Mutant("the user is not looked up", ("session",), look_up_off),
-    Mutant("the user is as they were once", ("session",), found_for_ever),
     Mutant("what was counted is counted for ever", ("counts",), counted_for_ever),
     Mutant("what was counted for one is anybody's", ("counts",), counted_for_anybody),
-    Mutant("what was listed is listed for ever", ("lists",), listed_for_ever),
-    Mutant("what was listed for one is anybody's", ("lists",), listed_for_anybody),
     Mutant("no barrier before filters", ("barrier",), barrier_off),
     Mutant("a write does not ask in its turn", ("again",), first_look_only),
     Mutant("a write that comes to nothing does not ask", ("session",), no_look_at_all),
     Mutant("a call does not ask again", ("again",), no_second_look(rpc)),
 ]
 
+# What a file is not asked for twice, and what a server is asked for on a guess
+
+OF_THE_DATABASE = (
+    [
+        Mutant("the user is as they were once", ("session",), found_for_ever),
+        Mutant("what was listed is listed for ever", ("lists",), listed_for_ever),
+        Mutant("what was listed for one is anybody's", ("lists",), listed_for_anybody),
+    ]
+    if databases.SERVER is None
+    else [
+        Mutant("a guess is right", ("session",), guessed_right),
+        Mutant("a guess about one is anybody's", ("session",), guessed_for_anybody),
+    ]
+)
+
 # Triggers
 
 
-def without_trigger(name: str, sql: str) -> Mutant:
+def without_trigger(name: str) -> Mutant:
     def apply(patch: Patch, site: Site) -> None:
-        site.side.execute(f"DROP TRIGGER {name}")
+        site.side.drop_trigger(name)
 
     if "audit" in name:
         return Mutant(f"no trigger {name}", ("trail",), apply)
-    subject = (
-        name.split("_role_")[0] if "_role_" in name else "last" if "last" in name else "follow"
-    )
+    subject = name.split("_role")[0] if "_role" in name else "last" if "last" in name else "follow"
     return Mutant(f"no trigger {name}", (subject, "write", "root", *name.split("_")[:1]), apply)
-
-
-def triggers(site: Site) -> dict[str, str]:
-    found = site.side.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-    return dict(found.fetchall())
 
 
 def every_mutant(site: Site) -> list[Mutant]:
@@ -288,14 +297,15 @@ def every_mutant(site: Site) -> list[Mutant]:
         *IMPLIED,
         *of_calls(),
         *OTHERS,
+        *OF_THE_DATABASE,
         *of_doors(site),
-        *(without_trigger(name, sql) for name, sql in triggers(site).items()),
+        *map(without_trigger, site.side.triggers()),
     ]
 
 
 def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
     """What kills a mutant; None where it survives."""
-    kept = triggers(site)
+    kept = site.side.triggers()
     with pytest.MonkeyPatch.context() as patch:
         mutant.apply(patch, site)
         forget(site)
@@ -303,15 +313,18 @@ def fate(mutant: Mutant, site: Site, probes: list) -> str | None:
             return killed(site, probes, mutant.about)
         finally:
             patch.undo()
-            for name in kept.keys() - triggers(site).keys():
-                site.side.execute(kept[name])
+            for name in kept.keys() - site.side.triggers().keys():
+                site.side.sql(kept[name])
             forget(site)
 
 
 def forget(site: Site) -> None:
     """What one mutant let in is not to be remembered under the next: plans, lists, and who came by which key."""
     forget_plans()
-    site.app.extensions["walkthrough"].remembered.pages = Pages()
+    database = site.app.extensions["walkthrough"]
+    database.remembered.pages = Pages()
+    if databases.SERVER is not None:
+        database.guesses = Guesses()
     site.app.extensions["walkthrough.credentials"].remembered.cache_clear()
 
 

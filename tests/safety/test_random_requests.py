@@ -19,7 +19,7 @@ from tests.safety.answers import Read
 from tests.safety.model import End
 from tests.safety.model import Insert
 from tests.safety.model import Step
-from tests.safety.sites import NOW
+from tests.safety.sides import NOW
 from tests.safety.sites import Answer
 from tests.safety.sites import Asking
 from tests.safety.sites import Site

@@ -109,13 +109,13 @@ QUERIES = (
 @pytest.fixture(scope="module")
 def lopsided(site: Site) -> Site:
     site.load(lopsided_world())
-    site.side.execute("ANALYZE")
+    site.side.sql("ANALYZE")
     return site
 
 
 @pytest.fixture(scope="module")
 def spy(lopsided: Site) -> Spy:
-    return Spy.upon(lopsided.app)
+    return Spy.upon(lopsided.app, lopsided.side)
 
 
 def secrets(site: Site, user: dict) -> set[str]:

@@ -25,7 +25,7 @@ from tests.safety.model import Step
 from tests.safety.model import Update
 from tests.safety.model import Where
 from tests.safety.planted_looks import held_for_ever
-from tests.safety.sites import NOW
+from tests.safety.sides import NOW
 from tests.safety.sites import Answer
 from tests.safety.sites import Site
 from tests.safety.sites import asking

@@ -211,7 +211,7 @@ def sites(patient_site: Site, patient_twin: Site) -> tuple[Site, Site]:
 
 @pytest.fixture(scope="module")
 def spies(sites: tuple[Site, Site]) -> tuple[Spy, ...]:
-    return tuple(Spy.upon(site.app) for site in sites)
+    return tuple(Spy.upon(site.app, site.side) for site in sites)
 
 
 @pytest.mark.parametrize("seed", COMMIT_SEEDS)
