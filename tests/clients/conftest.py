@@ -4,13 +4,13 @@ A module that needs other settings makes its own with `serve`.
 """
 
 import pathlib
-import shutil
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
+from tests import databases
 from tests.clients.server import Server
 from tests.clients.server import load
 from tests.clients.server import serving
@@ -18,7 +18,7 @@ from tests.clients.server import serving
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The data set as a database file, with passwords; nobody writes to it."""
+    """The data set as a database, with passwords; nobody writes to it, or is connected to it."""
     return load(tmp_path_factory.mktemp("clients"))
 
 
@@ -31,8 +31,9 @@ def serve(
 
         def make(**settings: str) -> Server:
             directory = tmp_path_factory.mktemp("server")
-            for file in base.parent.glob("base.db*"):
-                shutil.copy(file, directory / file.name.replace("base.db", "walkthrough.db"))
+            databases.copy(base, directory / "walkthrough.db")
+            # Entered first, hence done last: nobody is connected any more.
+            running.callback(databases.give_back_under, directory)
             return running.enter_context(serving(directory, **settings))
 
         yield make

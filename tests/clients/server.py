@@ -14,6 +14,7 @@ from typing import IO
 
 import httpx
 
+from tests import databases
 from tests import tokens
 from tests.conftest import DATASET
 from tests.ports import free_port
@@ -64,7 +65,7 @@ def load(directory: Path) -> Path:
     ran = subprocess.run(
         [sys.executable, "-m", "flask", "--app", "app", "import", str(source)],
         cwd=PROJECT,
-        env=environment(DATABASE_URL=f"sqlite:///{file}"),
+        env=environment(DATABASE_URL=databases.url(file)),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -76,11 +77,11 @@ def load(directory: Path) -> Path:
 
 @contextmanager
 def serving(directory: Path, **settings: str) -> Iterator[Server]:
-    """Run gunicorn over `directory`/walkthrough.db, from its first answer to its last."""
+    """Run gunicorn over what `directory`/walkthrough.db names, from its first answer to its last."""
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", directory)
     env = environment(
-        DATABASE_URL=f"sqlite:///{directory / 'walkthrough.db'}",
+        DATABASE_URL=databases.url(directory / "walkthrough.db"),
         HOST="127.0.0.1",
         PORT=str(port),
         **settings,

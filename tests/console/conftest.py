@@ -236,7 +236,7 @@ class Service:
         self.server = Server(f"http://127.0.0.1:{port}", directory)
         self.environment = environment(
             **KEYS,
-            DATABASE_URL=f"sqlite:///{directory / 'walkthrough.db'}",
+            DATABASE_URL=databases.url(directory / "walkthrough.db"),
             HOST="127.0.0.1",
             PORT=str(port),
         )
@@ -260,11 +260,12 @@ class Service:
 @pytest.fixture(scope="module")
 def service(staffed_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     directory = tmp_path_factory.mktemp("console")
-    shutil.copy(staffed_file, directory / "walkthrough.db")
+    databases.copy(staffed_file, directory / "walkthrough.db")
     made = Service(directory)
     made.start()
     yield made
     made.stop()
+    databases.give_back_under(directory)
 
 
 @pytest.fixture(scope="module")
