@@ -6,6 +6,7 @@ import argparse
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field
@@ -32,6 +33,7 @@ from bench.requests import FULL_PAGE
 from bench.requests import INSERT
 from bench.requests import LISTS
 from bench.requests import MANAGER
+from bench.requests import POINTS
 from bench.requests import READS
 from bench.requests import WRITES
 from bench.requests import Request
@@ -43,9 +45,20 @@ from bench.servers import file_url
 from bench.stores import Psql
 from bench.stores import Store
 from bench.tools import Tools
+from bench.trail import a_trail
 
-OURS, COPY, THEIRS = "walkthrough", "walkthrough-postgresql", "postgrest"
-SECTIONS: Final = ("reads", "beside", "policies", "writes", "growth", "memory", "granian")
+OURS, COPY, THEIRS, BARE = "walkthrough", "walkthrough-postgresql", "postgrest", "bare"
+SECTIONS: Final = (
+    "reads",
+    "floor",
+    "beside",
+    "policies",
+    "writes",
+    "trail",
+    "growth",
+    "memory",
+    "granian",
+)
 DESCRIPTION: Final = (
     "Measure Walkthrough beside PostgREST over the same rows. The first run installs and loads what it "
     "needs (some minutes); later ones start at once."
@@ -192,18 +205,11 @@ def run(chosen: Chosen) -> str:
 def sections(stage: Stage) -> Iterator[str]:
     chosen = stage.chosen
     for store in stage.stores:
-        if chosen.section("reads") and chosen.requests(READS):
-            yield f"### Reading, {store.size:,} inspections"
-            yield reads(stage, store)
-        if chosen.section("beside") and chosen.requests(LISTS) and store is stage.stores[0]:
-            yield f"### Lists while somebody writes, {store.size:,} inspections"
-            yield beside(stage, store)
-        if chosen.section("policies") and a_managers(chosen) and store is stage.stores[0]:
-            yield f"### A manager's reads beside policies with lists, {store.size:,} inspections"
-            yield policies(stage, store)
-        if chosen.section("writes") and chosen.requests(WRITES):
-            yield f"### Writing, {store.size:,} inspections"
-            yield writes(stage, store)
+        for section in OF_A_STORE:
+            is_of_it = store is stage.stores[0] or not section.of_the_smallest
+            if is_of_it and chosen.section(section.name) and chosen.requests(section.requests):
+                yield f"### {section.title}, {store.size:,} inspections"
+                yield section.take(stage, store)
         stage.clear()
     if chosen.section("growth") and len(stage.stores) > 1:
         yield f"### The same requests at {stage.stores[0].size:,} and at {stage.stores[-1].size:,} inspections"
@@ -229,12 +235,16 @@ NAMES: Final = {
 
 def reads(stage: Stage, store: Store) -> str:
     sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
-    lines = stage.measurer.reads(stage.chosen.requests(READS), sides)
-    if stage.chosen.requests((FLOOR,)):
-        floor = stage.servers.floor()
-        lines.append(stage.measurer.rounds(FLOOR, [Side(OURS, floor, store.cast)]))
-        stage.servers.end(floor)
-    return report.compared(lines, NAMES)
+    return report.compared(stage.measurer.reads(stage.chosen.requests(READS), sides), NAMES)
+
+
+def floor(stage: Stage, store: Store) -> str:
+    """What is nothing but a request, in turns with a view that does nothing at all, by the same gunicorn."""
+    stage.up[BARE] = stage.servers.floor()
+    sides = [stage.ours(store), Side(BARE, stage.up[BARE], store.cast, asked=FLOOR)]
+    lines = [stage.measurer.rounds(each, sides) for each in stage.chosen.requests(POINTS)]
+    stage.end(BARE)
+    return report.compared(lines, {OURS: NAMES[OURS], BARE: "a bare view"})
 
 
 def beside(stage: Stage, store: Store) -> str:
@@ -244,14 +254,10 @@ def beside(stage: Stage, store: Store) -> str:
     return report.compared(lines, NAMES)
 
 
-def a_managers(chosen: Chosen) -> list[Request]:
-    return [each for each in chosen.requests(READS) if each.role == MANAGER]
-
-
 def policies(stage: Stage, store: Store) -> str:
     sides = [stage.ours(store), stage.theirs(store)]
     with grants_as_lists(stage.psql, store.database):
-        lines = stage.measurer.reads(a_managers(stage.chosen), sides)
+        lines = stage.measurer.reads(stage.chosen.requests(A_MANAGERS), sides)
     return report.compared(lines, {name: NAMES[name] for name in (OURS, THEIRS)})
 
 
@@ -259,6 +265,48 @@ def writes(stage: Stage, store: Store) -> str:
     sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
     lines = stage.measurer.writes(stage.chosen.requests(WRITES), sides)
     return report.compared(lines, NAMES)
+
+
+def trail(stage: Stage, store: Store) -> str:
+    """PostgREST's tables tell every change to a trail of the same columns, as the service's do."""
+    sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
+    with a_trail(stage.psql, store.database):
+        lines = stage.measurer.writes(stage.chosen.requests(WRITES), sides)
+    return report.compared(lines, NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of the figures that are taken of one store, or of the smallest alone."""
+
+    name: str
+    title: str
+    requests: tuple[Request, ...]
+    take: Callable[[Stage, Store], str]
+    of_the_smallest: bool = False
+
+
+A_MANAGERS = tuple(each for each in READS if each.role == MANAGER)
+OF_A_STORE: Final = (
+    Section("reads", "Reading", READS, reads),
+    Section("floor", "A row by its id beside a bare Flask view", POINTS, floor),
+    Section("beside", "Lists while somebody writes", LISTS, beside, of_the_smallest=True),
+    Section(
+        "policies",
+        "A manager's reads beside policies with lists",
+        A_MANAGERS,
+        policies,
+        of_the_smallest=True,
+    ),
+    Section("writes", "Writing", WRITES, writes),
+    Section(
+        "trail",
+        "Writing beside a PostgREST that keeps the same trail",
+        WRITES,
+        trail,
+        of_the_smallest=True,
+    ),
+)
 
 
 def growth(stage: Stage) -> str:

@@ -42,7 +42,8 @@ WRITTEN: Final = "building_id,inspection_type,date_visited,status,inspector_id,n
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of those compared: where it listens, whom its rows know, and, if not by HTTP, how it is cleaned."""
+    """One of those compared: where it listens, whom its rows know, and, if not by HTTP, how it is cleaned. `asked`:
+    what it is asked in place of what the others are."""
 
     name: str
     server: Server
@@ -50,6 +51,7 @@ class Side:
     psql: Psql | None = None
     database: str = ""
     table: str = "api.inspections"
+    asked: Request | None = None
 
 
 @dataclass(slots=True)
@@ -143,7 +145,8 @@ class Measurer:
     ) -> Line:
         line = Line(request)
         for side in sides:
-            write_calls(self.path(request, side), request.calls(side.cast), self.tokens)
+            asked = side.asked or request
+            write_calls(self.path(asked, side), asked.calls(side.cast), self.tokens)
         if not request.is_write:
             for side in sides:
                 self.round(line, side, WARM_SECONDS)
@@ -169,7 +172,7 @@ class Measurer:
         if not settle():
             say(f"the machine is not at rest before a round of {side.name}")
         try:
-            rate = self.load(line.request, side, seconds)
+            rate = self.load(side.asked or line.request, side, seconds)
         except Unanswered as failure:
             say(f"{side.name}: {failure}")
             line.failed.add(side.name)

@@ -247,6 +247,9 @@ READS: tuple[Request, ...] = (
     *_for(ALL, "dashboard", _dashboard, Likeness.NUMBERS),
     *_for(ALL, "chart", _chart, Likeness.NOTHING),
 )
+POINTS: tuple[Request, ...] = tuple(each for each in READS if each.compose is _by_id)
+"""What is little more than a request."""
+
 LISTS: tuple[Request, ...] = tuple(
     each
     for each in READS
