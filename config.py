@@ -100,6 +100,15 @@ def prepare(
     return load(overrides, environ)
 
 
+def has_lost_keys(environ: Mapping[str, str] = os.environ) -> bool:
+    """Say whether `prepare` is about to draw keys for a database that is there, which others have signed for."""
+    given = _given(None, environ)
+    path = database_path(_database_url(given))
+    if path is None or "SECRET_KEY" in given:
+        return False
+    return path.exists() and not os.path.lexists(secrets_path(path))
+
+
 def database_path(database_url: str) -> Path | None:
     """Say which file an SQLite URL means; None for another database, or one in memory.
 

@@ -6,6 +6,7 @@ Figures are from a 2-core machine; measure again before undoing one.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -45,6 +46,10 @@ def stated(read: Callable[[], Stated]) -> Stated:
 
 # What a service on PostgreSQL needs besides, and one on a file starts without.
 POSTGRESQL = ("models.postgresql", "models.sql.spelling_postgresql")
+
+KEYS_DRAWN = (
+    "no keys.json beside the database: new keys were drawn, and what older ones signed is void"
+)
 
 wsgi_app = "wsgi:app"
 chdir = str(PROJECT)
@@ -109,7 +114,10 @@ def on_starting(server: Arbiter) -> None:
     memory.share_one_arena()
     try:
         configuration.refuse_debugging()
+        has_lost_keys = configuration.has_lost_keys()
         settings = configuration.prepare()
+        if has_lost_keys:
+            server.log.warning(KEYS_DRAWN)
         start.refuse_taken_addresses(server.address)
         # Workers count for /metrics in files, so that each of them can add up all; it has to be known
         # before they import what counts.
@@ -126,6 +134,11 @@ def on_starting(server: Arbiter) -> None:
     except (configuration.ConfigurationError, start.StartRefused) as error:
         meters.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")
+
+
+def when_ready(server: Arbiter) -> None:
+    """gunicorn names sockets of the arbiter's, which has none: each worker listens for itself."""
+    logging.getLogger("walkthrough").info({"event": "listening", "addresses": bind})
 
 
 def on_reload(server: Arbiter) -> None:

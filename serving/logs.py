@@ -63,8 +63,8 @@ class JsonLogger(Logger):  # type: ignore[misc]
         """The application writes a line a request (`routes/request_log.py`)."""
 
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
-        """Leave out that gunicorn starts: a start that is refused is told in one line, ours."""
-        if not str(msg).startswith("Starting gunicorn"):
+        """Leave out that gunicorn starts: a start that is refused is told in one line, ours, as is where it listens."""
+        if not str(msg).startswith(("Starting gunicorn", "Listening at")):
             super().info(msg, *args, **kwargs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -50,6 +51,11 @@ class Server:
     database: Path
     environ: dict[str, str]
 
+    def lines(self) -> list[dict[str, object]]:
+        """What is in the log."""
+        log = self.database.parent / "log"
+        return [json.loads(line) for line in log.read_text().splitlines()]
+
     def connect(self, timeout: float = 20) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
 
@@ -78,10 +84,13 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(directory: Path, application: str = APPLICATION) -> Iterator[Server]:
+def serving(
+    directory: Path, application: str = APPLICATION, *, unset: tuple[str, ...] = ()
+) -> Iterator[Server]:
     (directory / "few_lines.py").write_text(application)
     database, port = directory / "walkthrough.db", free_port()
     environ = environ_for(directory, database, port)
+    environ = {name: value for name, value in environ.items() if name not in unset}
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(
             command(), env=environ, cwd=PROJECT, stdout=log, stderr=log, text=True

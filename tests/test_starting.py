@@ -81,6 +81,28 @@ def test_a_start_that_would_be_unsafe_is_refused_in_one_line(server, changes, me
     assert message in refused_start(server, PORT=str(free_port()), **changes)
 
 
+def test_the_log_says_where_it_listens(server):
+    [line] = [line for line in server.lines() if line.get("event") == "listening"]
+
+    assert line["addresses"] == [f"127.0.0.1:{server.port}"]
+    assert not [line for line in server.lines() if "Listening" in line.get("message", "")]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_keys_that_are_drawn_for_a_database_that_is_there_are_told(tmp_path, is_there):
+    if is_there:
+        with serving(tmp_path):
+            pass  # keys of the environment
+    with serving(tmp_path, unset=("SECRET_KEY", "ANON_KEY")) as first:
+        warned = [line for line in first.lines() if line["level"] == "warning"]
+    with serving(tmp_path, unset=("SECRET_KEY", "ANON_KEY")) as second:
+        warned_again = [line for line in second.lines() if line["level"] == "warning"]
+
+    assert len(warned) == is_there
+    assert all("keys.json" in line["message"] for line in warned)
+    assert warned_again == []
+
+
 def test_a_stop_answers_what_was_accepted_and_leaves_no_mark(tmp_path):
     with serving(tmp_path) as server:
         mark = tmp_path / "walkthrough.db.serving"
