@@ -22,6 +22,7 @@ from models.remembered import Remembered
 from models.server_transaction import ServerTransaction
 from models.sql import postgresql
 from models.sql.direct import STATEMENTS_KEPT
+from models.sql.sqlite import TimedOut
 from models.transaction import Parameters
 from models.transaction import WrongGuess
 
@@ -127,6 +128,10 @@ class GuessedTransaction(ServerTransaction):
         self.said = sql
         try:
             found = super().run(beside(asked, sql, len(parameters)), (*parameters, *values))
+        except TimedOut:
+            # To ask all of it again would take as long once more; who asks is looked up by itself.
+            self.settle()
+            raise
         except Exception as error:
             # Who may not ask is told that, and not what was wrong with what they asked.
             raise self.wrong() from error

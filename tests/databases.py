@@ -7,11 +7,14 @@ databases are used again, each made what it was by deleting and inserting: to cr
 import hashlib
 import os
 import pathlib
+import re
 import shutil
+from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import closing
 from contextlib import contextmanager
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from models.migrations import schema_version
@@ -101,9 +104,42 @@ def turn(file: pathlib.Path) -> Iterator[None]:
         with Turns(pathlib.Path(f"{file}.lock")).turn(5):
             yield
         return
-    with connected(NAMES[file]) as connection, connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (0x57414C4B,))
+    with turn_in(NAMES[file]):
         yield
+
+
+def waiting(file: pathlib.Path) -> int:
+    """How many wait for the turn to write: processes at a file, requests at a server."""
+    if SERVER is not None:
+        return waiting_in(NAMES[file])
+    place = pathlib.Path(f"{file}.lock").stat().st_ino
+    locks = pathlib.Path("/proc/locks").read_text(encoding="ascii")
+    return len(re.findall(rf"-> FLOCK .*:{place} ", locks))
+
+
+@contextmanager
+def queue(opened: Any) -> Iterator[Callable[[], int]]:
+    """Hold the turn to write that an app of this process needs, by its `app.extensions["walkthrough"]`; what this
+    yields tells how many requests wait for it. Who waits first is first, on both."""
+    if SERVER is None:
+        with opened.turns.turn(1):
+            yield lambda: len(opened.turns.waiting)
+        return
+    with turn_in(opened.url.database):
+        yield partial(waiting_in, opened.url.database)
+
+
+def is_being_read(file: pathlib.Path) -> bool:
+    """Whether somebody keeps a snapshot, or a transaction at all, open."""
+    if SERVER is None:
+        [(busy, _, _)] = sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+        return bool(busy)
+    [(open_ones,)] = sql(
+        file,
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND xact_start IS NOT NULL AND pid <> pg_backend_pid()",
+    )
+    return open_ones > 0
 
 
 def tables(file: pathlib.Path) -> list[str]:
@@ -187,6 +223,24 @@ def restore(name: str) -> None:
         return
     RESTORING[name] = connected(name)
     RESTORING[name].execute("SELECT kept.restore()")
+
+
+@contextmanager
+def turn_in(name: str) -> Iterator[None]:
+    with connected(name) as connection, connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (0x57414C4B,))
+        yield
+
+
+def waiting_in(name: str) -> int:
+    """Who has asked for the turn and has not got it, all of them in the order in which they asked."""
+    with connected("postgres") as connection:
+        [(count,)] = connection.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
+            " WHERE locktype = 'advisory' AND NOT granted AND datname = %s",
+            (name,),
+        )
+        return int(count)
 
 
 def create(name: str, template: str) -> None:

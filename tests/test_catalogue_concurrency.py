@@ -5,7 +5,6 @@ hidden rows decide no time-out (the rest of O15) is counted in test_steps.py.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
-import shutil
 import threading
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from models.db import Database as Opened
 from models.db import writing
 from routes import resource
 from tests import databases
@@ -33,11 +31,9 @@ from tests.conftest import dump
 from tests.durability.served import Consumer
 from tests.durability.served import Served
 from tests.durability.served import serving
-from tests.durability.shim import DATABASE
+from tests.http.service import served_over
 from tests.raw import workers_by_port
 from tests.waiting import until
-
-pytestmark = pytest.mark.sqlite("the turns to write, and the server, are over a file")
 
 TO_MANAGERS = "/client_manager_building_access"
 
@@ -54,11 +50,13 @@ def own(base_file: Path, tmp_path: Path) -> Callable[[str], Api]:
 @pytest.fixture(scope="module")
 def service(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     directory = tmp_path_factory.mktemp("concurrent") / "served"
-    directory.mkdir(mode=0o700)
-    shutil.copy(base_file, directory / DATABASE)
-    (directory / DATABASE).chmod(0o600)
-    with serving(Served(directory)) as running:
+    with serving(served_over(base_file, directory)) as running:
         yield running
+
+
+def opened(api: Callable) -> object:
+    """The database that is an application's."""
+    return api("root").database.app_for("GET", "/").extensions["walkthrough"]
 
 
 # O15: what is said when there was no time says nothing of the rows
@@ -66,10 +64,9 @@ def service(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "writing", partial(writing, wait_seconds_max=0.05))
-    turns = own("root").database.app_for("GET", "/").extensions["walkthrough"].turns
     paths = ("/buildings?id=eq.1", "/buildings?id=eq.4", "/buildings?id=eq.999")
 
-    with turns.turn(1):
+    with databases.queue(opened(own)):
         answers = [own("ada").patch(path, {"name": "Late"}) for path in paths]
 
     assert (answers[0].status, answers[0].headers["Retry-After"]) == (503, "1")
@@ -86,8 +83,9 @@ def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.Monk
 def test_O15_time_out_is_told_in_one_text(
     own: Callable, who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Opened.reading
-    monkeypatch.setattr(Opened, "reading", lambda database, **_: real(database, seconds_max=-1.0))
+    kind = type(opened(own))
+    real = kind.reading
+    monkeypatch.setattr(kind, "reading", lambda database, **_: real(database, seconds_max=-1.0))
     deep = "buildings(inspections(buildings(inspections(buildings(*)))))"
 
     answer = own(who).get(f"/inspections?select=*,{deep}", prefer="count=exact")
@@ -106,13 +104,12 @@ def test_O15_time_out_is_told_in_one_text(
 
 def ask_in_order(api: Callable, asked: list[Callable[[], Response]]) -> list[Response]:
     """Have requests wait for their turn in this order, then let them in."""
-    turns = api("root").database.app_for("GET", "/").extensions["walkthrough"].turns
     with ThreadPoolExecutor(len(asked)) as pool:
-        with turns.turn(1):
+        with databases.queue(opened(api)) as count:
             waiting = []
             for place, ask in enumerate(asked, start=1):
                 waiting.append(pool.submit(ask))
-                until(lambda place=place: len(turns.waiting) == place)
+                until(lambda place=place: count() == place)
         return [each.result(20) for each in waiting]
 
 

@@ -13,6 +13,7 @@ from models.db import WrongGuess
 from models.db import database
 from models.guess import GuessedTransaction
 from models.guess import Guesses
+from models.sql.sqlite import TimedOut
 from tests import databases
 from tests.conftest import CAST
 from tests.conftest import Response
@@ -227,6 +228,19 @@ def fail(transaction: GuessedTransaction) -> None:
 def test_a_failure_is_told_if_the_guess_is_right(guess: tuple | None, told: type) -> None:
     with pytest.raises(told):
         read_as(fail, guess)
+
+
+def run_out_of_time(transaction: GuessedTransaction) -> None:
+    transaction.say("SET statement_timeout = 200")
+    transaction.value("SELECT pg_sleep(30)")
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(("guess", "told"), [((2, "bob"), WrongGuess), (None, TimedOut)])
+def test_who_may_ask_is_told_that_there_was_no_time(guess: tuple | None, told: type) -> None:
+    """And is not asked for again: it would have taken as long once more."""
+    with pytest.raises(told):
+        read_as(run_out_of_time, guess)
 
 
 @pytest.mark.usefixtures("known")

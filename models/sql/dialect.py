@@ -104,8 +104,8 @@ class Spelling(Protocol):
         """A regular expression, refused here if the engine would refuse it."""
         ...
 
-    def in_time(self) -> Expression:
-        """True until the statement's deadline has passed."""
+    def in_time(self, *, costly: int) -> Expression:
+        """True until the statement's deadline has passed. `costly`: how many filters that take their time a row has."""
         ...
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:

@@ -7,6 +7,7 @@ keeps it behind the rule, so that it is never run on a row that the caller may n
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ import sqlalchemy as sa
 from models.faults import Fault
 from models.sql.dialect import Spelling
 from models.sql.dialect import json_array
+from models.sql.query import Condition
+from models.sql.query import LogicTree
 from models.sql.statement import Binding
 from models.types import Bound
 from models.types import ColumnType
@@ -97,6 +100,17 @@ OPERATORS: dict[str, Operator] = {
         "~*", lambda spell, column, value: spell.imatch(column, value), imatch_operand, False, True
     ),
 }
+
+
+def costly(conditions: Iterable[Condition]) -> int:
+    """How many of the filters among these take their time, or may raise."""
+    return sum(
+        costly(each.operands)
+        if isinstance(each, LogicTree)
+        else each.operator in OPERATORS and not OPERATORS[each.operator].leak_proof
+        for each in conditions
+    )
+
 
 ELSEWHERE = {
     "cs": "@>", "cd": "<@", "ov": "&&", "sl": "<<", "sr": ">>", "nxr": "&<", "nxl": "&>",

@@ -212,10 +212,10 @@ class Planner:
             condition = sa.not_(condition.self_group())
         if operator.leak_proof:
             return condition
-        barrier = self.barrier(relation, alias, scope)
-        if isinstance(barrier, sa.True_):
-            return sa.and_(self.spelling.in_time(), condition)
-        return sa.case((sa.and_(barrier, self.spelling.in_time()), condition))
+        timely = self.spelling.in_time(costly=operators.costly(node.conditions))
+        barrier = sa.and_(self.barrier(relation, alias, scope), timely)
+        # Not an AND: of several a database runs what it likes first, and what is alike in an OR but once.
+        return condition if isinstance(barrier, sa.True_) else sa.case((barrier, condition))
 
     def comparison(
         self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType
@@ -236,9 +236,9 @@ class Planner:
     def compare_one(
         self, operator: operators.Operator, here: Expression, there: Expression
     ) -> Expression:
-        """A value with one of many; a costly operator looks at the clock before each of them."""
+        """A value with one of many, each a row; a costly operator looks at the clock before it."""
         found = operator.compare(self.spelling, here, there)
-        return found if operator.leak_proof else sa.and_(self.spelling.in_time(), found)
+        return found if operator.leak_proof else sa.and_(self.spelling.in_time(costly=1), found)
 
     def operand_column(
         self, flt: Filter, relation: Relation, alias: Any

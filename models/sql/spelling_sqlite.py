@@ -139,7 +139,7 @@ class SqliteSpelling(CommonSpelling):
     def ilike_pattern(self, pattern: str) -> str:
         return self.like_pattern(pattern).lower()
 
-    def in_time(self) -> Expression:
+    def in_time(self, *, costly: int) -> Expression:
         return sa.func.in_time() == 1
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:

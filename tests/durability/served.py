@@ -15,6 +15,7 @@ from http.client import HTTPConnection
 from http.client import HTTPException
 from pathlib import Path
 
+from tests import databases
 from tests import tokens
 from tests.conftest import CAST
 from tests.durability.shim import DATABASE
@@ -104,7 +105,7 @@ class Served:
             **kept,
             "PYTHONPATH": str(PROJECT),
             "PORT": str(self.port),
-            "DATABASE_URL": f"sqlite:///{self.database}",
+            "DATABASE_URL": databases.url(self.database),
             "SECRET_KEY": tokens.SECRET_KEY,
             "ANON_KEY": tokens.ANON_KEY,
             "SERVICE_KEY": tokens.SERVICE_KEY,

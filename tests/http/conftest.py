@@ -1,13 +1,11 @@
-"""The service as it is run, over a file with rows that cost: as shipped, and in a hurry."""
+"""The service as it is run, over a database with rows that cost: as shipped, and in a hurry."""
 
-import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from models.sql.sqlite import driver
+from tests import databases
 from tests.durability.served import Served
 from tests.durability.served import serving
 from tests.durability.shim import DATABASE
@@ -21,15 +19,15 @@ from tests.http.service import served_over
 def heavy_file(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data set, and on building 6 of client 1 inspections with long notes."""
     file = tmp_path_factory.mktemp("heavy") / DATABASE
-    shutil.copy(base_file, file)
-    with closing(driver.connect(str(file))) as connection:
-        connection.executemany(
-            "INSERT INTO inspections (building_id, inspection_type, notes, created_at, updated_at, client_id)"
-            " VALUES (6, 'heavy', ?, '2025-01-01T00:00:00+00:00', '2025-01-01T00:00:00+00:00', 1)",
-            ((NOTE,) for _ in range(HEAVY_ROWS)),
-        )
-        connection.commit()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    databases.copy(base_file, file)
+    databases.sql(
+        file,
+        "WITH RECURSIVE places(place) AS (SELECT 1 UNION ALL SELECT place + 1 FROM places WHERE place < ?)"
+        " INSERT INTO inspections (building_id, inspection_type, notes, created_at, updated_at, client_id)"
+        " SELECT 6, 'heavy', ?, '2025-01-01T00:00:00+00:00', '2025-01-01T00:00:00+00:00', 1 FROM places",
+        HEAVY_ROWS,
+        NOTE,
+    )
     return file
 
 

@@ -2,27 +2,22 @@
 
 import json
 import re
-import shutil
 import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from models.sql.sqlite import driver
+from tests import databases
 from tests import tokens
 from tests.conftest import CAST
 from tests.durability.served import Answer
 from tests.durability.served import Served
-from tests.durability.shim import DATABASE
 from tests.raw import RawAnswer
 
-AS_IT_IS_RUN = [
-    pytest.mark.sqlite("the server is started over a file"),
-    pytest.mark.skipif(
-        sys.platform != "linux", reason="signals and sockets are looked at in /proc"
-    ),
-]
+AS_IT_IS_RUN = pytest.mark.skipif(
+    sys.platform != "linux", reason="signals and sockets are looked at in /proc"
+)
 
 MIB = 1 << 20
 NOTE = "a" * 65_536
@@ -30,16 +25,22 @@ HEAVY_ROWS = 600  # of 64 KiB each: more than an answer may hold
 PATTERN = "*" + "a" * 253 + "b"  # almost, at every place of a note: some 25 ms a row
 WORST = "/inspections?select=id&or=(" + ",".join([f"notes.ilike.{PATTERN}"] * 99) + ")"
 COSTLIEST_PATCH = "/inspections?" + "&".join([f"notes=not.like.{PATTERN}"] * 99)
+COSTLIEST_OR = "/inspections?select=id&or=(" + ",".join(
+    [f"notes.like.{PATTERN[:-3]}{number:02}b" for number in range(99)]
+) + ")"  # fmt: skip
 HONEST = "/buildings?select=id&id=eq.1"
 ENDS_WITHIN_SECONDS = 2.2
 MARGIN_SECONDS = 1.8  # this machine may have other things to do
 
 
 def served_over(file: Path, directory: Path, application: str = "wsgi:app") -> Served:
+    """The service over a copy of a database, on either engine."""
     directory.mkdir(mode=0o700)
-    shutil.copy(file, directory / DATABASE)
-    (directory / DATABASE).chmod(0o600)
-    return Served(directory, application, {"LOG_LEVEL": "info"})
+    own = Served(directory, application, {"LOG_LEVEL": "info"})
+    databases.copy(file, own.database)
+    if own.database.exists():
+        own.database.chmod(0o600)
+    return own
 
 
 def head_lines(who: str = "service", **more: str) -> bytes:
@@ -62,17 +63,17 @@ def refusal_in_json(answer: RawAnswer | Answer) -> dict:
     found = json.loads(answer.body)
     assert set(found) == {"code", "message", "details", "hint"}
     assert not re.search(
-        r"Traceback|gunicorn|werkzeug|sqlite|/home|\.py", json.dumps(found), re.IGNORECASE
+        r"Traceback|gunicorn|werkzeug|sqlite|psycopg|libpq|/home|\.py",
+        json.dumps(found),
+        re.IGNORECASE,
     )
     return found
 
 
 def names_written(service: Served, table: str, name: str) -> int:
-    with closing(driver.connect(str(service.database))) as connection:
-        found: int = connection.execute(
-            f"SELECT count(*) FROM {table} WHERE name LIKE ?", (f"{name}%",)
-        ).fetchone()[0]
-        return found
+    question = f"SELECT count(*) FROM {table} WHERE name LIKE ?"
+    [(found,)] = databases.sql(service.database, question, f"{name}%")
+    return int(found)
 
 
 def log_lines(service: Served) -> list[dict]:

@@ -2,11 +2,9 @@
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import ctypes
-import fcntl
 import json
 import logging
 import os
-import re
 import selectors
 import shutil
 import signal
@@ -15,7 +13,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,8 +20,8 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.workers.gthread import PollableMethodQueue
 
-from models.sql.sqlite import driver
 from serving.worker import DeadlineWorker
+from tests import databases
 from tests import hurried
 from tests import tokens
 from tests.conftest import CAST
@@ -145,7 +142,42 @@ KEYS = {
 }
 
 
+def over(url: str, **more: str) -> dict[str, str]:
+    """What is said to a service over a database, at a door of its own."""
+    return {"DATABASE_URL": url, "PORT": str(free_port()), **more}
+
+
+def require_refused(cases: dict[str, dict[str, str]]) -> None:
+    """Each of the starts is refused, in one line that holds these words."""
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(
+            zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True)
+        )
+    for words, (status, said) in found.items():
+        assert status != 0, words
+        assert len(said) == 1, (words, said)
+        assert words in said[0]
+
+
 def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
+    service: Served, base_file: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.db"
+    databases.copy(base_file, own)
+    url = databases.url(own)
+
+    require_refused(
+        {
+            "something already answers at": over(url, **KEYS) | {"PORT": str(service.port)},
+            "FLASK_DEBUG is set": over(url, FLASK_DEBUG="1", **KEYS),
+        }
+    )
+
+    assert ask(service, "ada", "GET", HONEST).status == 200
+
+
+@pytest.mark.sqlite("of a file: one server a file, what kind of file, whose keys beside it")
+def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(
     service: Served, base_file: Path, tmp_path: Path
 ) -> None:
     own, linked = tmp_path / "own.db", tmp_path / "linked.db"
@@ -156,35 +188,18 @@ def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
     (shared / "keys.json").write_text(json.dumps(KEYS))
     (shared / "keys.json").chmod(0o644)
 
-    def over(file: Path, **more: str) -> dict[str, str]:
-        return {"DATABASE_URL": f"sqlite:///{file}", "PORT": str(free_port()), **more}
+    require_refused(
+        {
+            "is being served by another process": over(databases.url(service.database), **KEYS),
+            "is not a regular file": over(databases.url(linked), **KEYS),
+            "can be read by others": over(databases.url(shared / DATABASE)),
+        }
+    )
 
-    cases = {
-        "is being served by another process": over(service.database, **KEYS),
-        "something already answers at": over(own, **KEYS) | {"PORT": str(service.port)},
-        "is not a regular file": over(linked, **KEYS),
-        "can be read by others": over(shared / DATABASE),
-        "FLASK_DEBUG is set": over(own, FLASK_DEBUG="1", **KEYS),
-    }
-    with ThreadPoolExecutor(2) as pool:
-        found = dict(
-            zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True)
-        )
-
-    for words, (status, said) in found.items():
-        assert status != 0, words
-        assert len(said) == 1, (words, said)
-        assert words in said[0]
     assert ask(service, "ada", "GET", HONEST).status == 200
 
 
 # H14: a stop
-
-
-def await_waiter(descriptor: int) -> None:
-    """Until another process waits for the lock on this file: its write has been accepted."""
-    blocked = re.compile(rf"-> FLOCK .*:{os.fstat(descriptor).st_ino} ")
-    until(lambda: blocked.search(Path("/proc/locks").read_text(encoding="ascii")))
 
 
 def ended_by_themselves(service: Served) -> int:
@@ -200,24 +215,19 @@ def test_H14_write_that_was_accepted_is_answered_after_the_signal(
 ) -> None:
     row = {"building_id": 1, "inspection_type": "last"}
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
-        lock = os.open(f"{own.database}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
+        with databases.turn(own.database):
             waiting = pool.submit(ask, own, "ada", "POST", "/inspections", row)
-            await_waiter(lock)
+            until(lambda: databases.waiting(own.database) == 1)  # it has been accepted
             own.signal(number)
             time.sleep(0.4)
-        finally:
-            os.close(lock)
         answer = waiting.result(20)
         if number == signal.SIGTERM:
             assert own.process.wait(20) == 0
             assert ended_by_themselves(own) == 2
 
     assert answer.status == 201
-    with closing(driver.connect(str(own.database))) as connection:
-        question = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
-        assert connection.execute(question).fetchone() == (1,)
+    question = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
+    assert databases.sql(own.database, question) == [(1,)]
 
 
 def test_H14_worker_hears_of_a_stop_before_it_has_handlers(base_file: Path, tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
 from tests.durability.served import Served
 from tests.durability.served import serving
-from tests.durability.shim import DATABASE
 from tests.http.service import HONEST
 from tests.http.service import ask
 from tests.http.service import log_lines
+from tests.http.service import served_over
 
 WRITERS = 8
 ROUNDS = 12
@@ -24,13 +23,7 @@ ROUNDS = 12
 
 @pytest.fixture
 def service(base_file: Path, tmp_path: Path) -> Iterator[Served]:
-    directory = tmp_path / "served"
-    directory.mkdir(mode=0o700)
-    file = directory / DATABASE
-    databases.copy(base_file, file)
-    if file.exists():
-        file.chmod(0o600)
-    with serving(Served(directory, watched={"DATABASE_URL": databases.url(file)})) as running:
+    with serving(served_over(base_file, tmp_path / "served")) as running:
         yield running
 
 

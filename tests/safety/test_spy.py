@@ -8,6 +8,7 @@ import pytest
 
 from access.caller import STANDINGS
 from access.caller import Role
+from access.caller import Standing
 from access.policy import AccessRule
 from models.sql import operators
 from models.sql import plan
@@ -200,6 +201,21 @@ def test_without_the_barrier_it_would_not(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.undo()
     forget_plans()
+
+
+@pytest.mark.parametrize("standing", STANDINGS.values(), ids=str)
+@pytest.mark.parametrize(("count", "looks"), [(1, False), (8, False), (9, True), (99, True)])
+def test_a_server_looks_at_the_clock_within_a_row_that_takes_long(
+    standing: Standing, count: int, looks: bool
+) -> None:
+    """And within no other: what is volatile cannot be joined, and is looked up row by row."""
+    filters = "".join(f"&buildings.name=like.{n}*" for n in range(count))
+    shape = parse(f"select=id,buildings!inner(id){filters}".encode()).shape
+
+    made = plan.plan_read("postgresql", "inspections", shape, AccessRule(standing))
+
+    for each in (made.rows, made.count):
+        assert each.sql.count("pg_sleep") == (count if looks else 0)
 
 
 def test_comparisons_keep_their_index() -> None:
