@@ -14,6 +14,7 @@ from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
+from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import ROOT
 
@@ -60,6 +61,65 @@ def test_rows_written_together_are_told_in_the_order_of_their_keys(
 
     told = [int(line["row_key"]) for line in trail(api, **only)[len(before) :]]
     assert told == [*range(1, 10)]
+
+
+# Who goes, what is written first so that it lies elsewhere, and what is told of what goes along.
+TAKEN_ALONG = {
+    "readings": ("/inspections?id=eq.1", "/reports_lead?id=eq.1", {"result": "x"}, "reports_lead"),
+    "grants of a user": (
+        f"/users?id=eq.{MIA}",
+        f"/client_manager_building_access?manager_id=eq.{MIA}&building_id=eq.1",
+        {"assigned_by": None},
+        "client_manager_building_access",
+    ),
+    "grants on a building": (
+        "/buildings?id=eq.6",
+        f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.6",
+        {"assigned_by": None},
+        "client_manager_building_access",
+    ),
+    "grants that somebody signed": (
+        f"/users?id=eq.{ADA}",
+        f"/client_manager_building_access?manager_id=eq.{MIA}&building_id=eq.1",
+        {"assigned_at": "2025-01-01T00:00:00+00:00"},
+        "client_manager_building_access",
+    ),
+    "inspections of an inspector": (
+        "/inspectors?id=eq.1",
+        "/inspections?id=eq.1",
+        {"notes": "x"},
+        "inspections",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("gone", "written", "change", "told_of"), TAKEN_ALONG.values(), ids=TAKEN_ALONG
+)
+def test_what_goes_along_is_told_in_the_order_of_its_keys(
+    api: Callable, gone: str, written: str, change: dict, told_of: str
+) -> None:
+    more = [{"inspection_id": 1, "gun_id": n} for n in range(3)]
+    api("root").post("/reports_lead", more)
+    grants = [(who, building) for who in (MOE, MIA) for building in (6, 3, 2, 1)]
+    for who, building in grants:
+        row = {"manager_id": who, "building_id": building, "assigned_by": ADA}
+        api("ada").post(
+            "/client_manager_building_access", row, prefer="resolution=ignore-duplicates"
+        )
+    assert api("root").patch(written, change).status == 204
+    before = trail(api, relation=f"eq.{told_of}")
+
+    assert api("root").delete(gone).status == 204
+
+    lines = trail(api, relation=f"eq.{told_of}")[len(before) :]
+    keys = [(line["action"], *map(as_ordered, line["row_key"].split(","))) for line in lines]
+    assert len(keys) > 1
+    assert keys == sorted(keys)
+
+
+def as_ordered(part: str) -> str:
+    return part.zfill(20)
 
 
 def test_a_deletion_tells_what_went_with_it(api: Callable) -> None:

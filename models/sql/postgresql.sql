@@ -317,6 +317,68 @@ END $$;
 
 -- What holds at every door, whoever opens it
 
+-- What goes with a row goes in the order of its keys, and not as it lies: the trail would tell where rows of others have
+-- left room. (But for what a building takes along that changes hands, which PostgreSQL's own triggers change.) `gone` is
+-- what it pointed at, `of_client` whose people's grants are meant, if not everybody's.
+DO $do$
+DECLARE
+    following record;
+BEGIN
+    FOR following IN
+        SELECT * FROM (VALUES
+            ('client_admin_building_access', 'admin_id', 'uuid', 'admin_id, building_id', 'admin_id', 'DELETE FROM'),
+            ('client_admin_inspection_access', 'admin_id', 'uuid', 'admin_id, inspection_id', 'admin_id', 'DELETE FROM'),
+            ('client_manager_building_access', 'manager_id', 'uuid', 'manager_id, building_id', 'manager_id', 'DELETE FROM'),
+            ('client_manager_inspection_access', 'manager_id', 'uuid', 'manager_id, inspection_id', 'manager_id', 'DELETE FROM'),
+            ('client_admin_building_access', 'assigned_by', 'uuid', 'admin_id, building_id', 'admin_id', 'UPDATE'),
+            ('client_admin_inspection_access', 'assigned_by', 'uuid', 'admin_id, inspection_id', 'admin_id', 'UPDATE'),
+            ('client_manager_building_access', 'assigned_by', 'uuid', 'manager_id, building_id', 'manager_id', 'UPDATE'),
+            ('client_manager_inspection_access', 'assigned_by', 'uuid', 'manager_id, inspection_id', 'manager_id', 'UPDATE'),
+            ('client_admin_building_access', 'building_id', 'bigint', 'admin_id, building_id', 'admin_id', 'DELETE FROM'),
+            ('client_manager_building_access', 'building_id', 'bigint', 'manager_id, building_id', 'manager_id', 'DELETE FROM'),
+            ('client_admin_inspection_access', 'inspection_id', 'bigint', 'admin_id, inspection_id', 'admin_id', 'DELETE FROM'),
+            ('client_manager_inspection_access', 'inspection_id', 'bigint', 'manager_id, inspection_id', 'manager_id', 'DELETE FROM'),
+            ('reports_lead', 'inspection_id', 'bigint', 'id', NULL, 'DELETE FROM'),
+            ('inspections', 'inspector_id', 'bigint', 'id', NULL, 'UPDATE')
+        ) AS listed (relation, pointer, type, key, grantee, change)
+    LOOP
+        EXECUTE format($sql$
+            CREATE OR REPLACE FUNCTION %1$s_follow_%2$s(gone %3$s, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
+            DECLARE
+                place tid;
+            BEGIN
+                FOR place IN SELECT ctid FROM %1$I WHERE %2$I = gone %5$s ORDER BY %4$s LOOP
+                    %6$s %1$I %7$s WHERE ctid = place;
+                END LOOP;
+            END $$;
+        $sql$, following.relation, following.pointer, following.type, following.key,
+            CASE WHEN following.grantee IS NULL THEN ''
+                ELSE format('AND (of_client IS NULL OR %I IN (SELECT id FROM users WHERE client_id = of_client))', following.grantee) END,
+            following.change, CASE WHEN following.change = 'UPDATE' THEN format('SET %I = NULL', following.pointer) ELSE '' END);
+    END LOOP;
+END $do$;
+CREATE OR REPLACE FUNCTION building_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM client_admin_building_access_follow_building_id(OLD.id);
+    PERFORM client_manager_building_access_follow_building_id(OLD.id);
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER buildings_go BEFORE DELETE ON buildings FOR EACH ROW EXECUTE FUNCTION building_goes();
+CREATE OR REPLACE FUNCTION inspection_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM reports_lead_follow_inspection_id(OLD.id);
+    PERFORM client_admin_inspection_access_follow_inspection_id(OLD.id);
+    PERFORM client_manager_inspection_access_follow_inspection_id(OLD.id);
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER inspections_go BEFORE DELETE ON inspections FOR EACH ROW EXECUTE FUNCTION inspection_goes();
+CREATE OR REPLACE FUNCTION inspector_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM inspections_follow_inspector_id(OLD.id);
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER inspectors_go BEFORE DELETE ON inspectors FOR EACH ROW EXECUTE FUNCTION inspector_goes();
+
 -- A chosen id is never handed out again.
 CREATE OR REPLACE FUNCTION keep_ids() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -325,11 +387,18 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER clients_ids AFTER INSERT OR UPDATE OF id ON clients FOR EACH ROW EXECUTE FUNCTION keep_ids('clients_id_seq');
-CREATE OR REPLACE TRIGGER inspectors_ids AFTER INSERT OR UPDATE OF id ON inspectors FOR EACH ROW EXECUTE FUNCTION keep_ids('inspectors_id_seq');
-CREATE OR REPLACE TRIGGER buildings_ids AFTER INSERT OR UPDATE OF id ON buildings FOR EACH ROW EXECUTE FUNCTION keep_ids('buildings_id_seq');
-CREATE OR REPLACE TRIGGER inspections_ids AFTER INSERT OR UPDATE OF id ON inspections FOR EACH ROW EXECUTE FUNCTION keep_ids('inspections_id_seq');
-CREATE OR REPLACE TRIGGER reports_lead_ids AFTER INSERT OR UPDATE OF id ON reports_lead FOR EACH ROW EXECUTE FUNCTION keep_ids('reports_lead_id_seq');
+DO $do$
+DECLARE
+    numbered text;
+BEGIN
+    FOREACH numbered IN ARRAY ARRAY['clients', 'inspectors', 'buildings', 'inspections', 'reports_lead'] LOOP
+        -- Asked of each row, and called for hardly any: most ids are the sequence's own.
+        EXECUTE format($sql$
+            CREATE OR REPLACE TRIGGER %1$s_ids AFTER INSERT OR UPDATE OF id ON %1$I FOR EACH ROW
+            WHEN (NEW.id > coalesce(pg_sequence_last_value('%1$s_id_seq'::regclass), 0)) EXECUTE FUNCTION keep_ids('%1$s_id_seq');
+        $sql$, numbered);
+    END LOOP;
+END $do$;
 
 CREATE OR REPLACE FUNCTION require_admin() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -363,10 +432,16 @@ CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
 -- while the user is still the old client's, whose people are the ones to be told of it; so do those of one who goes.
 CREATE OR REPLACE FUNCTION user_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
-    DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
-    DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
-    DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
+    PERFORM client_admin_building_access_follow_admin_id(OLD.id);
+    PERFORM client_admin_inspection_access_follow_admin_id(OLD.id);
+    PERFORM client_manager_building_access_follow_manager_id(OLD.id);
+    PERFORM client_manager_inspection_access_follow_manager_id(OLD.id);
+    IF TG_OP = 'DELETE' THEN
+        PERFORM client_admin_building_access_follow_assigned_by(OLD.id);
+        PERFORM client_admin_inspection_access_follow_assigned_by(OLD.id);
+        PERFORM client_manager_building_access_follow_assigned_by(OLD.id);
+        PERFORM client_manager_inspection_access_follow_assigned_by(OLD.id);
+    END IF;
     RETURN coalesce(NEW, OLD);
 END $$;
 CREATE OR REPLACE TRIGGER users_move BEFORE UPDATE ON users FOR EACH ROW
@@ -400,20 +475,16 @@ CREATE OR REPLACE TRIGGER users_moved AFTER UPDATE ON users FOR EACH ROW
 -- into inspections.client_id fires inspections_moved, which is also where an inspection moves by itself.)
 CREATE OR REPLACE FUNCTION building_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM client_admin_building_access WHERE building_id = NEW.id
-        AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
-    DELETE FROM client_manager_building_access WHERE building_id = NEW.id
-        AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
+    PERFORM client_admin_building_access_follow_building_id(NEW.id, OLD.client_id);
+    PERFORM client_manager_building_access_follow_building_id(NEW.id, OLD.client_id);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER buildings_moved AFTER UPDATE ON buildings FOR EACH ROW
     WHEN (OLD.client_id <> NEW.client_id) EXECUTE FUNCTION building_moved();
 CREATE OR REPLACE FUNCTION inspection_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
-        AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
-    DELETE FROM client_manager_inspection_access WHERE inspection_id = NEW.id
-        AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
+    PERFORM client_admin_inspection_access_follow_inspection_id(NEW.id, OLD.client_id);
+    PERFORM client_manager_inspection_access_follow_inspection_id(NEW.id, OLD.client_id);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER inspections_moved AFTER UPDATE ON inspections FOR EACH ROW
@@ -515,11 +586,14 @@ BEGIN
             AND attname = CASE WHEN audited.key = 'id' THEN 'client_id' ELSE split_part(audited.key, ',', 1) END;
         EXECUTE format($sql$
             CREATE OR REPLACE FUNCTION %1$s_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+            DECLARE
+                moment timestamptz := audit_moment();
+                actor uuid := audit_actor();
             BEGIN
                 IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' AND EXISTS (SELECT FROM made) THEN
                     PERFORM pg_advisory_xact_lock(1463897163);
                     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
-                        SELECT audit_moment(), audit_actor(), 'insert', %2$L, concat_ws(',', %3$s), %4$s, NULL,
+                        SELECT moment, actor, 'insert', %2$L, concat_ws(',', %3$s), %4$s, NULL,
                             json_build_object(%5$s)
                         FROM made;
                 END IF;

@@ -215,7 +215,7 @@ def test_a_server_looks_at_the_clock_within_a_row_that_takes_long(
     made = plan.plan_read("postgresql", "inspections", shape, AccessRule(standing))
 
     for each in (made.rows, made.count):
-        assert each.sql.count("pg_sleep") == (count if looks else 0)
+        assert each.sql.count("pg_sleep") == each.sql.count(" LIKE ") * looks >= count * looks
 
 
 def test_comparisons_keep_their_index() -> None:
