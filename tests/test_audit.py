@@ -87,7 +87,7 @@ TAKEN_ALONG = {
     "inspections of an inspector": (
         "/inspectors?id=eq.1",
         "/inspections?id=eq.1",
-        {"notes": "x"},
+        {"status": "x"},
         "inspections",
     ),
 }

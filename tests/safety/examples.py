@@ -1,10 +1,19 @@
-"""How many examples hypothesis draws, and which."""
+"""How many examples are drawn, and which."""
 
 from typing import Any
 
 from hypothesis import HealthCheck
 from hypothesis import Phase
 from hypothesis import settings
+
+from tests import databases
+
+SHARE = 4
+
+
+def share(count: int) -> int:
+    """So many, and of a server a quarter, which is asked the same once more: what differs there is the SQL alone."""
+    return count if databases.SERVER is None else max(1, count // SHARE)
 
 
 def sized(examples: int, **more: Any) -> settings:

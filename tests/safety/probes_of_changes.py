@@ -377,7 +377,43 @@ def counted_on(site: Site) -> None:
         site.load(cast_world())
 
 
+# Who goes, what of it is written first, so that it lies elsewhere on a server, and what is told of what goes along.
+ALONG = (
+    ("/inspections?id=eq.2", f"/{MGR_INSPECTION}?manager_id=eq.{MAX}", MGR_INSPECTION),
+    ("/buildings?id=eq.6", f"/{MGR_BUILDING}?manager_id=eq.{MOE}&building_id=eq.6", MGR_BUILDING),
+    ("/inspectors?id=eq.1", "/inspections?id=eq.1", "inspections"),
+)
+
+
+def told_in_order(site: Site) -> None:
+    """What goes along with a row is told in the order of its keys, wherever it lies."""
+    root = partial(send, site, "root")
+    for gone, written, told_of in ALONG:
+        try:
+            for who in (MAX, MIA, MOE):
+                for table, column, id_ in (
+                    (MGR_INSPECTION, "inspection_id", 2),
+                    (MGR_BUILDING, "building_id", 6),
+                ):
+                    row = {"manager_id": who, column: id_}
+                    root("POST", f"/{table}", row, prefer="resolution=ignore-duplicates")
+            change = {"status": "x"} if told_of == "inspections" else {"assigned_by": ROOT}
+            expect(root("PATCH", written, change).status == 204, written)
+            query = f"/audit_log?select=id,row_key&relation=eq.{told_of}&order=id"
+            before = root("GET", query).json
+            expect(root("DELETE", gone).status == 204, gone)
+            told = [row["row_key"] for row in root("GET", query).json[len(before) :]]
+            expect(len(told) > 1 and told == sorted(told), (gone, told))
+        finally:
+            site.load(cast_world())
+
+
 OTHERS = [
+    Probe(
+        "what goes along is told in order",
+        frozenset(("follow", "inspections", "buildings", "inspectors")),
+        told_in_order,
+    ),
     Probe("ids are counted on", frozenset(("follow", *COUNTED)), counted_on),
     Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),

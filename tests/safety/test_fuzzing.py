@@ -31,6 +31,7 @@ from tests.safety import strategies
 from tests.safety.breaking import BREAKS
 from tests.safety.breaking import breaks
 from tests.safety.breaking import broken
+from tests.safety.examples import share
 from tests.safety.examples import sized
 from tests.safety.grammar import Grammar
 from tests.safety.killers import USERS
@@ -45,7 +46,7 @@ from tests.safety.vocabulary import Vocabulary
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 LATE_SECONDS = 1.0
 BREAKS_PER_QUERY = 10
-COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = 1_000, 1_000, 600
+COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = map(share, (1_000, 1_000, 600))
 LONG_QUERIES, LONG_REQUESTS, LONG_BODIES = 100_000, 200_000, 200_000
 COVERAGE_SECONDS = 30 * 60
 KEYS = {"code", "message", "details", "hint"}

@@ -16,6 +16,7 @@ from tests.conftest import RESOURCES
 from tests.safety import answers
 from tests.safety import model
 from tests.safety.answers import Read
+from tests.safety.examples import share
 from tests.safety.model import End
 from tests.safety.model import Insert
 from tests.safety.model import Step
@@ -32,7 +33,7 @@ from tests.safety.twins import seen_by
 REQUESTS_PER_WORLD = 75
 READS_PER_VISIT = 2
 WRITES_PER_VISIT = 2
-COMMIT_SEEDS = range(1, 41)  # 3,000 requests
+COMMIT_SEEDS = range(1, share(40) + 1)  # 3,000 requests
 LONG_BLOCKS = [range(first, first + 667) for first in range(10_000, 23_340, 667)]  # 1,000,000
 CONTROL_SEEDS = range(1, 41)
 

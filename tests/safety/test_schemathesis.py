@@ -5,9 +5,10 @@ from types import ModuleType
 
 import pytest
 
+from tests.safety.examples import share
 from tests.safety.sites import Site
 
-COMMIT_EXAMPLES = 3
+COMMIT_EXAMPLES = share(3)
 LONG_EXAMPLES = 500
 WHO = ("root", "ada", "moe", None)
 

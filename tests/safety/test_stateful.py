@@ -18,6 +18,7 @@ from models import statistics
 from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import model
+from tests.safety.examples import share
 from tests.safety.examples import sized
 from tests.safety.model import Delete
 from tests.safety.model import Insert
@@ -365,7 +366,7 @@ def run(
 
 
 def test_every_life_ends_as_the_model_says(site: Site, still: types.SimpleNamespace) -> None:
-    run(site, still, COMMIT)
+    run(site, still, (share(COMMIT[0]), COMMIT[1]))
 
 
 @pytest.mark.long

@@ -32,6 +32,7 @@ from models.sql.statement import Statement
 from tests import oracle
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
+from tests.safety.examples import share
 from tests.safety.grammar import Grammar
 from tests.safety.planted import forget_plans
 from tests.safety.sites import Answer
@@ -46,7 +47,7 @@ from tests.safety.vocabulary import TEXT
 from tests.safety.vocabulary import Vocabulary
 
 PAIRS_PER_WORLD = 50
-COMMIT_SEEDS = range(1, 41)  # 2,000 pairs
+COMMIT_SEEDS = range(1, share(40) + 1)  # 2,000 pairs
 LONG_BLOCKS = [range(first, first + 100) for first in range(1_000, 3_000, 100)]  # 100,000
 CONTROL_SEEDS = range(1, 41)
 
