@@ -87,8 +87,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave the long tier out unless it is asked for by its marker or a test by its name."""
     if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
         return
-    absent = "server" if databases.SERVER is None else "sqlite"
-    items[:] = [item for item in items if item.get_closest_marker(absent) is None]
+    absent = ("server",) if databases.SERVER is None else ("sqlite", "control")
+    items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
     long = [item for item in items if item.get_closest_marker("long")]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if not item.get_closest_marker("long")]

@@ -78,6 +78,7 @@ def read_many(raw: bytes, steps: list) -> None:
         )
 
 
+@pytest.mark.sqlite("asks no database")
 @sized(COMMIT_QUERIES)
 @given(raw=strategies.queries, steps=breaks)
 def test_the_parser_refuses_or_understands(raw: bytes, steps: list) -> None:
@@ -106,6 +107,7 @@ def test_headers_are_refused_or_understood(text: str, steps: list) -> None:
             read()
 
 
+@pytest.mark.control
 def test_a_parser_that_breaks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: one that raises IndexError on two commas."""
 

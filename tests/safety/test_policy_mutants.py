@@ -372,6 +372,7 @@ def test_what_changes_nothing_is_told_by_nothing(site: Site) -> None:
     assert [fate(mutant, site, probes) for mutant in equivalent] == [None] * len(EQUIVALENT)
 
 
+@pytest.mark.control
 def test_a_mutant_that_changes_nothing_survives(site: Site) -> None:
     """The control: the suite does not cry wolf."""
 

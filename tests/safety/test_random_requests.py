@@ -241,6 +241,7 @@ WRONG: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
 )
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("mistake", WRONG, ids=lambda mistake: mistake.__name__)
 def test_a_wrong_oracle_differs(
     site: Site, monkeypatch: pytest.MonkeyPatch, mistake: Callable[[pytest.MonkeyPatch], None]

@@ -31,6 +31,7 @@ def test_the_document_keeps_its_word_at_length(
     assert documented.try_out(site, who, LONG_EXAMPLES) > 100
 
 
+@pytest.mark.control
 def test_a_view_that_breaks_is_found(
     documented: ModuleType, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -376,6 +376,7 @@ def test_every_life_ends_as_the_model_says_at_length(
     run(site, still, LONG)
 
 
+@pytest.mark.control
 def test_numbers_that_are_remembered_too_long_are_found(
     site: Site, still: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,6 +386,7 @@ def test_numbers_that_are_remembered_too_long_are_found(
         run(site, still, COMMIT, FOUND_IS_ENOUGH)
 
 
+@pytest.mark.control
 def test_grants_that_are_remembered_are_found(
     site: Site, still: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -313,6 +313,7 @@ CONTROLS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
 )
 
 
+@pytest.mark.control
 @pytest.mark.parametrize("fault", CONTROLS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_parts_the_worlds(
     sites: tuple[Site, Site],
