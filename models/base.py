@@ -7,6 +7,7 @@ A column is `column(TYPE, …)`. What the dialect needs beyond SQLAlchemy's own 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 from typing import ClassVar
@@ -34,15 +35,28 @@ Row = Any
 """Columns by name: those of an alias, or of rows that are about to exist (`row.building_id`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How everybody's rows are found in an order: `owner` names one of the few rows of `owners`, and of each one's rows
+    an index knows the `order`, of all of them and of those alike in a column of `within`."""
+
+    owners: str
+    owner: str
+    order: str
+    within: frozenset[str]
+
+
 class Model(DeclarativeBase):
     """A table. `derived` says how the columns that no caller knows are computed from a row,
     `carrying` with which columns, beside keys, other rows change by the schema's triggers,
     `indexed_within` by which columns the rows of one value of another are found at once,
+    `walk` how everybody's rows are found in an order,
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
 
     carrying: ClassVar[tuple[str, ...]] = ()
     indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
+    walk: ClassVar[Walk | None] = None
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
     is_published: ClassVar[bool] = True

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from models.base import Filled
 from models.base import Model
 from models.base import Row
+from models.base import Walk
 from models.base import column
 from models.building import Building
 from models.types import BIGINT
@@ -46,7 +47,8 @@ class Inspection(Model):
     )
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
-    indexed_within: ClassVar = {"building_id": ("status", "date_visited")}
+    indexed_within: ClassVar = {"building_id": ("date_visited",)}
+    walk: ClassVar = Walk("clients", "client_id", "date_visited", frozenset({"status"}))
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     building_id = column(BIGINT, required=True)

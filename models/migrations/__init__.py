@@ -11,6 +11,7 @@ from __future__ import annotations
 from models.migrations import m0002_grants_that_fall
 from models.migrations import m0003_people_who_go
 from models.migrations import m0004_in_the_order_of_keys
+from models.migrations import m0005_fewer_indexes
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
@@ -19,6 +20,7 @@ STEPS: tuple[Step, ...] = (
     m0002_grants_that_fall.step,
     m0003_people_who_go.step,
     m0004_in_the_order_of_keys.step,
+    m0005_fewer_indexes.step,
 )
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 

@@ -15,10 +15,12 @@ import sqlalchemy as sa
 
 from models import AuditLog
 from models import Building
+from models import Client
 from models import Inspection
 from models import ReportLead
 from models.audit_log import AT_ONCE
 from models.base import Model
+from models.sql.catalog import aliased
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
 from models.sql.rule import Rule
@@ -66,6 +68,10 @@ class Counter(Planner):
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
         return self.scoped(self.catalog.relations[model.__tablename__])
+
+    def walks(self, scope: Expression) -> bool:
+        """Whether rows within it are best counted owner by owner: all there are, in no index that holds all of them."""
+        return self.spelling.walks_by_owner and isinstance(scope, sa.True_)
 
     def visible_by(self, model: type[Model], by: type[Model]) -> tuple[sa.Alias, Expression]:
         """The same beside a row of `by` that is known to be visible, which may be all it takes.
@@ -175,6 +181,10 @@ def plan_ends(database: str, rule: Rule) -> Statement:
         looked_for = sa.select(aggregate(day)).where(
             scope, inspection.c.status == status, is_near(day)
         )
+        if counter.walks(scope):
+            owners = aliased(Client.__table__, "rule_owners")
+            of_one = looked_for.where(inspection.c.client_id == owners.c.id).scalar_subquery()
+            looked_for = sa.select(aggregate(of_one)).select_from(owners)
         found: Expression = looked_for.scalar_subquery()
         return found
 
@@ -233,18 +243,19 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
 def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
     """Period, status and how many: a period is the first so many characters of a date.
 
-    Counted by day first, in the order of an index, and then by period. One row more than
-    POINT_LABELS_MAX says that there are too many.
+    Counted by day first, in the order of an index, which may be owner by owner, and then by period. One row more
+    than POINT_LABELS_MAX says that there are too many.
     """
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     kept = inspection.c
+    owner = (kept.client_id,) if counter.walks(where[0]) else ()
     day = counter.spelling.day_text(kept.date_visited)
     period = sa.func.substr(day, 1, period_characters).label("period")
     days = (
         sa.select(period, shortened(kept.status), sa.func.count().label("counted"))
         .where(*where, counter.within_dates(inspection))
-        .group_by(kept.date_visited, kept.status)
+        .group_by(*owner, kept.date_visited, kept.status)
         .subquery("days")
     )
     points = sa.select(days.c.period, days.c.status, sa.func.sum(days.c.counted))

@@ -42,6 +42,9 @@ class Spelling(Protocol):
     joins_to_count: bool
     """Whether it finds out by itself how rows are best counted by a row that they belong to."""
 
+    walks_by_owner: bool
+    """Whether everybody's rows, in an order, are found owner by owner: no index holds them all in it."""
+
     trail_is_in_order: bool
     """Whether the trail's lines are numbered in the order of the COMMITs, whatever program wrote them."""
 

@@ -125,7 +125,7 @@ class Printer:
         keys = [source.c[name] for name in relation.key]
         found = []
         for arm in arms:
-            led = self.planner.led(source, arm)
+            led = self.planner.led(node, relation, source, arm)
             if led is None:
                 search, terms = sa.select(*keys).where(arm.condition, *filters), order
             else:

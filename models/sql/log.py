@@ -14,8 +14,8 @@ from pathlib import Path
 from models.sql import sqlite
 
 PAGES = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
-PAGES_QUICK = 4_000  # a page that many COMMITs change is written back once for all of them
-LOG_BYTES_LOOK = 32 << 20  # twice what those leave when nothing holds them
+PAGES_QUICK = 16_000  # a page that many COMMITs change is written back once for all of them
+LOG_BYTES_LOOK = 128 << 20  # twice what those leave when nothing holds them
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
 FOLD_MILLISECONDS = 500
 

@@ -38,6 +38,7 @@ from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
 from models.sql.statement import parameter
+from models.sql.walk import by_owner
 from models.types import TEXT
 from models.types import ColumnType
 
@@ -174,9 +175,12 @@ class Planner:
         whole = self.narrow.get(alias)
         return [Arm(sought, ())] if whole is None else disjoint(whole, sought)
 
-    def led(self, alias: Any, arm: Arm) -> Led | None:
-        """An arm as a join that begins with the few that it looks for; None where the database does by itself."""
-        return self.spelling.led_by(arm.sought, alias) if isinstance(arm.sought, AmongFew) else None
+    def led(self, node: Node, relation: Relation, alias: Any, arm: Arm) -> Led | None:
+        """An arm as a join that begins with the few that it looks for, be they the owners of all that there is; None
+        where the database does by itself."""
+        walks = self.spelling.walks_by_owner and isinstance(arm.sought, sa.True_)
+        few = by_owner(node, relation, alias) if walks else arm.sought
+        return self.spelling.led_by(few, alias) if isinstance(few, AmongFew) else None
 
     def equal_to(self, flt: Filter, relation: Relation) -> Expression:
         """What an equality compares its column with."""

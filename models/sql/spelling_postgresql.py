@@ -132,6 +132,7 @@ class PostgresqlSpelling(CommonSpelling):
     sa_dialect: sa.Dialect = telling(asyncpg.dialect())  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
     joins_to_count = True
+    walks_by_owner = False
     trail_is_in_order = False  # our lines are; another program takes no turn
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:

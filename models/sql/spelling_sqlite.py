@@ -55,6 +55,7 @@ class SqliteSpelling(CommonSpelling):
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.
     keeps_subquery_order = True
     joins_to_count = False
+    walks_by_owner = True
     trail_is_in_order = True  # one writes at a time
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
@@ -197,8 +198,8 @@ class SqliteSpelling(CommonSpelling):
         keys = list(sought.clauses) if isinstance(sought, sa.Tuple) else [sought]
         pairs = zip(keys, chosen.selected_columns, strict=True)
         ties = sa.and_(*(key == found for key, found in pairs))
-        assert chosen.whereclause is not None
-        return Led(CrossJoin(grants, rows, ties), (chosen.whereclause,))
+        conditions = () if chosen.whereclause is None else (chosen.whereclause,)
+        return Led(CrossJoin(grants, rows, ties), conditions)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement

@@ -311,7 +311,7 @@ def test_what_is_beside_the_tables_is_made_as_a_new_file_has_it(tmp_path):
     shutil.copy(RELEASED[0], old)
     old.chmod(0o600)
     with closing(driver.connect(str(old), isolation_level=None)) as connection:
-        connection.execute("DROP INDEX inspections_status")
+        connection.execute("DROP INDEX inspections_client_status")
         connection.execute("CREATE INDEX stray ON buildings (zip)")
         connection.execute("DROP TRIGGER users_moved")
         connection.execute("CREATE TRIGGER users_moved AFTER UPDATE ON users BEGIN SELECT 1; END")

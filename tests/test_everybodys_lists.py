@@ -1,0 +1,168 @@
+"""A super admin's lists by date are walked client by client: each row once, in order, and no deeper than the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from models.sql.catalog import catalog
+from models.sql.walk import by_owner
+from routes.postgrest.querystring import parse
+from tests.applications import import_rows
+from tests.applications import open_app
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.costs import STEPS_GROWTH_MAX
+from tests.costs import portfolio
+from tests.costs import steps
+from tests.test_manager_lists import DATES
+from tests.test_manager_lists import in_order
+
+STATUSES = ("completed", "scheduled", "completed", None)
+INSPECTIONS = [
+    {
+        "id": number,
+        "building_id": 1 + number % 5,
+        "inspection_type": ("annual", "fire")[number % 3 == 0],
+        "date_visited": DATES[number % 5] if number % 7 else "2025-01-02",
+        "status": STATUSES[number % 4],
+        "inspector_id": 1 + number % 3 % 2,
+    }
+    for number in range(1, 41)
+]
+ROWS = {
+    "clients": [{"id": number, "name": f"C{number}"} for number in (1, 2, 3)],
+    "users": [{"id": ROOT, "email": "root@x", "name": "Root", "role": "super_admin"}],
+    "inspectors": [{"id": number, "name": f"I{number}"} for number in (1, 2)],
+    "buildings": [
+        {"id": number, "name": f"B{number}", "client_id": 1 + number % 2} for number in range(1, 6)
+    ],
+    "inspections": INSPECTIONS,
+}
+
+NULLS = {"asc": False, "desc": True, "asc.nullsfirst": True, "desc.nullslast": False}
+
+
+@pytest.fixture
+def root(world: Callable) -> object:
+    return world(ROWS)("root")
+
+
+@pytest.mark.parametrize("direction", NULLS)
+@pytest.mark.parametrize("status", [None, "completed"])
+@pytest.mark.parametrize("ties", ["", ",id"])
+def test_rows_stand_once_and_in_order(
+    root: object, direction: str, status: str | None, ties: str
+) -> None:
+    rows = [each for each in INSPECTIONS if status in (None, each["status"])]
+    descending = direction.startswith("desc")
+    expected = in_order(rows, "date_visited", descending, NULLS[direction])
+    where = f"&status=eq.{status}" if status else ""
+    last = f"{ties}.desc" if ties and descending else ties
+
+    path = f"/inspections?select=id&order=date_visited.{direction}{last}{where}"
+    whole = [row["id"] for row in root.get(path).json]
+    pages = [
+        row["id"]
+        for offset in range(0, len(rows), 7)
+        for row in root.get(f"{path}&limit=7&offset={offset}").json
+    ]
+
+    assert whole == expected
+    assert pages == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "date_visited=gte.2025-01-02",
+        "status=in.(completed,scheduled)",
+        "status=is.null",
+        "status=not.eq.completed",
+        "inspection_type=eq.fire&status=eq.completed",
+        "or=(inspector_id.eq.1,status.eq.scheduled)",
+        "not.or=(inspector_id.eq.1,status.eq.scheduled)",
+        "inspector_id=eq.2",
+        "building_id=in.(1,3)",
+        "select=id,buildings!inner(name)&buildings.name=eq.B2",
+        "select=id,status,buildings(name,clients(name))",
+    ],
+)
+def test_filters_hold_whatever_is_walked(root: object, query: str) -> None:
+    anyhow = {row["id"] for row in root.get(f"/inspections?{query}").json}
+    ordered = [row["id"] for row in root.get(f"/inspections?{query}&order=date_visited.desc").json]
+    known = {each["id"]: each for each in INSPECTIONS}
+
+    assert anyhow
+    assert sorted(ordered) == sorted(anyhow)
+    assert ordered == in_order([known[each] for each in ordered], "date_visited", True, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_walked"),
+    [
+        ("order=date_visited.desc", True),
+        ("order=date_visited,id", True),
+        ("order=date_visited.desc,id", False),
+        ("order=date_visited,inspection_type", False),
+        ("order=status,date_visited", False),
+        ("order=status,date_visited&status=eq.completed", True),
+        ("order=status.desc,date_visited&status=eq.completed", True),
+        ("order=date_visited,status.desc&status=eq.completed", False),
+        ("order=status&status=eq.completed", False),
+        ("order=buildings(name)&select=id,buildings(name)", False),
+        ("order=date_visited&inspector_id=eq.1", False),
+        ("order=date_visited&inspector_id=not.eq.1", True),
+        ("order=date_visited&id=in.(1,2)", False),
+        ("order=date_visited&id=gt.1", True),
+        ("order=date_visited&and=(status.eq.completed,building_id.eq.1)", False),
+        ("order=date_visited&or=(status.eq.completed,building_id.eq.1)", True),
+        ("order=date_visited&or=(inspector_id.eq.1,building_id.eq.1)", False),
+        ("order=date_visited&building_id=eq(any).{1,2}", False),
+        ("order=date_visited&building_id=eq(all).{1,2}", True),
+    ],
+)
+def test_what_is_walked_is_in_the_order_of_an_index_and_of_no_few_rows(
+    query: str, is_walked: bool
+) -> None:
+    relation = catalog().relations["inspections"]
+
+    few = by_owner(parse(query.encode()).shape.root, relation, relation.table.alias("t0"))
+
+    assert (few is not None) is is_walked
+
+
+@pytest.mark.sqlite("counts the steps of SQLite's engine")
+@pytest.mark.parametrize(
+    "query",
+    ["order=date_visited.desc", "order=date_visited&status=eq.completed",
+     "order=date_visited.desc&date_visited=lt.2015-01-01"],
+)  # fmt: skip
+def test_a_page_looks_no_deeper_into_each_client_than_it_shows(tmp_path: Path, query: str) -> None:
+    counted = []
+    for visits in (40, 800):
+        rows = {
+            **portfolio(0),
+            "buildings": [
+                {"id": number, "name": f"B{number}", "client_id": 1 + number % 4}
+                for number in range(1, 9)
+            ],
+            "inspections": [
+                {"building_id": 1 + visit % 8, "inspection_type": "annual", "status": "completed",
+                 "date_visited": f"20{visit % 30:02}-{visit % 12 + 1:02}-{visit % 28 + 1:02}"}
+                for visit in range(8 * visits)
+            ],
+            "reports_lead": [],
+            "client_manager_building_access": [{"manager_id": MOE, "building_id": 4}],
+            "client_manager_inspection_access": [],
+        }  # fmt: skip
+        source = tmp_path / f"{visits}.json"
+        source.write_text(json.dumps(rows))
+        app = open_app(tmp_path / f"{visits}.db")
+        import_rows(app, source)
+        counted.append(steps(app, "root", f"/inspections?{query}&limit=5"))
+
+    assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
