@@ -16,6 +16,7 @@ from models.sql import sqlite
 PAGES = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
 PAGES_QUICK = 16_000  # a page that many COMMITs change is written back once for all of them
 LOG_BYTES_LOOK = 128 << 20  # twice what those leave when nothing holds them
+LOOK_SECONDS = 0.01  # between looks at its size: no disk takes much more meanwhile
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
 FOLD_MILLISECONDS = 500
 
@@ -25,12 +26,12 @@ class Log:
 
     def __init__(self, database: Path | None) -> None:
         self.path = f"{database}-wal"
-        self.retry_at = 0.0
+        self.look_at = 0.0
 
     def size(self) -> int:
         """Its bytes; nothing, if it is not there."""
         try:
-            return os.stat(self.path).st_size  # noqa: PTH116 - a tenth of the time, at every write
+            return os.stat(self.path).st_size  # noqa: PTH116 - a tenth of the time
         except OSError:
             return 0
 
@@ -40,10 +41,13 @@ class Log:
 
     def bound(self, connection: sqlite.Connection) -> None:
         """After a COMMIT: fold the log if it is too long. Whatever happens, the COMMIT stands."""
-        if self.size() < LOG_BYTES_LOOK or time.monotonic() < self.retry_at:
+        now = time.monotonic()
+        if now < self.look_at:
             return
-        self.retry_at = time.monotonic() + RETRY_SECONDS
-        self.fold(connection)
+        is_long = self.size() >= LOG_BYTES_LOOK
+        self.look_at = now + (RETRY_SECONDS if is_long else LOOK_SECONDS)
+        if is_long:
+            self.fold(connection)
 
     def fold(self, connection: sqlite.Connection) -> None:
         """Write the log back into the file and cut it off, if the readers let go of it in time."""

@@ -93,7 +93,7 @@ class Turns:
     def take(self, wait_seconds_max: float, *, joins: bool = False) -> None:
         """Take the turn, to be passed on; who `joins` may get one that the one before has handed on."""
         deadline = time.monotonic() + wait_seconds_max
-        self.queue(deadline, Waiter(joins))
+        self.queue(deadline, joins=joins)
         if self.locked:
             return
         try:
@@ -137,11 +137,12 @@ class Turns:
         now = time.monotonic()
         self.run_ends, self.group_ends = now + RUN_SECONDS_MAX, now + GROUP_SECONDS_MAX
 
-    def queue(self, deadline: float, mine: Waiter) -> None:
+    def queue(self, deadline: float, *, joins: bool) -> None:
         with self.mutex:
             if not self.taken:
                 self.taken = True
                 return
+            mine = Waiter(joins)
             self.waiting.append(mine)
             self.came.notify()
         self.waits()
