@@ -27,7 +27,7 @@ except ImportError:  # no wheel for this platform
 
 
 GATHERING_SECONDS_MAX: Final = 0.003  # some two turns; then a thread waits for the next
-LOOK_SECONDS: Final = 0.00003  # between looks at whose turn it is, and who has come; some 80 us in all
+LOOK_SECONDS: Final = 0.00003  # between looks at whose turn it is; some 80 us in all
 
 Task = Callable[[], None]
 
