@@ -19,6 +19,7 @@ from tests.costs import STEPS_GROWTH_MAX
 from tests.costs import portfolio
 from tests.costs import steps
 from tests.test_manager_lists import DATES
+from tests.test_manager_lists import at_once_and_by_pages
 from tests.test_manager_lists import in_order
 
 STATUSES = ("completed", "scheduled", "completed", None)
@@ -64,15 +65,8 @@ def test_rows_stand_once_and_in_order(
     last = f"{ties}.desc" if ties and descending else ties
 
     path = f"/inspections?select=id&order=date_visited.{direction}{last}{where}"
-    whole = [row["id"] for row in root.get(path).json]
-    pages = [
-        row["id"]
-        for offset in range(0, len(rows), 7)
-        for row in root.get(f"{path}&limit=7&offset={offset}").json
-    ]
 
-    assert whole == expected
-    assert pages == expected
+    assert at_once_and_by_pages(root, path, len(rows), 7) == [expected, expected]
 
 
 @pytest.mark.parametrize(
