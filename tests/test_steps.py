@@ -15,11 +15,17 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from access.caller import STANDINGS
+from access.caller import Role
+from access.policy import AccessRule
 from access.session import look_up
 from models.db import Database
 from models.schema import SCHEMA
 from models.sql import sqlite
 from models.sql.catalog import catalog
+from models.sql.plan import plan_read
+from models.sql.statement import Binding
+from routes.postgrest.querystring import parse
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA
@@ -68,6 +74,22 @@ def test_a_manager_s_list_looks_at_no_rows_of_another_day(
     )
 
     assert 0 < counted < control / 2
+
+
+def test_a_manager_s_list_of_a_status_is_found_in_an_index_alone(apps: dict[str, Flask]) -> None:
+    """A building's rows of other statuses are seen there, and not fetched (decision 0158)."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, False])
+    shape = parse(b"status=eq.completed&order=date_visited.desc").shape
+    made = plan_read("sqlite", "inspections", shape, rule)
+    bound = Binding(("completed",), caller_id=MOE, caller_client_id=1, limit=20)
+    database: Database = apps["small"].extensions["walkthrough"]
+
+    with apps["small"].app_context(), database.reading() as transaction:
+        for each in (made.rows, made.count):
+            planned = transaction.all(f"EXPLAIN QUERY PLAN {each.sql}", each.bind(bound))
+            looks = [row[3] for row in planned if "inspections_building_id" in row[3]]
+            assert looks
+            assert all("USING COVERING INDEX" in look for look in looks)
 
 
 def visited(visits: int) -> dict[str, list[dict]]:

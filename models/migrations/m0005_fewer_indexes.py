@@ -1,4 +1,4 @@
-"""Version 5: in a file an inspection stands in seven indexes instead of nine, none of them over all clients.
+"""Version 5: in a file an inspection stands in seven indexes instead of nine.
 
 Indexes are made anew after every migration, as a new file has them.
 """

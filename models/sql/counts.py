@@ -15,12 +15,10 @@ import sqlalchemy as sa
 
 from models import AuditLog
 from models import Building
-from models import Client
 from models import Inspection
 from models import ReportLead
 from models.audit_log import AT_ONCE
 from models.base import Model
-from models.sql.catalog import aliased
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
 from models.sql.rule import Rule
@@ -28,6 +26,7 @@ from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
 from models.sql.statement import parameter
+from models.sql.walk import owners_of
 from models.types import BIGINT
 from models.types import DATE
 from models.types import Bound
@@ -68,10 +67,6 @@ class Counter(Planner):
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
         return self.scoped(self.catalog.relations[model.__tablename__])
-
-    def walks(self, scope: Expression) -> bool:
-        """Whether rows within it are best counted owner by owner: all there are, in no index that holds all of them."""
-        return self.spelling.walks_by_owner and isinstance(scope, sa.True_)
 
     def visible_by(self, model: type[Model], by: type[Model]) -> tuple[sa.Alias, Expression]:
         """The same beside a row of `by` that is known to be visible, which may be all it takes.
@@ -182,9 +177,9 @@ def plan_ends(database: str, rule: Rule) -> Statement:
             scope, inspection.c.status == status, is_near(day)
         )
         if counter.walks(scope):
-            owners = aliased(Client.__table__, "rule_owners")
-            of_one = looked_for.where(inspection.c.client_id == owners.c.id).scalar_subquery()
-            looked_for = sa.select(aggregate(of_one)).select_from(owners)
+            owners = owners_of(Inspection.walk)
+            of_one = looked_for.where(inspection.c[Inspection.walk.owner] == owners.c.id)
+            looked_for = sa.select(aggregate(of_one.scalar_subquery())).select_from(owners)
         found: Expression = looked_for.scalar_subquery()
         return found
 
@@ -249,7 +244,7 @@ def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     kept = inspection.c
-    owner = (kept.client_id,) if counter.walks(where[0]) else ()
+    owner = (kept[Inspection.walk.owner],) if counter.walks(where[0]) else ()
     day = counter.spelling.day_text(kept.date_visited)
     period = sa.func.substr(day, 1, period_characters).label("period")
     days = (

@@ -16,7 +16,7 @@ from models.sql import sqlite
 PAGES = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
 PAGES_QUICK = 16_000  # a page that many COMMITs change is written back once for all of them
 LOG_BYTES_LOOK = 128 << 20  # twice what those leave when nothing holds them
-LOOK_SECONDS = 0.01  # between looks at its size: no disk takes much more meanwhile
+LOOK_SECONDS = 0.01  # between looks at its size
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
 FOLD_MILLISECONDS = 500
 

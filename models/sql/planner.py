@@ -178,9 +178,12 @@ class Planner:
     def led(self, node: Node, relation: Relation, alias: Any, arm: Arm) -> Led | None:
         """An arm as a join that begins with the few that it looks for, be they the owners of all that there is; None
         where the database does by itself."""
-        walks = self.spelling.walks_by_owner and isinstance(arm.sought, sa.True_)
-        few = by_owner(node, relation, alias) if walks else arm.sought
+        few = by_owner(node, relation, alias) if self.walks(arm.sought) else arm.sought
         return self.spelling.led_by(few, alias) if isinstance(few, AmongFew) else None
+
+    def walks(self, scope: Expression) -> bool:
+        """Whether rows within it are best found owner by owner: all there are, in no index that holds all of them."""
+        return self.spelling.walks_by_owner and isinstance(scope, sa.True_)
 
     def equal_to(self, flt: Filter, relation: Relation) -> Expression:
         """What an equality compares its column with."""

@@ -26,8 +26,13 @@ def by_owner(node: Node, relation: Relation, rows: sa.Alias) -> AmongFew | None:
         return None
     if any(names_few(condition, relation) for condition in node.conditions):
         return None
-    owners = aliased(RESOURCES[walk.owners].__table__, "rule_owners")
-    return AmongFew(rows.c[walk.owner], sa.select(owners.c.id))
+    return AmongFew(rows.c[walk.owner], sa.select(owners_of(walk).c.id))
+
+
+def owners_of(walk: Walk) -> sa.Alias:
+    """Whose the rows are, by a name that says nothing of them is printed."""
+    owners: sa.Alias = aliased(RESOURCES[walk.owners].__table__, "rule_owners")
+    return owners
 
 
 def is_along(node: Node, walk: Walk, key: tuple[str, ...]) -> bool:
