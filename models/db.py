@@ -219,8 +219,10 @@ class Database:
             self.refused_a_write = True
         elif group.units and group.fault is None:
             self.written_at, self.refused_a_write = time.monotonic(), False
-            self.pace.note(self.written_at - began, group.units, group.rows)
-            self.log.suit(group.connection, is_slow=self.pace.is_slow)
+            excess = self.pace.note(self.written_at - began, group.units, group.rows)
+            if excess:
+                self.log.learn(group.connection, excess)
+            self.log.suit(group.connection)
             self.log.bound(group.connection)
 
     def begin(

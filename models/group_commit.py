@@ -148,11 +148,13 @@ class Pace:
         """Whether a COMMIT takes so long that it pays to do something else meanwhile."""
         return self.seconds > SLOW_SECONDS
 
-    def note(self, seconds: float, units: int, rows: int) -> None:
-        """Take note of a COMMIT, and of how many rows it kept."""
-        usual = max(seconds - rows * ROW_SECONDS, QUICK_SECONDS)
-        self.seconds += (min(usual, LEAP * self.seconds) - self.seconds) * MEMORY
+    def note(self, seconds: float, units: int, rows: int) -> float:
+        """Take note of a COMMIT, and of how many rows it kept; by how much it was an exception."""
+        took = max(seconds - rows * ROW_SECONDS, QUICK_SECONDS)
+        usual, most = self.seconds, LEAP * self.seconds
+        self.seconds += (min(took, most) - usual) * MEMORY
         self.units = max(float(units), self.units * (1 - 2 * MEMORY))
+        return took - usual if took > most else 0.0
 
     def closing_time(self, group: Group) -> float:
         """Until when a group waits for others that came lately: those who were answered together ask on together."""

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from models.sql import sqlite
 
-PAGES = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
-PAGES_QUICK = 16_000  # a page that many COMMITs change is written back once for all of them
+PAGES_MIN = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
+PAGES_MAX = 16_000  # a page that many COMMITs change is written back once for all of them
+GROWTH_MAX = 4  # from one fold to the next: a larger one may have more to do for each page
+FOLD_SECONDS = 0.1  # of a COMMIT that folds; all others wait for it
 LOG_BYTES_LOOK = 128 << 20  # twice what those leave when nothing holds them
 LOOK_SECONDS = 0.01  # between looks at its size
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
@@ -27,6 +29,7 @@ class Log:
     def __init__(self, database: Path | None) -> None:
         self.path = f"{database}-wal"
         self.look_at = 0.0
+        self.pages = PAGES_MIN
 
     def size(self) -> int:
         """Its bytes; nothing, if it is not there."""
@@ -35,9 +38,16 @@ class Log:
         except OSError:
             return 0
 
-    def suit(self, connection: sqlite.Connection, *, is_slow: bool) -> None:
+    def suit(self, connection: sqlite.Connection) -> None:
         """Have SQLite fold it after as many pages as the disk writes back in a moment."""
-        connection.fold_after(PAGES if is_slow else PAGES_QUICK)
+        connection.fold_after(self.pages)
+
+    def learn(self, connection: sqlite.Connection, seconds: float) -> None:
+        """After a COMMIT that took so much longer than others: if it folded the log, that is what its pages take."""
+        folded = connection.pages_folded()
+        if folded:
+            within = int(folded / seconds * FOLD_SECONDS)
+            self.pages = min(max(within, PAGES_MIN), self.pages * GROWTH_MAX, PAGES_MAX)
 
     def bound(self, connection: sqlite.Connection) -> None:
         """After a COMMIT: fold the log if it is too long. Whatever happens, the COMMIT stands."""

@@ -38,6 +38,7 @@ READER_CACHE_KIB = 1_000
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000
 VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
+VERSION_THAT_TELLS = (3, 51, 0)  # how long its log is; older ones fold it when asked
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
 
 PRAGMAS: tuple[tuple[str, object, object], ...] = (
@@ -148,6 +149,17 @@ class Connection:
         if pages != self.fold_pages:
             self.driver_connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
             self.fold_pages = pages
+
+    def pages_folded(self) -> int:
+        """How many pages the log had, if all of them are in the file again; 0 if not, or if that cannot be told."""
+        if driver.sqlite_version_info < VERSION_THAT_TELLS:
+            return 0
+        question = "PRAGMA wal_checkpoint(NOOP)"
+        try:
+            _, pages, in_file = self.driver_connection.execute(question).fetchone()
+        except ERRORS:
+            return 0  # what was committed stands, and the next one tells
+        return int(pages) if pages == in_file else 0
 
     def failed(self, error: Exception) -> Exception:
         """Note what an error of the driver leaves of the connection; the error as a fact."""

@@ -26,7 +26,7 @@ def pragma(name: str, value: object, expected: object) -> None:
 
 def often_folded() -> Any:
     """No fault: only a checkpoint every few pages, so that a cut often falls into one."""
-    log.PAGES = log.PAGES_QUICK = CHECKPOINT_PAGES
+    log.PAGES_MIN = log.PAGES_MAX = CHECKPOINT_PAGES
     return create_app()
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from models import group_commit
 from models.db import Database
 from models.db import NotKept
 from models.faults import Fault
@@ -267,7 +266,7 @@ def longest_log(database: Database, writes: int) -> int:
 
 
 def test_the_log_is_bounded_though_somebody_always_reads(database, monkeypatch):
-    monkeypatch.setattr(log, "PAGES_QUICK", log.PAGES)
+    monkeypatch.setattr(log, "PAGES_MAX", log.PAGES_MIN)
     monkeypatch.setattr(log, "LOG_BYTES_LOOK", 1 << 20)
     monkeypatch.setattr(log, "RETRY_SECONDS", 0.05)
     bounded = longest_log(database, 120)
@@ -278,20 +277,69 @@ def test_the_log_is_bounded_though_somebody_always_reads(database, monkeypatch):
     assert unbounded > 6 << 20
 
 
-@pytest.mark.parametrize(
-    ("slow_seconds", "pages"), [(60.0, log.PAGES_QUICK), (0.0, log.PAGES)], ids=["quick", "slow"]
-)
-def test_a_quick_disk_is_given_more_to_write_back_at_once(
-    database, monkeypatch, slow_seconds, pages
-):
-    """To write a thousand pages back takes a memory card a second, in which nobody else writes."""
-    monkeypatch.setattr(group_commit, "SLOW_SECONDS", slow_seconds)
-    put(database, "any")
-    put(database, "other")
-
+def folds_after(database: Database) -> int:
     with database.connections.checked_out(database.writer) as connection:
         found = connection.driver_connection.execute("PRAGMA wal_autocheckpoint").fetchone()
-    assert found == (pages,)
+    return int(found[0])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pages"),
+    [(0.001, log.PAGES_MIN * log.GROWTH_MAX), (0.05, 2_000), (2.0, log.PAGES_MIN)],
+    ids=["quick", "slower", "a memory card"],
+)
+def test_a_disk_is_given_as_much_to_write_back_at_once_as_it_does_in_a_moment(
+    database, monkeypatch, seconds, pages
+):
+    """To write a thousand pages back takes a memory card a second, in which nobody else writes."""
+    put(database, "any")
+    monkeypatch.setattr(database.pace, "note", lambda *_: seconds)
+    put(database, "no fold", "x" * 1_000_000)
+    assert folds_after(database) == log.PAGES_MIN
+
+    put(database, "a fold", "x" * 4_096 * 1_000)
+    assert folds_after(database) == pytest.approx(pages, rel=0.4)
+    assert log.PAGES_MIN <= folds_after(database) <= log.PAGES_MIN * log.GROWTH_MAX
+
+
+def test_what_a_disk_is_given_at_once_has_a_bound_and_falls_again(database, monkeypatch):
+    folded = iter([1_000, 4_000, 16_000, 16_000, 16_000])
+    monkeypatch.setattr(sqlite.Connection, "pages_folded", lambda _: next(folded))
+
+    found = []
+    for seconds in (0.001, 0.004, 0.016, 0.5, 60.0):
+        with database.connections.checked_out(database.writer) as connection:
+            database.log.learn(connection, seconds)
+        found.append(database.log.pages)
+
+    assert found == [4_000, log.PAGES_MAX, log.PAGES_MAX, 3_200, log.PAGES_MIN]
+
+
+def test_an_older_sqlite_is_not_asked_how_long_its_log_is(database, monkeypatch):
+    """It would fold it."""
+    put(database, "any")
+    monkeypatch.setattr(sqlite.driver, "sqlite_version_info", (3, 50, 4))
+    with database.connections.checked_out(database.writer) as connection:
+        assert connection.pages_folded() == 0
+        monkeypatch.setattr(sqlite.driver, "sqlite_version_info", (3, 51, 0))
+        question = "PRAGMA wal_checkpoint(NOOP)"
+        _, pages, in_file = connection.driver_connection.execute(question).fetchone()
+    assert (pages > 0, in_file) == (True, 0)
+
+
+def test_a_commit_stands_though_the_log_tells_nothing(database, monkeypatch):
+    monkeypatch.setattr(database.pace, "note", lambda *_: 1.0)
+    plain = sqlite.driver.Connection.execute
+
+    def execute(connection: sqlite.driver.Connection, sql: str, *arguments: object) -> object:
+        if "NOOP" in sql:
+            raise sqlite.driver.OperationalError("disk I/O error")
+        return plain(connection, sql, *arguments)
+
+    monkeypatch.setattr(sqlite.DriverConnection, "execute", execute, raising=False)
+    put(database, "kept")
+    assert names(database) == ["kept"]
+    assert folds_after(database) == log.PAGES_MIN
 
 
 def test_a_stop_folds_the_log_into_the_file(database, tmp_path):

@@ -62,6 +62,15 @@ def test_a_commit_that_folds_the_log_makes_no_disk_slow():
             assert not pace.is_slow
 
 
+def test_a_commit_that_takes_far_longer_than_others_is_told_of():
+    pace = Pace()
+    for _ in range(50):
+        pace.note(0.002, 1, rows=4)
+    assert pace.note(0.003, 1, rows=4) == 0.0
+    assert pace.note(0.05, 1, rows=4) == pytest.approx(0.048, abs=0.001)
+    assert pace.note(0.002 + 0.02, 1, rows=1_000) == 0.0
+
+
 @pytest.mark.parametrize(("seconds", "is_slow"), [(0.02, False), (0.4, True)])
 def test_a_commit_of_many_rows_is_measured_by_their_number(seconds, is_slow):
     """A thousand rows and as many lines of the trail: 4 MB of log."""
