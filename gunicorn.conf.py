@@ -146,6 +146,14 @@ def on_reload(server: Arbiter) -> None:
     gc.enable()
 
 
+def pre_exec(server: Arbiter) -> None:
+    """At a USR2, in a child that would become a second server: neither the file nor the port would be its own."""
+    server.log.warning(
+        "USR2 is refused: there is one server at a time; to start anew, stop it and start it"
+    )
+    os._exit(0)
+
+
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     worker.ending = server.endings.expect()
     stop.hold_back_signals()  # the worker lets them through once it has handlers

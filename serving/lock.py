@@ -24,7 +24,7 @@ class ServingLock:
     """The right to serve a database; `found_unclean` when the last one to have it did not end well.
 
     It is inherited over a fork and not over an exec, so it lasts until the last worker is gone, even
-    if the arbiter was killed; a second arbiter beside the first (`kill -USR2`) does not get it.
+    if the arbiter was killed; a second arbiter beside the first does not get it.
     """
 
     def __init__(self, path: Path, descriptor: int, found_unclean: bool) -> None:

@@ -224,6 +224,27 @@ def test_workers_collect_garbage_also_after_a_reload(tmp_path):
     assert {collects for pid, collects in before | after if pid} == {"True"}
 
 
+def test_no_second_server_is_started_beside_the_first_by_a_signal(tmp_path):
+    """gunicorn's way to a new version, for which two would have to serve one file."""
+    refused = "USR2 is refused"
+    with serving(tmp_path) as server:
+        log = tmp_path / "log"
+
+        def are_refused(times: int) -> bool:
+            server.process.send_signal(signal.SIGUSR2)  # of no effect while the last one is
+            time.sleep(0.05)
+            return log.read_text().count(refused) >= times
+
+        until(lambda: are_refused(times=1))
+        until(lambda: are_refused(times=3))
+
+        assert served(server)
+        assert "Traceback" not in log.read_text()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(15) == 0
+        assert not (tmp_path / "walkthrough.db.serving").exists()
+
+
 def test_what_looked_at_the_file_first_is_counted_nowhere(tmp_path):
     with serving(tmp_path):
         (metrics,) = tmp_path.glob("walkthrough-metrics-*")
