@@ -42,6 +42,7 @@ from models.sql.rows import Insertion
 from models.sql.rows import Written
 from models.sql.rule import Action
 from models.sql.statement import Binding
+from models.sql.upsert import require_target
 from routes.body import read_body
 from routes.edge import respond
 from routes.postgrest import representation
@@ -151,14 +152,16 @@ class Asked:
             and all(isinstance(each, Column) for each in self.shape.root.items)
         )
 
-    def nothing_written(self) -> Written:
-        """A write of no rows, which is judged like any other."""
+    def nothing_written(self, insertion: Insertion | None = None) -> Written:
+        """A write of no rows, which is judged like any other; of an insertion, where it is one."""
         shape = self.represented_shape()
         plan.require_ways(self.relation.name, self.shape.root)
         if shape is not None:
             with reading() as transaction:
                 rule = AccessRule(admit(transaction).standing)
                 execute.require_showable(transaction, self.relation, rule, shape)
+        if insertion is not None:
+            require_target(self.relation, insertion)
         self.veto(0)
         return Written([], 0, [] if shape is not None else None)
 
@@ -203,8 +206,8 @@ def blueprint(model: type[Model]) -> Blueprint:
     def create() -> Response:
         asked = Asked(relation)
         insertion = read_insertion(asked, asked.listed_payload())
-        if insertion is None:
-            return asked.answer(asked.nothing_written(), Operation.INSERT)
+        if not insertion.rows:
+            return asked.answer(asked.nothing_written(insertion), Operation.INSERT)
         asked.is_brief = insertion.conflict is not Conflict.MERGE and asked.is_small(
             len(insertion.rows)
         )
@@ -341,10 +344,8 @@ def known_columns(asked: Asked, columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-def read_insertion(asked: Asked, payload: Payload) -> Insertion | None:
-    """What is to be inserted; None for an empty array, which writes nothing."""
-    if not payload.rows:
-        return None
+def read_insertion(asked: Asked, payload: Payload) -> Insertion:
+    """What is to be inserted; no rows for an empty array, which writes nothing."""
     resolution = asked.preferences.resolution
     conflict = Conflict.FAIL
     if resolution is Resolution.MERGE_DUPLICATES:

@@ -53,6 +53,33 @@ def test_one_object_is_one_row_not_wanted_back(
     assert (response.status, response.text) == (status, "")
 
 
+@pytest.mark.parametrize("body", [[], [NEW_BUILDING]], ids=["no row", "a row"])
+@pytest.mark.parametrize("resolution", ["merge-duplicates", "ignore-duplicates"])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("on_conflict=nope", (400, "42703")),
+        ("on_conflict=name", (400, "42P10")),
+        ("on_conflict=name&select=nope(*)", (400, "PGRST200")),
+    ],
+)
+def test_a_target_is_looked_at_whether_there_are_rows_or_not(
+    api: Callable, body: list, resolution: str, query: str, expected: tuple[int, str]
+) -> None:
+    """As PostgREST has it, which sends the statement to the database in any case."""
+    prefer = f"resolution={resolution}"
+    response = unchanged_after(api, "root", "POST", f"/buildings?{query}", body, prefer=prefer)
+
+    assert (response.status, response.code) == expected
+
+
+@pytest.mark.parametrize("prefer", [None, "return=representation"])
+def test_a_target_is_of_no_account_where_nothing_is_said_of_duplicates(
+    api: Callable, prefer: str | None
+) -> None:
+    assert api("root").send("POST", "/buildings?on_conflict=nope", [], prefer=prefer).status == 201
+
+
 MERGE = "resolution=merge-duplicates"
 MERGED = {"id": 1, "name": "Merged", "client_id": 1}
 FRESH = {"id": 600, "name": "Fresh", "client_id": 1}

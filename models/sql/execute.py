@@ -39,8 +39,8 @@ from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.sql.switches import VALUE_BYTES_MAX
-from models.sql.upsert import conflict_target
 from models.sql.upsert import insert_new
+from models.sql.upsert import require_target
 from models.sql.upsert import upsert
 from models.types import Bound
 
@@ -175,8 +175,7 @@ def insert(
 ) -> Written:
     """Insert or upsert every row or none; `shape` is the representation that is wanted, if any."""
     require_showable(transaction, relation, rule, shape)
-    if insertion.conflict is not Conflict.FAIL:
-        conflict_target(relation, insertion.target)
+    require_target(relation, insertion)
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert

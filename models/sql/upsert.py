@@ -108,6 +108,12 @@ def key_after_merge(
     )
 
 
+def require_target(relation: Relation, insertion: Insertion) -> None:
+    """Refuse a target that is no key, where something is said of duplicates; whether there are rows or not."""
+    if insertion.conflict is not Conflict.FAIL:
+        conflict_target(relation, insertion.target)
+
+
 def conflict_target(relation: Relation, wanted: tuple[str, ...] | None) -> tuple[str, ...]:
     if wanted is None:
         return relation.key
