@@ -88,7 +88,6 @@ CREATE TABLE inspections (
     client_id       INTEGER NOT NULL,
     CONSTRAINT inspections_building_id_fkey FOREIGN KEY (building_id, client_id)
         REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE RESTRICT,
-    CONSTRAINT inspections_id_client_id_key UNIQUE (id, client_id),
     CONSTRAINT inspections_inspector_id_fkey FOREIGN KEY (inspector_id) REFERENCES inspectors (id) ON DELETE SET NULL,
     CONSTRAINT inspections_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT inspections_date_visited_check CHECK (date_visited GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
@@ -100,19 +99,19 @@ CREATE TABLE inspections (
 CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, id, status);
 CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
 CREATE INDEX inspections_client_date ON inspections (client_id, date_visited, id, status);
-CREATE INDEX inspections_client_id ON inspections (client_id, date_visited, status);
 CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited);
 CREATE INDEX inspections_client_type ON inspections (client_id, inspection_type, status, date_visited);
 
--- client_id is hidden here too, and kept in the same way.
+-- client_id is hidden here too, and equals the inspection's, kept so by triggers: a compound foreign key would want an index
+-- of (id, client_id), which every new inspection would write.
 CREATE TABLE reports_lead (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     inspection_id INTEGER NOT NULL,
     gun_id        INTEGER,
     result        TEXT,
     client_id     INTEGER NOT NULL,
-    CONSTRAINT reports_lead_inspection_id_fkey FOREIGN KEY (inspection_id, client_id)
-        REFERENCES inspections (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT reports_lead_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
     CONSTRAINT reports_lead_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT reports_lead_gun_id_check CHECK (gun_id BETWEEN -2147483648 AND 2147483647),
     CONSTRAINT reports_lead_text_check CHECK (length(CAST(result AS BLOB)) <= 65536)
@@ -307,6 +306,14 @@ CREATE TRIGGER client_manager_inspection_access_role_update BEFORE UPDATE OF man
 WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
 BEGIN SELECT RAISE(ABORT, 'check:client_manager_inspection_access_manager_id_check'); END;
 
+-- A reading is its inspection's client's. One of no inspection is refused by its foreign key.
+CREATE TRIGGER reports_lead_client_insert BEFORE INSERT ON reports_lead
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
+CREATE TRIGGER reports_lead_client_update BEFORE UPDATE OF inspection_id, client_id ON reports_lead
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
+
 -- A chosen id is never handed out again: an insert sees to that itself, a change does not.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'clients'; END;
@@ -357,7 +364,7 @@ BEGIN
 END;
 
 -- A building changes hands: grants on it and on its inspections that people of the old client hold fall. (The cascade
--- into inspections.client_id fires inspections_moved, which is also where an inspection moves by itself.)
+-- into inspections.client_id fires inspections_moved, which is also where an inspection moves by itself; its readings go along.)
 CREATE TRIGGER buildings_moved AFTER UPDATE OF client_id ON buildings
 WHEN OLD.client_id <> NEW.client_id
 BEGIN
@@ -369,6 +376,7 @@ END;
 CREATE TRIGGER inspections_moved AFTER UPDATE OF client_id ON inspections
 WHEN OLD.client_id <> NEW.client_id
 BEGIN
+    UPDATE reports_lead SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
         AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
     DELETE FROM client_manager_inspection_access WHERE inspection_id = NEW.id

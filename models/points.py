@@ -10,6 +10,7 @@ from models.db import Transaction
 from models.faults import Fault
 from models.sql import counts
 from models.sql.counts import POINT_LABELS_MAX
+from models.sql.counts import STATUSES
 from models.sql.dialect import json_array
 from models.sql.statement import Binding
 from models.visible import Visible
@@ -64,13 +65,33 @@ class Points:
 
 def read_points(transaction: Transaction, visible: Visible, window: Window) -> Points:
     """Count all that is visible. Raises TooManyLabels."""
-    database = transaction.spelling.name
-    statement = counts.plan_series(database, visible.rule, window.characters)
-    rows = read(transaction, statement, window.binding(visible))
-    if len(rows) > POINT_LABELS_MAX:
+    counted = read_series(transaction, visible, window)
+    if len(counted) > POINT_LABELS_MAX:
         raise TooManyLabels
-    counted = {(day, status): count for day, status, count in rows}
     return Points(counted, read_busiest(transaction, visible, window))
+
+
+def read_series(
+    transaction: Transaction, visible: Visible, window: Window
+) -> dict[tuple[str, str | None], int]:
+    """How many of which period and status; those of other statuses are looked for only if there are any."""
+    plan_of, binding = (
+        (transaction.spelling.name, visible.rule, window.characters),
+        window.binding(visible),
+    )
+    counted: dict[tuple[str, str | None], int] = {}
+    others = 0
+    for period, *of_statuses, total in read(transaction, counts.plan_series(*plan_of), binding):
+        counted |= {
+            (period, status): count
+            for status, count in zip(STATUSES, of_statuses, strict=True)
+            if count
+        }
+        others += total - sum(of_statuses)
+    if others:
+        rows = read(transaction, counts.plan_other_statuses(*plan_of), binding)
+        counted |= {(period, status): count for period, status, count in rows}
+    return counted
 
 
 def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:

@@ -25,13 +25,13 @@ def client_of_inspection(row: Row) -> sa.ColumnElement[Any]:
 
 
 class ReportLead(Model):
-    """One XRF reading. `client_id` is hidden: the inspection's, kept by the database."""
+    """One XRF reading. `client_id` is hidden: the inspection's, kept by the database, of a file by its triggers."""
 
     __tablename__ = "reports_lead"
     __table_args__ = (
         sa.ForeignKeyConstraint(
-            ["inspection_id", "client_id"],
-            ["inspections.id", "inspections.client_id"],
+            ["inspection_id"],
+            ["inspections.id"],
             name="reports_lead_inspection_id_fkey",
             onupdate="CASCADE",
             ondelete="CASCADE",

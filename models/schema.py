@@ -9,6 +9,13 @@ from models.sql import sqlite
 
 SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
 
+ASTRAY = """
+    SELECT 'reports_lead row ' || reading.id || ' is of another client than its inspection'
+    FROM reports_lead AS reading JOIN inspections AS inspection ON inspection.id = reading.inspection_id
+    WHERE reading.client_id <> inspection.client_id
+"""
+"""What no foreign key of a file holds: triggers do, as long as they are there."""
+
 
 def schema() -> list[str]:
     """Every statement, in order."""

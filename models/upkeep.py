@@ -14,6 +14,7 @@ from models.db import Database
 from models.db import Transaction
 from models.faults import Fault
 from models.migrations import migrate
+from models.schema import ASTRAY
 from models.schema import schema
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
@@ -210,7 +211,7 @@ def damage(transaction: Transaction, scan: Scan) -> list[str]:
     problems = [line for line in found if line != "ok" and not line.startswith("*** in database")]
     for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
         problems.append(f"{table} row {row} points at nothing in {parent}")
-    return problems
+    return problems + [line for (line,) in transaction.all(ASTRAY)]
 
 
 SHAPE = (

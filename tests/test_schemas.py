@@ -35,6 +35,9 @@ COLUMNS, KEYS = (
     )
 )
 
+HELD_BY_TRIGGERS_IN_A_FILE = {("client_id", "inspections", "client_id", "CASCADE", "CASCADE")}
+"""The hidden half of a server's compound key (tests/test_hidden_client.py)."""
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
@@ -61,9 +64,11 @@ def test_columns_are_the_models(made: pathlib.Path, name: str) -> None:
 def test_foreign_keys_are_the_models(made: pathlib.Path, name: str) -> None:
     table = credential.metadata.tables[name]
 
-    found = databases.sql(made, KEYS.format(table=name))
+    found = set(databases.sql(made, KEYS.format(table=name)))
 
-    assert set(found) == {
+    if databases.SERVER is not None:
+        found -= HELD_BY_TRIGGERS_IN_A_FILE
+    assert found == {
         (element.parent.name, element.column.table.name, element.column.name,
          key.onupdate or "NO ACTION", key.ondelete or "NO ACTION")
         for key in table.foreign_key_constraints

@@ -17,6 +17,7 @@ from typing import Any
 from models import migrations
 from models.migrations.step import Run
 from models.migrations.step import Step
+from models.schema import ASTRAY
 from models.schema import schema
 from models.sql import copies
 from models.sql import sqlite
@@ -99,6 +100,9 @@ def take(connection: Any, steps: Sequence[Step]) -> None:
         dangling = run("PRAGMA foreign_key_check").fetchall()
         if dangling:
             raise sqlite.driver.IntegrityError(f"{dangling[0][0]} points at nothing afterwards")
+        astray = run(ASTRAY).fetchone()
+        if astray is not None:
+            raise sqlite.driver.IntegrityError(astray[0])
         run("COMMIT")
     except BaseException:
         if connection.in_transaction:

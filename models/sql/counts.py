@@ -91,6 +91,10 @@ class Counter(Planner):
         visited = inspection.c.date_visited
         return visited.between(self.given("start_date"), self.given("end_date"))
 
+    def period_of(self, inspection: sa.Alias, characters: int) -> Any:
+        day = self.spelling.day_text(inspection.c.date_visited)
+        return sa.func.substr(day, 1, characters).label("period")
+
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
         """How many inspections, or those of a status, a building had that is known to be visible: a walk along an
         index, be it of the building's dates or of those of the status."""
@@ -236,25 +240,41 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, status and how many: a period is the first so many characters of a date.
+    """Period, how many of each of STATUSES, and how many in all: a period is the first so many characters of a date.
 
-    Counted by day first, in the order of an index, which may be owner by owner, and then by period. One row more
-    than POINT_LABELS_MAX says that there are too many.
+    Counted by day first, in the order of an index, which may be owner by owner, and then by period. In that order a
+    day's statuses are mixed: so they are no groups of their own.
     """
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
-    kept = inspection.c
+    kept, count = inspection.c, sa.func.count()
     owner = (kept[Inspection.walk.owner],) if counter.walks(where[0]) else ()
-    day = counter.spelling.day_text(kept.date_visited)
-    period = sa.func.substr(day, 1, period_characters).label("period")
+    of_statuses = [count.filter(kept.status == status).label(status) for status in STATUSES]
     days = (
-        sa.select(period, shortened(kept.status), sa.func.count().label("counted"))
+        sa.select(
+            counter.period_of(inspection, period_characters), *of_statuses, count.label("total")
+        )
         .where(*where, counter.within_dates(inspection))
-        .group_by(*owner, kept.date_visited, kept.status)
+        .group_by(*owner, kept.date_visited)
         .subquery("days")
     )
-    points = sa.select(days.c.period, days.c.status, sa.func.sum(days.c.counted))
-    grouped = points.group_by(days.c.period, days.c.status)
+    sums = [sa.func.sum(days.c[name]) for name in (*STATUSES, "total")]
+    return counter.finish(sa.select(days.c.period, *sums).group_by(days.c.period))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_other_statuses(database: str, rule: Rule, period_characters: int) -> Statement:
+    """Period, status and how many, of inspections without one of STATUSES.
+
+    One row more than POINT_LABELS_MAX says that there are too many.
+    """
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, where = counter.inspections(of_building=False)
+    status = inspection.c.status
+    points = sa.select(
+        counter.period_of(inspection, period_characters), shortened(status), sa.func.count()
+    ).where(*where, counter.within_dates(inspection), status.is_(None) | status.not_in(STATUSES))
+    grouped = points.group_by(points.selected_columns[0], points.selected_columns[1])
     return counter.finish(grouped.limit(POINT_LABELS_MAX + 1))
 
 

@@ -57,6 +57,11 @@ def test_a_sound_file_is_called_sound(file, scan):
     [
         ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 points at"),
         (
+            "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
+            "quick",
+            "reports_lead row 1 is of another client than its inspection",
+        ),
+        (
             f"INSERT INTO client_admin_building_access VALUES ('{MOE}', 2, NULL, '{MOMENT}')",
             "full",
             f"client_admin_building_access holds 1 for user {MOE}, who is no client_admin",
@@ -64,7 +69,9 @@ def test_a_sound_file_is_called_sound(file, scan):
     ],
 )
 def test_rows_that_have_lost_their_ground_are_named(file, sql, scan, words):
-    for trigger in ("client_admin_building_access_role_insert", "buildings_moved"):
+    for trigger in (
+        "client_admin_building_access_role_insert", "buildings_moved", "reports_lead_client_update",
+    ):  # fmt: skip
         execute(file, f"DROP TRIGGER {trigger}")
     execute(file, sql)
 

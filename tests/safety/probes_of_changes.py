@@ -264,6 +264,22 @@ def shut_out_by_sql(site: Site) -> None:
     site.load(cast_world())
 
 
+def parted_by_sql(site: Site) -> None:
+    """The schema itself keeps a reading with its inspection's client, whoever parts them."""
+    for statement in (
+        "INSERT INTO reports_lead (inspection_id, client_id) VALUES (2, 2)",
+        "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
+        "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
+    ):
+        try:
+            site.side.sql(statement)
+        except site.side.refusals:
+            continue
+        finally:
+            site.load(cast_world())
+        raise Killed(statement)
+
+
 NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "client_id": 1}
 # One write of each kind to each table, by root, and what of it is told: relation, action, whose.
 TRAIL: list[tuple] = [
@@ -444,6 +460,7 @@ OTHERS = [
     Probe("filters stand behind the rule", frozenset(("barrier",)), guarded),
     Probe("the last super admin stays", frozenset(("last",)), disabled_root_stays),
     Probe("the last super admin stays in SQL", frozenset(("last",)), shut_out_by_sql),
+    Probe("a reading stays with its inspection in SQL", frozenset(("reports",)), parted_by_sql),
     Probe(
         "a reading seen by a grant is not written",
         frozenset(("reports_lead", "write", "ada")),
