@@ -19,6 +19,7 @@ from tests.crew.clients import FOREVER
 from tests.crew.clients import SLOW
 from tests.crew.clients import WAIT
 from tests.crew.clients import Line
+from tests.crew.clients import ask_again
 from tests.crew.clients import ask_often
 from tests.crew.clients import seated
 from tests.waiting import until
@@ -176,6 +177,58 @@ def test_who_is_silent_while_others_ask_is_given_back(
     assert line.given_back == [line.server_of(silent)]
     monkeypatch.undo()
     loud.close()
+
+
+@pytest.fixture
+def waits(line: Line, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the crew was ready to sleep each time it looked who has asked."""
+    found: list[float] = []
+    select = line.crew.clients.select
+
+    def noted(seconds: float) -> list[lead.Ready]:
+        found.append(seconds)
+        return select(seconds)
+
+    monkeypatch.setattr(line.crew.clients, "select", noted)
+    return found
+
+
+def test_who_leads_looks_for_a_while_before_it_sleeps(
+    line: Line, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lead, "AWAKE_SECONDS", FOREVER)
+    line.crew.stays_awake = True
+    (client,) = seated(line, 1)
+    until(lambda: len(waits) > 100)
+    client.sendall(b"again")
+
+    assert client.recv(5) == b"again"
+    assert set(waits) == {0}
+
+    line.crew.stays_awake = False
+    ask_again(line, client)
+
+
+def test_who_shares_one_processor_with_its_clients_sleeps_at_once(
+    line: Line, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lead, "AWAKE_SECONDS", FOREVER)
+    line.crew.stays_awake = False
+    (client,) = seated(line, 1)
+    until(line.is_at_rest)
+
+    assert 0 < len(waits) < 10
+    assert lead.NEXT_SECONDS_MAX in waits
+    client.close()
+
+
+@pytest.mark.parametrize(("cores", "stays"), [({0}, False), ({0, 3}, True)])
+def test_a_processor_of_ones_own_is_looked_for(
+    cores: set[int], stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lead.os, "sched_getaffinity", lambda _: cores, raising=False)
+
+    assert (lead.core_count() > 1) is stays
 
 
 @pytest.mark.parametrize("how", ["it closes", "it may not ask on"])
