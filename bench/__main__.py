@@ -143,7 +143,7 @@ def main(words: list[str]) -> None:
     except KeyboardInterrupt:
         sys.exit("bench: stopped")
     if chosen.writes_document:
-        report.write(PROJECT / "docs" / "PERFORMANCE.md", figures)
+        report.write(PROJECT / "docs" / "PERFORMANCE.md", figures, partly=bool(chosen.only))
     print(figures)
 
 
@@ -208,19 +208,20 @@ def sections(stage: Stage) -> Iterator[str]:
         for section in OF_A_STORE:
             is_of_it = store is stage.stores[0] or not section.of_the_smallest
             if is_of_it and chosen.section(section.name) and chosen.requests(section.requests):
-                yield f"### {section.title}, {store.size:,} inspections"
+                yield f"{report.HEADING}{section.title}, {store.size:,} inspections"
                 yield section.take(stage, store)
         stage.clear()
     if chosen.section("growth") and len(stage.stores) > 1:
-        yield f"### The same requests at {stage.stores[0].size:,} and at {stage.stores[-1].size:,} inspections"
+        least, most = stage.stores[0].size, stage.stores[-1].size
+        yield f"{report.HEADING}The same requests at {least:,} and at {most:,} inspections"
         yield growth(stage)
         stage.clear()
     if chosen.section("memory"):
-        yield "### Memory and starting"
+        yield f"{report.HEADING}Memory and starting"
         yield memory(stage, stage.stores[0])
         stage.clear()
     if chosen.section("granian"):
-        yield f"### granian in gunicorn's place, {stage.stores[0].size:,} inspections"
+        yield f"{report.HEADING}granian in gunicorn's place, {stage.stores[0].size:,} inspections"
         yield granian(stage, stage.stores[0])
         stage.clear()
 

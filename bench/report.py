@@ -25,6 +25,7 @@ BEGIN: Final = (
     "<!-- figures: written by bench/run --write; what stands between these marks is replaced -->"
 )
 END: Final = "<!-- end of figures -->"
+HEADING: Final = "### "
 INTRODUCTION: Final = """# Performance
 
 How fast is Walkthrough, and beside what? `bench/run` loads the same rows into SQLite and PostgreSQL, checks that both
@@ -133,12 +134,30 @@ def processor() -> str:
     return platform.machine()
 
 
-def write(path: Path, figures: str) -> None:
-    """Put the figures between the marks; text around them stays as it is."""
+def write(path: Path, figures: str, partly: bool = False) -> None:
+    """Put the figures between the marks; text around them stays, and so do other tables if these are some."""
     text = path.read_text(encoding="utf-8") if path.exists() else INTRODUCTION
+    if partly:
+        _, _, rest = text.partition(BEGIN)
+        figures = merged(rest.partition(END)[0].strip(), figures)
     path.parent.mkdir(exist_ok=True)
     path.write_text(placed(text, figures), encoding="utf-8")
     print(f"written to {path}", file=sys.stderr)
+
+
+def merged(before: str, figures: str) -> str:
+    """Tables of a run of some, in their old places among those of an earlier run; each says which run it is of.
+
+    >>> merged("then\\n\\n### A\\n\\n1\\n\\n### B\\n\\n2", "now\\n\\n### B\\n\\n3\\n\\n### C\\n\\n4").split("\\n\\n")
+    ['then', '### A', '1', '### B', 'now', '3', '### C', 'now', '4']
+    """
+    first, *tables = before.split(f"\n\n{HEADING}")
+    circumstances, *measured = figures.split(f"\n\n{HEADING}")
+    found = dict(table.split("\n\n", 1) for table in tables)
+    for table in measured:
+        title, rows = table.split("\n\n", 1)
+        found[title] = f"{circumstances}\n\n{rows}"
+    return f"\n\n{HEADING}".join((first, *("\n\n".join(each) for each in found.items())))
 
 
 def placed(text: str, figures: str) -> str:
