@@ -1,4 +1,4 @@
-# Sourced by bin/serve and bin/test, in the project's directory: makes .venv hold what a requirements file asks for.
+# Sourced by bin/serve, bin/test and .ci/run, in the project's directory: makes .venv hold what a requirements file asks for.
 # What is installed is remembered as a copy of the file, so that the second time nothing is done and no network needed.
 
 # Images for containers often set this; a start would then compile every module anew, which is a fifth of its time.
@@ -28,4 +28,11 @@ make_venv() { # REQUIREMENTS
     .venv/bin/python -c '' 2>/dev/null || "$python" -m venv --clear .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1" &&
         cp "$1" ".venv/installed-$1"
+}
+
+make_test_venv() {
+    make_venv requirements-dev.txt
+    make_venv requirements-postgres.txt
+    # The real consumers; where there is no wheel for one, their suites are skipped, and say so.
+    make_venv requirements-clients.txt || echo "walkthrough: not installed: requirements-clients.txt" >&2
 }
