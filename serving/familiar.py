@@ -25,6 +25,7 @@ from gunicorn.http.unreader import IterUnreader
 from gunicorn.util import unquote_to_wsgi_str
 
 from serving.incoming import Incoming
+from serving.incoming import leaves_much
 
 HEADS_KEPT: Final = 256  # as many clients at a time are many; each one's is copied for its requests
 HEAD_BYTES_MAX: Final = 4_096  # a token and a browser's header lines have room
@@ -117,7 +118,7 @@ class Familiar(Incoming):
         return [(name, own.get(name) or value) for name, value in self.head.headers]
 
     def should_close(self) -> bool:
-        return bool(self.body.failed or self.must_close)
+        return bool(self.body.failed or self.must_close or leaves_much(self.body))
 
 
 class Reader(RequestParser):  # type: ignore[misc]

@@ -10,25 +10,36 @@ from typing import Any
 from typing import Final
 from urllib.parse import SplitResult
 
+from gunicorn.http.body import ChunkedReader
+from gunicorn.http.body import LengthReader
 from gunicorn.http.message import Request
 from gunicorn.util import split_request_uri
 
 ENDED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # the first is Linux's alone
 SMALL_WRITE: Final = re.compile(rb"(?:POST|PATCH) (?:/rest/v1)?/[a-z_]+(?:\?[^ ]*)? HTTP/1\.1\r\n")
 LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,5})[ \t]*\r\n", re.IGNORECASE)
+UNREAD_BYTES_MAX: Final = 65_536  # gunicorn parts with who leaves as much
 PEEKED_BYTES_MAX: Final = 16_384  # of an unfinished head; well below what the system keeps unread
 
 
 class Incoming(Request):  # type: ignore[misc]
     """A request. One whose body broke off is the last of its connection, and its answer says so: where the
-    next one would start is unknown."""
+    next one would start is unknown. So is one of which more was left unread than is read for nothing."""
 
     def _peer_is_trusted_proxy(self) -> bool:
         """Nobody's headers move the application (gunicorn.conf.py): no address need be looked at."""
         return False
 
     def should_close(self) -> bool:
-        return bool(self.body.failed or super().should_close())
+        return bool(self.body.failed or leaves_much(self.body) or super().should_close())
+
+
+def leaves_much(body: Any) -> bool:
+    """Whether more of a body is unread than `UNREAD_BYTES_MAX`, or, of one in chunks, an unknown part."""
+    reader = getattr(body, "reader", None)
+    if isinstance(reader, LengthReader):
+        return bool(reader.length + body.buf.tell() >= UNREAD_BYTES_MAX)
+    return isinstance(reader, ChunkedReader) and reader.parser is not None
 
 
 class Settled:

@@ -193,6 +193,18 @@ def test_raw_bytes_that_are_no_utf8_are_refused() -> None:
             id="tree path",
         ),
         pytest.param(
+            "id[a]=eq.1",
+            '"failed to parse tree path (id[a])" (line 1, column 3)',
+            'unexpected "[" expecting letter, digit, "-", "->>", "->", delimiter (.) or end of input',
+            id="tree path, and no mark of a list",
+        ),
+        pytest.param(
+            "id[0][1]=eq.1",
+            '"failed to parse tree path (id[0][1])" (line 1, column 6)',
+            'unexpected "[" expecting letter, digit, "-", "->>", "->", delimiter (.) or end of input',
+            id="tree path, and two marks of a list",
+        ),
+        pytest.param(
             "columns=id,",
             '"failed to parse columns parameter (id,)" (line 1, column 4)',
             "unexpected end of input expecting field name (* or [a..z0..9_$])",

@@ -52,9 +52,7 @@ def read_password_grant(body: bytes) -> PasswordGrant:
         if said(loaded, "phone"):
             raise PhoneNotServed("Phone logins are disabled")
         raise InvalidBody("missing email or phone")
-    if not password:
-        raise InvalidBody("missing password")
-    return PasswordGrant(email, password)
+    return PasswordGrant(email, password or "")
 
 
 def read_refresh_grant(body: bytes) -> str:

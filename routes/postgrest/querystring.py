@@ -48,6 +48,8 @@ _DIGITS: Final = re.compile(r"[0-9]*")
 _NEGATIVE: Final = re.compile(r"-[0-9]+")
 _WHOLE: Final = frozenset({"select", "columns", "on_conflict"})
 _LAST: Final = frozenset({"order", "limit", "offset", "and", "or"})
+_LIST_MARK: Final = re.compile(r"(?:\[[0-9]*\])?")
+"""What axios, qs and PHP put behind the name that several values have; of a column, each is a condition."""
 _AFTER_PATH: Final = 'letter, digit, "-", "->>", "->", delimiter (.)'
 
 
@@ -207,6 +209,7 @@ def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], tuple[str, ...
         if not scanner.take("."):
             break
     path = scanner.json_path()
+    scanner.match(_LIST_MARK)
     scanner.finish(_AFTER_PATH)
     return tuple(names), path
 

@@ -213,6 +213,37 @@ def test_H03_body_at_its_bound_is_taken(service: Served, chunked: bool) -> None:
     assert names_written(service, "inspectors", "Exact") >= 1
 
 
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+@pytest.mark.parametrize("size", [1_000, 64_000, 66_000, 900_000])
+def test_H03_who_is_refused_before_the_body_is_read_is_told_whether_to_ask_on(
+    service: Served, size: int, chunked: bool
+) -> None:
+    unknown = sent_whole("application/json", size, chunked).replace(b"Bearer ", b"Bearer x", 1)
+    asking_on = unknown.replace(b"Connection: close\r\n", b"", 1)
+    second = b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    received = exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + asking_on + second)
+
+    first, *others = answers(received)
+    assert first.status == 401
+    if first.headers["connection"] == "close":
+        assert chunked or size > 65_000
+        assert others == []
+    else:
+        assert [answer.status for answer in others] == [200]
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+def test_whose_large_body_was_read_may_ask_on(service: Served, chunked: bool) -> None:
+    taken = sent_whole("application/json", 900_000, chunked).replace(b'"Large"', b'"Exact"')
+    asking_on = taken.replace(b"Connection: close\r\n", b"", 1)
+    second = b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    received = exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + asking_on + second)
+
+    assert [answer.status for answer in answers(received)] == [201, 200]
+
+
 LYING = {
     "more-than-comes": posted(b"Content-Length: 40\r\n", b'[{"name": "Lying"}]'),
     "less-than-comes": posted(b"Content-Length: 18\r\n", b'[{"name": "Lying"}]'),
