@@ -10,6 +10,7 @@ import pytest
 from models.sql import functions
 from tests.conftest import Response
 
+REPRESENTED = "return=representation"
 NEW_YORK = "timezone=America/New_York"
 
 
@@ -119,6 +120,44 @@ def test_an_alias_is_the_name_that_conditions_and_orders_know(
     response = api("root").get(f"/inspections?{query}")
 
     assert (response.status, response.code) == (400, code)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("select=id,inspections()&inspections.id=eq.abc", "22P02"),
+        ("select=id,inspections()&inspections.created_at=gt.rubbish", "22007"),
+        ("select=id,inspections(reports_lead())&inspections.reports_lead.id=in.(1,x)", "22P02"),
+    ],
+)
+def test_what_an_empty_embed_is_filtered_by_must_make_sense(
+    api: Callable, query: str, code: str
+) -> None:
+    for response in (
+        api("root").get(f"/buildings?{query}"),
+        api("root").patch(f"/buildings?id=eq.1&{query}", {"name": "q"}, prefer=REPRESENTED),
+    ):
+        assert (response.status, response.json["code"]) == (400, code)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("building_id=eq.abc", "22P02"),
+        ("assigned_at=gt.rubbish", "22007"),
+        ("building_id=eq(any).{x}", "22P02"),
+        ("or=(building_id.eq.abc,building_id.eq.1)", "22P02"),
+    ],
+)
+def test_what_a_list_is_filtered_by_must_make_sense_also_to_who_sees_none_of_it(
+    api: Callable, query: str, code: str
+) -> None:
+    for path in (
+        f"/client_admin_building_access?{query}",
+        f"/client_admin_building_access?limit=0&{query}",
+    ):
+        response = api("moe").get(path, prefer="count=exact")
+        assert (response.status, response.json["code"]) == (400, code)
 
 
 def test_what_an_empty_embed_embeds_must_exist(api: Callable) -> None:

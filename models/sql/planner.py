@@ -61,13 +61,14 @@ class UnguardedRelation(AssertionError):
 
 
 class Planner:
-    """The state of one plan in the making: spelling, rule, slots, and what has been guarded."""
+    """The state of one plan in the making: spelling, rule, slots, operands, and what has been guarded."""
 
     def __init__(self, spelling: Spelling, rule: Rule) -> None:
         self.spelling = spelling
         self.rule = rule
         self.catalog = catalog()
         self.slots: dict[str, Slot] = {}
+        self.operands: dict[str, Slot] = {}
         self.guarded: set[Any] = set()
         self.narrow: dict[Any, Expression] = {}  # aliases of which the rule knows the rows best
         self.implied: set[Any] = set()  # aliases of rows that visible ones imply
@@ -107,7 +108,7 @@ class Planner:
     def value(self, place: int, prepare: Any, suffix: str = "") -> Expression:
         """The parameter for the query's value at `place`, converted by `prepare` when bound."""
         name = f"v{place}{suffix}"
-        self.slots[name] = lambda binding: prepare(binding.values[place])
+        self.operands[name] = lambda binding: prepare(binding.values[place])
         return parameter(name)
 
     def operand(self, flt: Filter, operator: operators.Operator, kind: ColumnType) -> Expression:
@@ -116,7 +117,7 @@ class Planner:
         if kind.name == "timestamp with time zone" and operator.prepare is operators.operand:
             place = flt.value
             name = f"v{place}"
-            self.slots[name] = lambda binding: operators.read_moments(binding, place, kind)
+            self.operands[name] = lambda binding: operators.read_moments(binding, place, kind)
             return parameter(name)
         if flt.operator == "in" or flt.quantifier is not None:
             return self.value(
@@ -388,7 +389,9 @@ class Planner:
                 table: Any = element.element
                 if is_resource(table) and element not in self.guarded and not trusted:
                     raise UnguardedRelation(table.name)
-        finished = compile_statement(statement, self.spelling.sa_dialect, self.slots)
+        finished = compile_statement(
+            statement, self.spelling.sa_dialect, self.slots, self.operands
+        )
         for table in finished.read_unnamed:
             if is_resource(table):
                 raise UnguardedRelation(table.name)

@@ -7,8 +7,10 @@ that binding a plan is one pass over a tuple. Conversion errors (22P02 and its k
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -77,15 +79,20 @@ SHARED_SLOTS: dict[str, Slot] = {
 class Statement:
     """SQL text with positional parameters, and the slot of each.
 
-    `read_unnamed` are the tables that it reads by their own name: those have no alias.
+    `read_unnamed` are the tables that it reads by their own name: those have no alias. `unprinted` are operands of
+    conditions that decide nothing of it, as those of an empty embed, or of rows that nobody sees: they are read all the
+    same, and refused where they make no sense.
     """
 
     sql: str
     slots: tuple[Slot, ...]
     read_unnamed: tuple[sa.Table, ...] = ()
+    unprinted: tuple[Slot, ...] = ()
 
     def bind(self, binding: Binding) -> list[Bound]:
         """The parameters in order; raises the conversion faults of the values' types."""
+        for slot in self.unprinted:
+            slot(binding)
         return [slot(binding) for slot in self.slots]
 
 
@@ -95,16 +102,20 @@ def parameter(name: str, type_: Any = sa.types.NullType) -> sa.BindParameter[Any
 
 
 def compile_statement(
-    statement: sa.ClauseElement, dialect: sa.Dialect, slots: dict[str, Slot]
+    statement: sa.ClauseElement,
+    dialect: sa.Dialect,
+    slots: Mapping[str, Slot],
+    operands: Mapping[str, Slot] = MappingProxyType({}),
 ) -> Statement:
-    """Compile once: what is not a slot is a constant of the statement."""
+    """Compile once: what is not a slot, nor an operand's, is a constant of the statement."""
     compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     names: Sequence[str] = compiled.positiontup or ()
-    known = SHARED_SLOTS | slots
+    known = {**SHARED_SLOTS, **slots, **operands}
     return Statement(
         compiled.string,
         tuple(known.get(name) or constant(compiled.params[name]) for name in names),
         tuple(vars(compiled).get(READ_UNNAMED, ())),
+        tuple(slot for name, slot in operands.items() if name not in names),
     )
 
 
