@@ -153,9 +153,20 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
         day.year, day.month, day.day, tzinfo=offset or zone or datetime.UTC
     )
     try:
-        return write_timestamp((midnight + clock).astimezone(datetime.UTC))
+        return write_timestamp(later_reading(midnight + clock).astimezone(datetime.UTC))
     except (ValueError, OverflowError):
         raise out_of_range(text) from None
+
+
+def later_reading(local: datetime.datetime) -> datetime.datetime:
+    """Of the two moments that a clock which was set back says alike, the second, as PostgreSQL has it.
+
+    >>> later_reading(datetime.datetime(2025, 10, 26, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))).isoformat()
+    '2025-10-26T02:30:00+01:00'
+    """
+    later = local.replace(fold=1)
+    before, after = local.utcoffset(), later.utcoffset()
+    return later if before is not None and after is not None and after < before else local
 
 
 def read_clock(

@@ -4,6 +4,7 @@ Each of these was asked over the same data; what `docs/DIALECT.md` has otherwise
 """
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
@@ -274,6 +275,8 @@ def test_a_cast_of_a_moment_or_to_one_is_of_the_preferred_zone(
         ("2025-05-05 10:30", "2025-05-05T10:30:00-04:00"),
         ("2025-05-05T10:30:00Z", "2025-05-05T06:30:00-04:00"),
         ("2025-05-05 10:30:00.5+02:00", "2025-05-05T04:30:00.5-04:00"),
+        ("2025-11-02T01:30", "2025-11-02T01:30:00-05:00"),
+        ("2025-03-09T02:30", "2025-03-09T03:30:00-04:00"),
         (None, None),
     ],
 )
@@ -286,6 +289,16 @@ def test_a_text_cast_to_a_moment_is_of_the_preferred_zone_unless_it_says_another
     response = root.get("/inspections?select=notes::timestamptz&id=eq.5", prefer=NEW_YORK)
 
     assert response.json == [{"notes": printed}]
+
+
+def test_an_hour_that_comes_twice_is_the_second_one(api: Callable) -> None:
+    said = {"created_at": "2025-11-02T01:30:00"}
+
+    (row,) = (
+        api("root").patch("/inspections?id=eq.5", said, prefer=f"{NEW_YORK}, {REPRESENTED}").json
+    )
+
+    assert row["created_at"] == "2025-11-02T01:30:00-05:00"
 
 
 @pytest.mark.parametrize("kind", ["real", "numeric"])
@@ -311,6 +324,28 @@ def test_a_star_in_a_pattern_is_a_percent_sign_before_anything_else(
 ) -> None:
     for operator in ("like", "ilike"):
         assert ids(api("root").get(f"/buildings?select=id&name={operator}.{pattern}")) == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("ΑΣ*", ["ΑΣΠΙΔΑ", "Ασπίδα"]),
+        ("*κοσ*", ["ΝΙΚΟΣ ΑΕ", "Νικος"]),
+        ("νικος*", ["ΝΙΚΟΣ ΑΕ", "Νικος"]),
+        ("_stanbul", ["İstanbul"]),
+        ("istanbul", ["İstanbul"]),
+        ("größe*", ["GRÖẞE 1"]),
+    ],
+)
+def test_a_part_of_a_text_is_found_whatever_its_case(
+    api: Callable, pattern: str, found: list[str]
+) -> None:
+    names = ["Ασπίδα", "ΑΣΠΙΔΑ", "Νικος", "ΝΙΚΟΣ ΑΕ", "İstanbul", "GRÖẞE 1"]
+    api("root").post("/inspectors", [{"name": name} for name in names])
+
+    rows = api("root").get(f"/inspectors?select=name&name=ilike.{quote(pattern)}&order=name").json
+
+    assert sorted(row["name"] for row in rows) == sorted(found)
 
 
 @pytest.mark.parametrize("operator", ["like", "ilike"])

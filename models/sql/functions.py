@@ -26,6 +26,7 @@ except ImportError:  # no wheel for this platform
 
 from models import types
 from models.faults import Fault
+from models.sql.patterns import in_one_case
 from models.types import Bound
 
 PATTERN_MEMORY_BYTES = (
@@ -81,8 +82,8 @@ def imatches(value: Bound, pattern: str) -> int | None:
 
 
 def fold(value: Bound) -> str | None:
-    """Lower case, for Unicode too: both sides of ilike."""
-    return None if value is None else str(value).lower()
+    """Both sides of ilike."""
+    return None if value is None else in_one_case(str(value))
 
 
 def double_text(value: float | None) -> str | None:

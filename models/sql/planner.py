@@ -389,9 +389,7 @@ class Planner:
                 table: Any = element.element
                 if is_resource(table) and element not in self.guarded and not trusted:
                     raise UnguardedRelation(table.name)
-        finished = compile_statement(
-            statement, self.spelling.sa_dialect, self.slots, self.operands
-        )
+        finished = compile_statement(statement, self.spelling.sa_dialect, self.slots, self.operands)
         for table in finished.read_unnamed:
             if is_resource(table):
                 raise UnguardedRelation(table.name)

@@ -17,6 +17,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from models.sql.patterns import STEADIED
+from models.sql.patterns import STEADY
+from models.sql.patterns import UNSTEADY
 from models.sql.patterns import InvalidEscape
 from models.sql.query import SHORT_CHARACTERS_MAX
 from models.sql.spelling import AmongFew
@@ -171,7 +174,9 @@ class PostgresqlSpelling(CommonSpelling):
         return column.op("LIKE", is_comparison=True)(pattern)
 
     def ilike(self, column: Expression, pattern: Expression) -> Expression:
-        return sa.collate(column, ANY_LANGUAGE).op("ILIKE", is_comparison=True)(pattern)
+        letters = [sa.literal_column(f"'{each}'", sa.Text()) for each in (UNSTEADY, STEADY)]
+        alike: Expression = sa.func.translate(column, *letters)
+        return sa.collate(alike, ANY_LANGUAGE).op("ILIKE", is_comparison=True)(pattern)
 
     def match(self, column: Expression, pattern: Expression) -> Expression:
         return column.op("~", is_comparison=True)(pattern)
@@ -190,7 +195,7 @@ class PostgresqlSpelling(CommonSpelling):
         return pattern.replace("*", "%")
 
     def ilike_pattern(self, pattern: str) -> str:
-        return self.like_pattern(pattern)
+        return self.like_pattern(pattern).translate(STEADIED)
 
     def in_time(self, *, costly: int) -> Expression:
         # The server looks at statement_timeout between rows, and not within a LIKE: a row of many took seconds more.

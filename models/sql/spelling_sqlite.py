@@ -14,6 +14,7 @@ from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from models.sql.patterns import InvalidEscape
+from models.sql.patterns import in_one_case
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.spelling import Led
@@ -138,7 +139,7 @@ class SqliteSpelling(CommonSpelling):
         return re.sub(r"\*{2,}", "*", "".join(out))
 
     def ilike_pattern(self, pattern: str) -> str:
-        return self.like_pattern(pattern).lower()
+        return in_one_case(self.like_pattern(pattern))
 
     def in_time(self, *, costly: int) -> Expression:
         return sa.func.in_time() == 1
