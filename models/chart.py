@@ -29,6 +29,8 @@ from models.visible import Visible
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
 POINTS_MAX = 2_400  # of a series: two hundred years of months
+PAIR_BYTES = 100  # of a day and a status, and of their number
+KEPT_BYTES_MAX = 131_072  # of a chart; two thousand of them are kept
 
 
 class InvalidPeriod(Fault):
@@ -91,8 +93,13 @@ def draw_chart(
         series = series_of(points, interval, periods)
         return points, Chart(window.start, window.end, interval, series, points.busiest)
 
-    _, found = transaction.remembered.get(line, question, draw)
+    _, found = transaction.remembered.get(line, question, draw, lambda drawn: is_light(drawn[0]))
     return found
+
+
+def is_light(points: Points) -> bool:
+    """Whether a chart takes no more room than one of the usual statuses; others are drawn anew each time."""
+    return sum(PAIR_BYTES + len(status or "") for _, status in points.counted) <= KEPT_BYTES_MAX
 
 
 def count_points(

@@ -35,8 +35,14 @@ class Remembered:
         self.mutex = threading.Lock()  # around what precedes
         self.pages = Pages()
 
-    def get(self, change: int, question: Hashable, answer: Callable[[], Result]) -> Result:
-        """The answer to a question as of a change: the one that is kept, or a new one."""
+    def get(
+        self,
+        change: int,
+        question: Hashable,
+        answer: Callable[[], Result],
+        is_light: Callable[[Result], bool] = lambda _: True,
+    ) -> Result:
+        """The answer to a question as of a change: the one that is kept, or a new one, which is kept if it is light."""
         while True:
             with self.mutex:
                 known = self.kept(change, question)
@@ -50,8 +56,9 @@ class Remembered:
                 return answer()
         try:
             found = answer()
-            with self.mutex:
-                self.keep(change, question, found)
+            if is_light(found):
+                with self.mutex:
+                    self.keep(change, question, found)
         finally:
             # Whoever waits finds the answer, or is the next to look for it.
             with self.mutex:

@@ -7,6 +7,7 @@ The main loop accepts, and holds whoever says nothing; who asks is the crew's (`
 
 from __future__ import annotations
 
+import select
 import selectors
 import socket
 import time
@@ -100,10 +101,21 @@ class DeadlineWorker(ThreadWorker):
         time that the requests under way may take would wait for nothing, and then be sent away."""
         if super().is_parent_alive():
             return True
+        self.alive = False  # from now on an answer is a connection's last one
         self.set_accept_enabled(False)
-        for listener in self.sockets:
-            listener.close()
         return False
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Who stops takes in who has come to its door, and closes it: whoever comes later is refused at once, or goes
+        to another worker. Left open until all are answered, it would let them wait, and then send them away."""
+        super().set_accept_enabled(enabled)
+        if enabled or self.alive:
+            return
+        for listener in self.sockets:
+            with suppress(OSError):  # as where no descriptor is left
+                while listener.fileno() >= 0 and has_come(listener):
+                    self.accept(listener)
+            listener.close()
 
     def _start(self, task: Callable[[], None]) -> None:
         self.tpool.submit(run_logged, task)
@@ -179,6 +191,13 @@ class DeadlineWorker(ThreadWorker):
                 conn.sock.shutdown(socket.SHUT_RDWR)
         if late:
             self.log.info("closed %d connections that were too slow", len(late))
+
+
+def has_come(listener: socket.socket) -> bool:
+    """Whether a connection waits to be accepted."""
+    poller = select.poll()
+    poller.register(listener, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def held(conn: TConn) -> bytes:

@@ -274,6 +274,13 @@ BOUNDS = {
         "items in select",
         lambda n: f"select=a({','.join(['b'] * (n - 1))})",
     ),
+    "embeds in all": (
+        32,
+        "embeds",
+        lambda n: (
+            "select=" + ",".join([*(f"a{i}:b(c())" for i in range(n // 2)), *(["d()"] * (n % 2))])
+        ),
+    ),
     "columns": (500, "names in columns", lambda n: f"columns={listed(n)}"),
     "on_conflict": (500, "names in on_conflict", lambda n: f"on_conflict={listed(n)}"),
     "bytes": (65536, "bytes of query string", lambda n: "x=eq." + "a" * (n - 5)),

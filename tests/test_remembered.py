@@ -14,7 +14,9 @@ from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
 from models import remembered
+from models.chart import is_light
 from models.db import writing
+from models.points import Points
 from models.remembered import Remembered
 from models.sql import execute
 from models.sql.catalog import catalog
@@ -266,3 +268,23 @@ def test_long_filters_are_counted_and_not_kept(api: Callable, questions: list[ob
     assert counted(api, "ada", "/inspections?notes=neq." + "x" * 2_001) > 0
 
     assert questions == []
+
+
+def test_what_is_heavy_is_not_kept() -> None:
+    known = Remembered()
+    answers = iter(["heavy", "light", "none"])
+
+    asked = [
+        known.get(1, "chart", lambda: next(answers), lambda found: found == "light")
+        for _ in range(3)
+    ]
+
+    assert asked == ["heavy", "light", "light"]
+
+
+def test_a_chart_of_a_thousand_statuses_is_not_kept() -> None:
+    usual = {("2025-05-05", status): 1 for status in ("completed", None)}
+    many = {("2025-05-05", f"{number:04}" * 50): 1 for number in range(1_000)}
+
+    assert is_light(Points(usual, []))
+    assert not is_light(Points(many, []))

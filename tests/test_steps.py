@@ -170,6 +170,20 @@ def test_O15_what_is_hidden_decides_no_time_out(
     assert large <= small * STEPS_GROWTH_MAX + 200
 
 
+@pytest.mark.parametrize("who", ["ada", "moe"])
+@pytest.mark.parametrize(("asked", "hidden"), [("building_id", 5), ("id", 100)])
+def test_O15_what_an_embed_is_filtered_by_is_looked_for_among_what_is_seen(
+    apps: dict[str, Flask], who: str, asked: str, hidden: int
+) -> None:
+    """As often as there are rows: what is hidden would tell itself by the time that takes."""
+    path = f"/inspections?select=id,inspectors(found:inspections(count))&limit=20&inspectors.found.{asked}=eq."
+
+    there, absent = (steps(apps["large"], who, f"{path}{value}") for value in (hidden, 999_999))
+
+    assert absent > 0
+    assert abs(there - absent) <= 40  # as they are counted
+
+
 FUNCTIONS = ("get_inspections_dashboard_summary_fast", "get_building_stats_chart_fast")
 
 

@@ -166,6 +166,10 @@ class Spelling(Protocol):
         """The same column, by whose index no list of rows is begun."""
         ...
 
+    def not_sought(self, column: Expression) -> Expression:
+        """The same column, by whose index no row is looked for: those of an embed are looked for from its parent's."""
+        ...
+
     def insert_into(self, table: sa.Table) -> sa.Insert:
         """An insert that `upsert` understands."""
         ...

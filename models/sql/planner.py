@@ -72,6 +72,7 @@ class Planner:
         self.guarded: set[Any] = set()
         self.narrow: dict[Any, Expression] = {}  # aliases of which the rule knows the rows best
         self.implied: set[Any] = set()  # aliases of rows that visible ones imply
+        self.tied_to: set[Any] = set()  # aliases of embeds of whose rows some may be hidden
 
     # Relations and their rule
 
@@ -257,8 +258,14 @@ class Planner:
         return attribute.type, self.column(relation, alias, attribute.name)
 
     def column(self, relation: Relation, alias: Any, name: str) -> Expression:
-        """A column to filter or order by; where the rule knows the rows best, none that leads elsewhere."""
+        """A column to filter or order by; where the rule knows the rows best, none that leads elsewhere.
+
+        In an embed not even a key does: its rows are looked for from those of its parent. A search by a value of
+        hidden rows, once for each of a thousand, would take long enough to tell what is there.
+        """
         column: Expression = alias.c[name]
+        if alias in self.tied_to:
+            return self.spelling.not_sought(column)
         leads = name in relation.key or any(fk.column == name for fk in relation.foreign_keys)
         return column if leads or alias not in self.narrow else self.spelling.not_leading(column)
 
@@ -314,6 +321,9 @@ class Planner:
     def tied(self, way: Relationship, parent: Any) -> tuple[Any, list[Expression], Expression]:
         """The far side of a relationship, what ties it to a parent's row, and its rule."""
         target, scope = self.scoped_embed(self.catalog.relations[way.target], way)
+        model = self.catalog.relations[way.target].model
+        if not isinstance(self.rule.rows(Action.READ, model, target.c), sa.True_):
+            self.tied_to.add(target)
         if way.junction is None:
             return target, [target.c[there] == parent.c[here] for here, there in way.pairs], scope
         junction, junction_scope = self.scoped(self.catalog.relations[way.junction])

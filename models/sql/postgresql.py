@@ -112,6 +112,8 @@ def connect(
         "-c TimeZone=UTC",
         "-c DateStyle=ISO",
         "-c extra_float_digits=1",
+        # A compilation takes seconds for a statement of many embeds, and looks at no statement_timeout meanwhile.
+        "-c jit=off",
         f"-c statement_timeout={milliseconds(statement_seconds_max)}",
         f"-c idle_in_transaction_session_timeout={IDLE_MILLISECONDS_MAX}",
         str(url.query.get("options", "")),

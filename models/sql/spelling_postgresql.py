@@ -266,6 +266,13 @@ class PostgresqlSpelling(CommonSpelling):
     def not_leading(self, column: Expression) -> Expression:
         return column
 
+    def not_sought(self, column: Expression) -> Expression:
+        if isinstance(column.type, sa.Integer):
+            return column + sa.literal_column("0")
+        if isinstance(column.type, sa.String):
+            return column.op("||", return_type=sa.Text())(sa.literal_column("''"))
+        return column
+
     def of_short_text(self, column: Expression, condition: Expression) -> Expression:
         # Said in the words of the indexes, so that the planner takes them for these rows.
         most = sa.literal_column(str(SHORT_CHARACTERS_MAX), sa.Integer())

@@ -185,6 +185,9 @@ class SqliteSpelling(CommonSpelling):
         plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
         return plus
 
+    def not_sought(self, column: Expression) -> Expression:
+        return self.not_leading(column)
+
     def sought_by(
         self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
     ) -> Expression:

@@ -54,7 +54,7 @@ QUICK_SECONDS = 0.25  # of a page: then the next may reach twice as far
 SECONDS_MAX = 50.0  # the server shuts a connection at 60
 DOWNLOADS_MAX = 2  # long ones, of a worker: each holds one of its threads, and much of a core
 BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that it is UTF-8
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ class Limits:
     """Also names in `columns`: far above any table's width, and one item costs one expression."""
     embeds_deep: int = 5
     """The resources are four foreign keys deep; each level multiplies the rows read."""
+    embeds: int = 32
+    """Of all levels: each is planned, and SQLite joins no more than 64 tables."""
     logic_deep: int = 10
     """A tree is read and planned by descending into it."""
     conditions: int = 100

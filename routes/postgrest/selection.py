@@ -54,14 +54,15 @@ def parse_select(text: str, limits: Limits) -> Items:
 
 
 class _Select:
-    """One reading of a select; counts the items of all its levels."""
+    """One reading of a select; counts the items and the embeds of all its levels."""
 
-    __slots__ = ("count", "limits", "scanner")
+    __slots__ = ("count", "embeds", "limits", "scanner")
 
     def __init__(self, scanner: Scanner, limits: Limits) -> None:
         self.scanner = scanner
         self.limits = limits
         self.count = 0
+        self.embeds = 0
 
     def items(self, depth: int) -> Items:
         items: list[Column | Embed] = []
@@ -129,6 +130,9 @@ class _Select:
             raise scanner.refusal(_AFTER_ITEM)
         if depth == self.limits.embeds_deep:
             raise TooMuch(self.limits.embeds_deep, "levels of embeds")
+        self.embeds += 1
+        if self.embeds > self.limits.embeds:
+            raise TooMuch(self.limits.embeds, "embeds")
         scanner.skip_blanks()
         items: Items = () if scanner.at(")") else self.items(depth + 1)
         scanner.expect(")", _AFTER_ITEM)

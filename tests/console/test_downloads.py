@@ -209,3 +209,8 @@ def test_long_downloads_leave_the_service_time_for_others(
 def test_a_wrong_address_is_no_file(office: Callable) -> None:
     for query in ("nope=eq.1", "order=nope", "id=eq.x"):
         assert office("ada").get(f"{FILE}?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_no_cell_begins_as_a_formula_does(start: str) -> None:
+    assert downloads.harmless(f"{start}1+1") == f"'{start}1+1"

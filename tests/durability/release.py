@@ -3,6 +3,7 @@
 Once for a version, when it is released; from then on the file is never made again, only migrated.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -31,6 +32,9 @@ HIDDEN_ROWS = (
 
 
 def main() -> None:
+    target = RELEASED / f"schema-{migrations.schema_version()}.sqlite"
+    if target.exists():
+        sys.exit(f"{target} was released, and is never made again")
     with tempfile.TemporaryDirectory() as directory:
         app = open_app(Path(directory) / "walkthrough.db")
         import_rows(app, DATASET)
@@ -38,7 +42,6 @@ def main() -> None:
         with database.writing() as transaction:
             for statement in HIDDEN_ROWS:
                 transaction.run(statement)
-        target = RELEASED / f"schema-{migrations.schema_version()}.sqlite"
         backup.back_up(database.path, target)
         database.close()
     print(target)

@@ -256,6 +256,25 @@ def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: P
     assert [Path(file.name).read_bytes() for file in opened_next] == [b""] * 4
 
 
+def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
+    """Or they would wait until all others are answered, and then be sent away."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        log = logging.getLogger("walkthrough.tests")
+        worker = DeadlineWorker(1, os.getppid(), [listener], None, 30, Config(), log)
+        worker.tmp.close()
+        with selectors.DefaultSelector() as worker.poller:
+            worker.set_accept_enabled(True)
+            with socket.create_connection(listener.getsockname()):
+                worker.alive = False
+
+                worker.set_accept_enabled(False)
+
+                assert listener.fileno() == -1
+                assert worker.nr_conns == 1
+                [conn] = worker.pending_conns
+                conn.sock.close()
+
+
 def test_worker_whose_server_was_killed_closes_its_door() -> None:
     """When it notices, and not once the requests under way have ended: nobody else is left to close it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -268,6 +287,7 @@ def test_worker_whose_server_was_killed_closes_its_door() -> None:
 
             assert not worker.is_parent_alive()
 
+            assert not worker.alive
             assert listener.fileno() == -1
             assert not worker.poller.get_map()
             worker.set_accept_enabled(False)  # as it goes on
