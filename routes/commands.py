@@ -27,9 +27,26 @@ from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 
 NO_PASSWORD = "-"  # noqa: S105 - the word for none
+ID_MAX = 2**53 - 1  # as the tables have it
 AHEAD_SECONDS_MIN = 5.0  # what a clock is put right by now and then is no matter
 
 bp = Blueprint("commands", __name__, cli_group=None)
+
+
+class Text(click.ParamType[str]):
+    """An argument that is text: a terminal can send any bytes."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.fail("these bytes are not UTF-8", param, ctx)
+        return value
+
+
+TEXT = Text()
 
 
 @bp.cli.command("import")
@@ -39,7 +56,7 @@ def import_file(file: Path) -> None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         counts = archive.import_archive(database(), content, people.set_password)
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, OverflowError, RecursionError) as error:
         refuse(f"{file}: {error}")
     except Fault as fault:
         refuse(fault.message)
@@ -87,11 +104,17 @@ def copy_database(url: str) -> None:
 
 
 @bp.cli.command("create-user")
-@click.argument("email")
-@click.option("--name", help="The person's name; else the e-mail's local part.")
-@click.option("--role", required=True, help="super_admin, client_admin or client_manager.")
-@click.option("--client-id", type=int, help="The client they belong to; a super admin has none.")
-@click.option("--password", help="Asked for if it is not given; - for none.")
+@click.argument("email", type=TEXT)
+@click.option("--name", type=TEXT, help="The person's name; else the e-mail's local part.")
+@click.option(
+    "--role", type=TEXT, required=True, help="super_admin, client_admin or client_manager."
+)
+@click.option(
+    "--client-id",
+    type=click.IntRange(1, ID_MAX),
+    help="The client they belong to; a super admin has none.",
+)
+@click.option("--password", type=TEXT, help="Asked for if it is not given; - for none.")
 def create_user(
     email: str, name: str | None, role: str, client_id: int | None, password: str | None
 ) -> None:
@@ -115,7 +138,7 @@ def create_user(
 
 
 @bp.cli.command("token")
-@click.argument("email")
+@click.argument("email", type=TEXT)
 def token(email: str) -> None:
     """Print an access token of the user with EMAIL."""
     seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]

@@ -118,3 +118,38 @@ def test_import_of_what_is_nested_too_deep_is_refused_in_one_line(
     assert str(refused.exception) == "1"
     assert str(file) in refused.output
     assert refused.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [
+            "create-user",
+            "a@x",
+            "--role",
+            "client_admin",
+            "--client-id",
+            "9" * 30,
+            "--password",
+            "-",
+        ],
+        ["create-user", "a\udcff@x", "--role", "super_admin", "--password", "-"],
+        ["create-user", "a@x", "--name", "\udcff", "--role", "super_admin", "--password", "-"],
+        ["token", "a\udcff@x"],
+    ],
+)
+def test_what_no_command_can_take_is_told(app: object, words: list[str]) -> None:
+    done = app.test_cli_runner().invoke(args=words)
+
+    assert done.exit_code in (1, 2)
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_an_infinite_number_is_not_imported(app: object, tmp_path: Path) -> None:
+    file = tmp_path / "infinite.json"
+    file.write_text('{"inspectors": [{"id": 1e400, "name": "a"}]}')
+
+    done = app.test_cli_runner().invoke(args=["import", str(file)])
+
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert done.output.startswith(f"walkthrough: {file}: ")
