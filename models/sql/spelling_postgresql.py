@@ -267,11 +267,8 @@ class PostgresqlSpelling(CommonSpelling):
         return column
 
     def not_sought(self, column: Expression) -> Expression:
-        if isinstance(column.type, sa.Integer):
-            return column + sa.literal_column("0")
-        if isinstance(column.type, sa.String):
-            return column.op("||", return_type=sa.Text())(sa.literal_column("''"))
-        return column
+        # Of the other types some are text to a file alone, and cannot be added to.
+        return column + sa.literal_column("0") if isinstance(column.type, sa.Integer) else column
 
     def of_short_text(self, column: Expression, condition: Expression) -> Expression:
         # Said in the words of the indexes, so that the planner takes them for these rows.
