@@ -35,7 +35,7 @@ class Incoming(Request):  # type: ignore[misc]
 
 
 def leaves_much(body: Any) -> bool:
-    """Whether more of a body is unread than `UNREAD_BYTES_MAX`, or, of one in chunks, an unknown part."""
+    """Whether `UNREAD_BYTES_MAX` of a body or more are unread, or, of one in chunks, an unknown part."""
     reader = getattr(body, "reader", None)
     if isinstance(reader, LengthReader):
         return bool(reader.length + body.buf.tell() >= UNREAD_BYTES_MAX)

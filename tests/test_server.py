@@ -49,6 +49,14 @@ def test_session_that_the_server_ended_is_nobodys_trouble(service: Service, roun
     assert root.patch("/buildings?id=eq.1", {"name": "A"}).status == 204
 
 
+def test_no_statement_is_compiled_past_its_time_limit(service: Service) -> None:
+    """A compilation looks at no limit, and takes seconds for a statement of many embeds."""
+    with service.app.app_context(), database().reading() as reading:
+        assert reading.value("SHOW jit") == "off"
+    with service.app.app_context(), database().writing() as writing:
+        assert writing.value("SHOW jit") == "off"
+
+
 def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
     with service.app.app_context(), databases.turn(service.file), pytest.raises(NoTurn):  # noqa: SIM117
         with database().writing(wait_seconds_max=0.2):

@@ -184,6 +184,18 @@ def test_O15_what_an_embed_is_filtered_by_is_looked_for_among_what_is_seen(
     assert abs(there - absent) <= 40  # as they are counted
 
 
+@pytest.mark.parametrize("who", ["ada", "moe"])
+def test_an_embed_that_is_ordered_reads_no_more_than_its_limit(
+    apps: dict[str, Flask], who: str
+) -> None:
+    """The index that ties its rows to their parent has them in order."""
+    path = "/buildings?select=id,inspections(id)&inspections.order=date_visited.desc&inspections.limit="
+
+    newest, all_of_them = (steps(apps["small"], who, f"{path}{limit}") for limit in (1, 1_000))
+
+    assert 0 < newest < all_of_them / 2
+
+
 FUNCTIONS = ("get_inspections_dashboard_summary_fast", "get_building_stats_chart_fast")
 
 

@@ -258,7 +258,7 @@ class Planner:
         return attribute.type, self.column(relation, alias, attribute.name)
 
     def column(self, relation: Relation, alias: Any, name: str) -> Expression:
-        """A column to filter or order by; where the rule knows the rows best, none that leads elsewhere.
+        """A column to filter by, or to order a list by; where the rule knows the rows best, none that leads elsewhere.
 
         In an embed not even a key does: its rows are looked for from those of its parent. A search by a value of
         hidden rows, once for each of a thousand, would take long enough to tell what is there.
@@ -358,7 +358,8 @@ class Planner:
             return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)
         column: Expression = alias.c[attribute.name]
-        if not is_led:
+        # An embed's order may follow the index that ties it to its parent: it seeks no value.
+        if not is_led and alias not in self.tied_to:
             column = self.column(relation, alias, attribute.name)
         if term.path:
             return directed(no_text(), term, nullable=True)
