@@ -263,7 +263,7 @@ CREATE TABLE audit_log (
     after     TEXT
 ) STRICT;
 CREATE INDEX audit_log_client_id ON audit_log (client_id);
-CREATE INDEX audit_log_relation ON audit_log (relation, row_key);
+CREATE INDEX audit_log_relation ON audit_log (relation, row_key, client_id);
 CREATE INDEX audit_log_refused ON audit_log (actor_id) WHERE action = 'refused';
 CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log
 BEGIN SELECT RAISE(ABORT, 'check:audit_log_append_only_check'); END;

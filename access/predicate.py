@@ -17,6 +17,7 @@ from models import User
 from models.base import Model
 from models.base import Row
 from models.sql.catalog import aliased
+from models.sql.spelling import Among
 from models.sql.spelling import AmongFew
 from models.sql.statement import parameter
 
@@ -65,8 +66,7 @@ def both(*claims: Predicate) -> Both:
 
 
 def among(key: Row, column: Row, where: Condition) -> Condition:
-    condition: Condition = key.in_(sa.select(column).where(where))
-    return condition
+    return Among(key, sa.select(column).where(where))
 
 
 def among_few(key: Row, column: Row, where: Condition) -> Condition:

@@ -50,12 +50,16 @@ class Model(DeclarativeBase):
     """A table. `derived` says how the columns that no caller knows are computed from a row,
     `carrying` with which columns, beside keys, other rows change by the schema's triggers,
     `indexed_within` by which columns the rows of one value of another are found at once,
+    `named_within` by which, where values are named, of a leading one and of each after it,
+    `inherited` which more columns are, by a foreign key's column, the same as which of the row that it names,
     `walk` how everybody's rows are found in an order,
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
 
     carrying: ClassVar[tuple[str, ...]] = ()
     indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
+    named_within: ClassVar[dict[str, tuple[str, ...]]] = {}
+    inherited: ClassVar[dict[str, dict[str, str]]] = {}
     walk: ClassVar[Walk | None] = None
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}

@@ -47,7 +47,12 @@ class Inspection(Model):
     )
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
-    indexed_within: ClassVar = {"building_id": ("date_visited",)}
+    indexed_within: ClassVar = {
+        "building_id": ("date_visited",),
+        "client_id": ("date_visited", "inspection_type", "status"),
+    }
+    named_within: ClassVar = {"client_id": ("inspector_id",)}
+    inherited: ClassVar = {"building_id": {"client_id": "client_id"}}
     walk: ClassVar = Walk("clients", "client_id", "date_visited", frozenset({"status"}))
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)

@@ -38,6 +38,7 @@ class ReportLead(Model):
         ),
     )
     derived: ClassVar = {"client_id": client_of_inspection}
+    inherited: ClassVar = {"inspection_id": {"client_id": "client_id"}}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     inspection_id = column(BIGINT, required=True)

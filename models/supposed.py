@@ -43,7 +43,7 @@ SUPPOSED: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
     ("client_manager_inspection_access", "client_manager_inspection_access_inspection_id", "1000 2"),
     ("client_manager_inspection_access", "client_manager_inspection_access_assigned_by", "1000 50"),
     ("audit_log", "audit_log_client_id", "3000000 150000"),
-    ("audit_log", "audit_log_relation", "3000000 300000 3"),
+    ("audit_log", "audit_log_relation", "3000000 300000 3 3"),
     ("audit_log", "audit_log_refused", "1000 10"),
 })  # fmt: skip
 """As in sqlite_stat1: table, index, and how many rows have the same first column, first two, and so on; and how wide an

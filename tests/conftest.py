@@ -391,6 +391,6 @@ def rule(table: str) -> tuple[int, str, str]:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three processes for two cores: some tests wait, for servers and browsers, and the cores need not."""
+    """Two processes for each core: some tests wait, for servers and browsers, and the cores need not."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) * 3 // 2)
+    return 2 * (cores or 1)

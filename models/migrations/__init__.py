@@ -13,6 +13,7 @@ from models.migrations import m0003_people_who_go
 from models.migrations import m0004_in_the_order_of_keys
 from models.migrations import m0005_fewer_indexes
 from models.migrations import m0006_readings_follow
+from models.migrations import m0007_a_clients_trail
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
@@ -23,6 +24,7 @@ STEPS: tuple[Step, ...] = (
     m0004_in_the_order_of_keys.step,
     m0005_fewer_indexes.step,
     m0006_readings_follow.step,
+    m0007_a_clients_trail.step,
 )
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 

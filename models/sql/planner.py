@@ -17,14 +17,10 @@ from sqlalchemy.sql import visitors
 from models import RESOURCES
 from models.faults import Fault
 from models.sql import operators
-from models.sql.arms import Arm
-from models.sql.arms import disjoint
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
 from models.sql.catalog import aliased
-from models.sql.catalog import catalog
 from models.sql.dialect import Spelling
-from models.sql.dialect import json_array
 from models.sql.query import Condition
 from models.sql.query import Embed
 from models.sql.query import Filter
@@ -32,13 +28,9 @@ from models.sql.query import Node
 from models.sql.query import OrderTerm
 from models.sql.rule import Action
 from models.sql.rule import Rule
-from models.sql.spelling import AmongFew
-from models.sql.spelling import Led
-from models.sql.statement import Slot
+from models.sql.search import Search
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
-from models.sql.statement import parameter
-from models.sql.walk import by_owner
 from models.types import TEXT
 from models.types import ColumnType
 
@@ -60,19 +52,14 @@ class UnguardedRelation(AssertionError):
     """A plan that reads a relation without its rule. Never a caller's fault: nothing is run."""
 
 
-class Planner:
+class Planner(Search):
     """The state of one plan in the making: spelling, rule, slots, operands, and what has been guarded."""
 
     def __init__(self, spelling: Spelling, rule: Rule) -> None:
-        self.spelling = spelling
+        super().__init__(spelling)
         self.rule = rule
-        self.catalog = catalog()
-        self.slots: dict[str, Slot] = {}
-        self.operands: dict[str, Slot] = {}
         self.guarded: set[Any] = set()
-        self.narrow: dict[Any, Expression] = {}  # aliases of which the rule knows the rows best
         self.implied: set[Any] = set()  # aliases of rows that visible ones imply
-        self.tied_to: set[Any] = set()  # aliases of embeds of whose rows some may be hidden
 
     # Relations and their rule
 
@@ -85,6 +72,8 @@ class Planner:
         """A relation under a new name, and the condition that the rule puts on its rows."""
         alias = self.alias(relation)
         scope = self.rule.rows(action, relation.model, alias.c)
+        if not isinstance(scope, sa.True_):
+            self.restricted[alias] = scope
         if self.rule.narrow(relation.model):
             self.narrow[alias] = scope
         return alias, scope
@@ -104,31 +93,6 @@ class Planner:
             return scope
         return self.rule.rows(Action.READ, relation.model, alias.c)
 
-    # Values
-
-    def value(self, place: int, prepare: Any, suffix: str = "") -> Expression:
-        """The parameter for the query's value at `place`, converted by `prepare` when bound."""
-        name = f"v{place}{suffix}"
-        self.operands[name] = lambda binding: prepare(binding.values[place])
-        return parameter(name)
-
-    def operand(self, flt: Filter, operator: operators.Operator, kind: ColumnType) -> Expression:
-        assert flt.value is not None
-        spelling = self.spelling
-        if kind.name == "timestamp with time zone" and operator.prepare is operators.operand:
-            place = flt.value
-            name = f"v{place}"
-            self.operands[name] = lambda binding: operators.read_moments(binding, place, kind)
-            return parameter(name)
-        if flt.operator == "in" or flt.quantifier is not None:
-            return self.value(
-                flt.value,
-                lambda values: json_array(
-                    operator.prepare(spelling, kind, text) for text in values
-                ),
-            )
-        return self.value(flt.value, lambda text: operator.prepare(spelling, kind, text))
-
     # Conditions
 
     def conditions(
@@ -145,51 +109,6 @@ class Planner:
         """The rule and a node's filters."""
         conditions = self.conditions(node, relation, alias, scope)
         return [self.sought(node, relation, alias, scope), *conditions]
-
-    def sought(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
-        """The rule on rows of which a node's filters hold: where it knows few, no others are looked at."""
-        if alias not in self.narrow:
-            return scope
-        said = {
-            flt.column: flt
-            for flt in node.conditions
-            if isinstance(flt, Filter) and flt.is_equality and not flt.is_long
-        }
-
-        def narrowed(element: Any, **_: Any) -> Expression | None:
-            if not isinstance(element, AmongFew):
-                return None
-            if set(relation.key) <= said.keys():
-                return element.of_one_row()
-            within = relation.model.indexed_within.get(element.column.name, ())
-            more = [said[name] for name in within if name in said]
-            if not more:
-                return element
-            values = {alias.c[flt.column]: self.equal_to(flt, relation) for flt in more}
-            filters = [self.filter(flt, node, relation, alias, scope) for flt in more]
-            return self.spelling.sought_by(element, values, filters)
-
-        found: Expression = visitors.replacement_traverse(scope, {}, narrowed)
-        return found
-
-    def arms(self, alias: Any, sought: Expression) -> list[Arm]:
-        """The rule in arms that are searched one by one, where it knows few rows by each; else as it is."""
-        whole = self.narrow.get(alias)
-        return [Arm(sought, ())] if whole is None else disjoint(whole, sought)
-
-    def led(self, node: Node, relation: Relation, alias: Any, arm: Arm) -> Led | None:
-        """An arm as a join that begins with the few that it looks for, be they the owners of all that there is; None
-        where the database does by itself."""
-        few = by_owner(node, relation, alias) if self.walks(arm.sought) else arm.sought
-        return self.spelling.led_by(few, alias) if isinstance(few, AmongFew) else None
-
-    def walks(self, scope: Expression) -> bool:
-        """Whether rows within it are best found owner by owner: all there are, in no index that holds all of them."""
-        return self.spelling.walks_by_owner and isinstance(scope, sa.True_)
-
-    def equal_to(self, flt: Filter, relation: Relation) -> Expression:
-        """What an equality compares its column with."""
-        return self.operand(flt, operators.OPERATORS["eq"], relation.attribute(flt.column).type)
 
     def condition(
         self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression
@@ -226,48 +145,14 @@ class Planner:
         # Not an AND: of several a database runs what it likes first, and what is alike in an OR but once.
         return condition if isinstance(barrier, sa.True_) else sa.case((barrier, condition))
 
-    def comparison(
-        self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType
-    ) -> Expression:
-        operand = self.operand(flt, operator, kind)
-        if flt.operator == "in" or (flt.quantifier == "any" and flt.operator == "eq"):
-            return self.spelling.in_list(column, kind, operand)
-        if flt.quantifier is not None:
-            return self.spelling.any_or_all(
-                flt.quantifier,
-                lambda here, there: self.compare_one(operator, here, there),
-                column,
-                operand,
-                kind,
-            )
-        return operator.compare(self.spelling, column, operand)
-
-    def compare_one(
-        self, operator: operators.Operator, here: Expression, there: Expression
-    ) -> Expression:
-        """A value with one of many, each a row; a costly operator looks at the clock before it."""
-        found = operator.compare(self.spelling, here, there)
-        return found if operator.leak_proof else sa.and_(self.spelling.in_time(costly=1), found)
-
     def operand_column(
         self, flt: Filter, relation: Relation, alias: Any
     ) -> tuple[ColumnType, Expression]:
         attribute = relation.attribute(flt.column)
         if flt.path:
             return TEXT, no_text()
-        return attribute.type, self.column(relation, alias, attribute.name)
-
-    def column(self, relation: Relation, alias: Any, name: str) -> Expression:
-        """A column to filter by, or to order a list by; where the rule knows the rows best, none that leads elsewhere.
-
-        In an embed not even a key does: its rows are looked for from those of its parent. A search by a value of
-        hidden rows, once for each of a thousand, would take long enough to tell what is there.
-        """
-        column: Expression = alias.c[name]
-        if alias in self.tied_to:
-            return self.spelling.not_sought(column)
-        leads = name in relation.key or any(fk.column == name for fk in relation.foreign_keys)
-        return column if leads or alias not in self.narrow else self.spelling.not_leading(column)
+        column = self.column(relation, alias, attribute.name, names_few=flt.names_few)
+        return attribute.type, column
 
     def null_filtered(self, flt: Filter, node: Node) -> Embed | None:
         """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
@@ -305,10 +190,6 @@ class Planner:
             rows = rows.limit(self.number(node.limit))
         return rows if node.offset is None else rows.offset(self.number(node.offset))
 
-    def number(self, place: int) -> Expression:
-        """The parameter for a limit or an offset."""
-        return sa.type_coerce(self.value(place, int), sa.BigInteger())
-
     def within(self, node: Node) -> list[Expression]:
         """What a limit and an offset ask of the one row that there is."""
         found: list[Expression] = []
@@ -322,7 +203,9 @@ class Planner:
         """The far side of a relationship, what ties it to a parent's row, and its rule."""
         target, scope = self.scoped_embed(self.catalog.relations[way.target], way)
         model = self.catalog.relations[way.target].model
-        if not isinstance(self.rule.rows(Action.READ, model, target.c), sa.True_):
+        visible = self.rule.rows(Action.READ, model, target.c)
+        if not isinstance(visible, sa.True_):
+            self.restricted[target] = visible
             self.tied_to.add(target)
         if way.junction is None:
             return target, [target.c[there] == parent.c[here] for here, there in way.pairs], scope
@@ -360,7 +243,7 @@ class Planner:
         column: Expression = alias.c[attribute.name]
         # An embed's order may follow the index that ties it to its parent: it seeks no value.
         if not is_led and alias not in self.tied_to:
-            column = self.column(relation, alias, attribute.name)
+            column = self.order_column(relation, alias, attribute.name)
         if term.path:
             return directed(no_text(), term, nullable=True)
         return directed(column, term, nullable=not attribute.required)

@@ -57,10 +57,20 @@ class Filter:
     is_long: bool = False
 
     @property
+    def names_values(self) -> bool:
+        """Whether it says which values its column is to have, or is not to have."""
+        of_any = self.operator == "in" or (self.operator == "eq" and self.quantifier != "all")
+        return of_any and not self.path
+
+    @property
+    def names_few(self) -> bool:
+        """Whether it names the few values that its column is to have."""
+        return self.names_values and not self.negated
+
+    @property
     def is_of_short_values(self) -> bool:
         """Whether no long text is among those that it finds."""
-        finds = self.operator == "in" or (self.operator == "eq" and self.quantifier != "all")
-        return finds and not (self.is_long or self.path)
+        return self.names_values and not self.is_long
 
     @property
     def is_equality(self) -> bool:

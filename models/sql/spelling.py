@@ -32,8 +32,8 @@ class Led:
     conditions: tuple[Expression, ...]
 
 
-class AmongFew(FunctionElement[bool]):
-    """A key that is among the few that a sub-select yields, each once, so that rows are best looked for by those."""
+class Among(FunctionElement[bool]):
+    """A key that is among those that a sub-select yields, each once."""
 
     inherit_cache = True
     type = sa.Boolean()
@@ -54,13 +54,8 @@ class AmongFew(FunctionElement[bool]):
         found: sa.Select[Any] = chosen.element
         return found
 
-    def with_values(self, more: dict[Expression, Expression]) -> AmongFew:
-        """The same of a key and more columns, of which each has its one value."""
-        few = self.chosen.add_columns(*more.values())
-        return AmongFew(sa.tuple_(self.column, *more), few)
-
     def of_one_row(self) -> Expression:
-        """The same of a row that is found by other means: one look, instead of a list of the few."""
+        """The same of a row that is found by other means: one look, instead of a list of them."""
         (found,) = self.chosen.selected_columns
         looked_for: Expression = self.chosen.where(found == self.column).exists()
         return looked_for
@@ -70,10 +65,26 @@ class AmongFew(FunctionElement[bool]):
         return self
 
 
-@compiles(AmongFew)
-def compile_among_few(element: AmongFew, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(Among)
+def compile_among(element: Among, compiler: SQLCompiler, **options: Any) -> str:
     key, chosen = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{key} IN {chosen}"
+
+
+class AmongFew(Among):
+    """The same where those are few, so that rows are best looked for by them."""
+
+    inherit_cache = True
+
+    def chosen_by(self, condition: Callable[[Expression], Expression]) -> AmongFew:
+        """The same of those few alone of which a condition holds."""
+        (found,) = self.chosen.selected_columns
+        return AmongFew(self.column, self.chosen.where(condition(found)))
+
+    def with_values(self, more: dict[Expression, Expression]) -> AmongFew:
+        """The same of a key and more columns, of which each has its one value."""
+        few = self.chosen.add_columns(*more.values())
+        return AmongFew(sa.tuple_(self.column, *more), few)
 
 
 def is_among(key: Sequence[Expression], keys: sa.Select[Any]) -> Expression:

@@ -56,7 +56,8 @@ class Writer:
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
         if shape.root.limit is None and shape.root.offset is None:
-            return keys.where(scope, visible, *conditions).order_by(*order)
+            sought = self.planner.sought(shape.root, self.relation, source, scope)
+            return keys.where(sought, visible, *conditions).order_by(*order)
         return keys.where(scope, self.within_range(shape, source)).order_by(*order)
 
     def within_range(self, shape: Shape, source: Any) -> Expression:
@@ -67,7 +68,8 @@ class Writer:
         shown, visible = self.planner.scoped(self.relation)
         conditions = self.planner.conditions(shape.root, self.relation, shown, visible)
         order = self.planner.order(shape.root, self.relation, shown)
-        page = sa.select(*(shown.c[name] for name in self.relation.key)).where(visible, *conditions)
+        sought = self.planner.sought(shape.root, self.relation, shown, visible)
+        page = sa.select(*(shown.c[name] for name in self.relation.key)).where(sought, *conditions)
         page = page.order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
         return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
 
