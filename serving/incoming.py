@@ -18,6 +18,7 @@ from gunicorn.util import split_request_uri
 ENDED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # the first is Linux's alone
 SMALL_WRITE: Final = re.compile(rb"(?:POST|PATCH) (?:/rest/v1)?/[a-z_]+(?:\?[^ ]*)? HTTP/1\.1\r\n")
 LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,5})[ \t]*\r\n", re.IGNORECASE)
+BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 UNREAD_BYTES_MAX: Final = 65_536  # gunicorn parts with who leaves as much
 PEEKED_BYTES_MAX: Final = 16_384  # of an unfinished head; well below what the system keeps unread
 
@@ -30,8 +31,18 @@ class Incoming(Request):  # type: ignore[misc]
         """Nobody's headers move the application (gunicorn.conf.py): no address need be looked at."""
         return False
 
+    def parse_request_line(self, line_bytes: bytes) -> None:
+        """As gunicorn does; but a letter beyond ASCII is taken for what it should have been sent as. curl sends a
+        target as it was typed, and PostgREST reads it."""
+        method, space, rest = line_bytes.partition(b" ")
+        super().parse_request_line(method + space + BEYOND_ASCII.sub(percent_encoded, rest))
+
     def should_close(self) -> bool:
         return bool(self.body.failed or leaves_much(self.body) or super().should_close())
+
+
+def percent_encoded(letter: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % letter[0][0]
 
 
 def leaves_much(body: Any) -> bool:

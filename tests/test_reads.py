@@ -481,3 +481,27 @@ def test_a_moment_that_a_zone_has_no_year_for_is_told_in_utc(
     response = api("root").get(f"{path}&select=assigned_at", prefer=f"timezone={zone}")
 
     assert (response.status, response.json) == (200, [{"assigned_at": shown}])
+
+
+@pytest.mark.parametrize(
+    ("number", "asked", "printed"),
+    [
+        (42, "latitude", '"latitude":42}'),
+        (42, "latitude::text", '"latitude":"42"}'),
+        (42.5, "latitude", '"latitude":42.5}'),
+        (1e15, "latitude::text", '"latitude":"1e+15"}'),
+        (1234567890123456.0, "latitude::text", '"latitude":"1.234567890123456e+15"}'),
+        (1.5e-7, "latitude::text", '"latitude":"1.5e-07"}'),
+        (42, "units::numeric", '"units":7}'),
+        (42, "units::float8", '"units":7}'),
+    ],
+)
+def test_a_number_is_printed_as_postgresql_prints_it(
+    api: Callable, number: float, asked: str, printed: str
+) -> None:
+    row = {"name": "N", "client_id": 1, "latitude": number, "units": 7}
+    [made] = api("root").post("/buildings?select=id", row, prefer=REPRESENTED).json
+
+    answer = api("root").get(f"/buildings?select={asked}&id=eq.{made['id']}")
+
+    assert printed in answer.text

@@ -231,8 +231,14 @@ def cast_text(value: Bound, source: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A double as PostgreSQL prints it: no `.0` on a whole number."""
-    if value == int(value) and abs(value) < 1e15:
+    """A double as PostgreSQL prints it: no `.0` on a whole number, and of more than 15 digits an exponent.
+
+    >>> number_text(42.0), number_text(-0.0), number_text(1e15), number_text(1234567890123456.0)
+    ('42', '-0', '1e+15', '1.234567890123456e+15')
+    """
+    if abs(value) >= 1e15:
+        return f"{Decimal(repr(value)).normalize():e}"
+    if value == int(value):
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
     return repr(value)
 

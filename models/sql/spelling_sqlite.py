@@ -78,9 +78,15 @@ class SqliteSpelling(CommonSpelling):
         return value
 
     def json_number(self, value: Expression) -> Expression:
-        """SQLite may print 15 digits; where those do not read back as the same double, all are given."""
+        """SQLite may print 15 digits; where those do not read back as the same double, all are given. A whole number
+        has no point, as in PostgreSQL."""
+        whole = sa.cast(value, sa.BigInteger())
         printed = sa.cast(sa.func.printf("%!.15g", value), sa.REAL)
-        return sa.case((value == printed, value), else_=sa.func.json(sa.func.double_text(value)))
+        return sa.case(
+            (sa.and_(value == whole, sa.func.abs(value) < sa.literal_column("1e15")), whole),
+            (value == printed, value),
+            else_=sa.func.json(sa.func.double_text(value)),
+        )
 
     def json_key(self, value: Expression) -> Expression:
         return value

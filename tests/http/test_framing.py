@@ -93,6 +93,20 @@ def test_H01_broken_chunks_are_refused_by_the_sign_in_too(service: Served) -> No
     assert set(answer.json) >= {"code", "error_code", "message", "msg"}
 
 
+def test_a_target_is_taken_as_it_was_typed(service: Served) -> None:
+    """curl encodes nothing; whether the head is a new one or a familiar one."""
+    sent = {
+        line: b"GET /inspectors?select=%s:name&limit=1 HTTP/1.1\r\n" % line + head_lines(Connection="close") + b"\r\n"
+        for line in ("Zürich".encode(), b"Z%C3%BCrich", b"Z\xfcrich")
+    }  # fmt: skip
+
+    typed, encoded, broken = (answers(exchange(service.port, each))[0] for each in sent.values())
+
+    assert typed.status == encoded.status == 200
+    assert [set(row) for row in typed.json] == [set(row) for row in encoded.json] == [{"Zürich"}]
+    assert broken.status == 400
+
+
 def test_H01_two_requests_in_one_packet_are_two(service: Served) -> None:
     """What is refused above is refused for its framing: well framed, both are taken."""
     row = b'{"name": "Pipelined"}'
