@@ -15,14 +15,20 @@ from models import upkeep
 from models.attach import attach
 from routes import mount
 from routes.service import Service
+from serving.lock import is_served
 
 
 class NotStarted(click.ClickException):
     """The service does not start. On the command line it is one line; the cause says more."""
 
 
-def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
-    """Make the service; `overrides` win over the environment, which wins over the kept secrets."""
+def create_app(
+    overrides: Mapping[str, object] | None = None, *, has_right_to_serve: bool = False
+) -> Flask:
+    """Make the service; `overrides` win over the environment, which wins over the kept secrets.
+
+    `has_right_to_serve`: this process, or the one that forked it, holds the lock on the database (serving/lock.py).
+    """
     app = Service(__name__, static_folder=None)
     settings = config.prepare(overrides)
     app.config.from_mapping(settings)
@@ -39,7 +45,7 @@ def create_app(overrides: Mapping[str, object] | None = None) -> Flask:
     try:
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock
-        upkeep.ensure_schema(database)
+        upkeep.ensure_schema(database, upkeep.by_nobody if has_right_to_serve else is_served)
     except upkeep.RefusedFile as error:
         raise NotStarted(str(error)) from error
     mount.register(app)

@@ -206,7 +206,7 @@ def _check(server: Arbiter, scan: str | None = None) -> None:
 
     from app import create_app
 
-    application = create_app()
+    application = create_app(has_right_to_serve=True)
     try:
         if scan is not None:
             words = ["check", "--scan", scan]

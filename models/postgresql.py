@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +35,9 @@ def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
 
 
 @upkeep.ensure_schema.register
-def ensure_schema(database: ServerDatabase) -> None:
+def ensure_schema(
+    database: ServerDatabase, is_served_by_others: Callable[[Path], bool] = upkeep.by_nobody
+) -> None:
     """Make the tables in an empty database; refuse what is not ours."""
     name = shown(database.url)
     try:

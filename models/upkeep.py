@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from functools import singledispatch
@@ -50,9 +51,17 @@ class Scan(Enum):
     NONE = "none"
 
 
+def by_nobody(path: Path) -> bool:
+    """Whether a file is served by others, as far as its own server is concerned: it holds the right to serve."""
+    return False
+
+
 @singledispatch
-def ensure_schema(database: Database) -> None:
-    """Make the tables in a new file, bring an older one up to date; refuse what is not ours.
+def ensure_schema(
+    database: Database, is_served_by_others: Callable[[Path], bool] = by_nobody
+) -> None:
+    """Make the tables in a new file, bring an older one up to date; refuse what is not ours, and an older one that
+    others serve: their statements are of its tables.
 
     A damaged file is let be: reads of what is whole go on, `check` names the rest, and `restore` needs
     an application to run in.
@@ -68,6 +77,10 @@ def ensure_schema(database: Database) -> None:
     if state == "damaged":
         return
     try:
+        if state == "older" and is_served_by_others(path):
+            raise RefusedFile(
+                f"{path} is of an older version, and is served by it: stop that first"
+            )
         bring_up_to_date(database, path, state)
         settle_plans(database)
         database.is_audited = True

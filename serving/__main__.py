@@ -16,6 +16,8 @@ from serving import demonstration
 from serving import start
 from serving.commands import CommandFailed
 from serving.commands import flask
+from serving.lock import AlreadyServed
+from serving.lock import is_served
 
 DESCRIPTION = "Serve Walkthrough, making keys and database on the first start."
 
@@ -57,6 +59,8 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     _warn_if_nobody_gets_in(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     path = config.database_path(settings["DATABASE_URL"])
+    if path is not None and is_served(path):  # before anything is said of where
+        raise start.StartRefused(str(AlreadyServed(path)))
     is_first = path is not None and not os.path.lexists(path)
     if is_first:
         flask(environ, "check")

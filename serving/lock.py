@@ -34,7 +34,7 @@ class ServingLock:
 
     @classmethod
     def take(cls, database: Path) -> Self:
-        path = database.with_name(f"{database.name}.serving")
+        path = _path_of(database)
         while True:
             found_unclean = path.exists()
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -65,6 +65,25 @@ class ServingLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def is_served(database: Path) -> bool:
+    """Whether somebody has that right now, this process's own server included. Asked beside others who ask."""
+    try:
+        descriptor = os.open(_path_of(database), os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _path_of(database: Path) -> Path:
+    return database.with_name(f"{database.name}.serving")
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from config import PROJECT
 from serving import __main__ as launcher
 from serving import start
+from serving.lock import ServingLock
 from tests.ports import free_port
 
 SECRET = "s" * 40
@@ -50,6 +51,20 @@ def test_what_is_wrong_is_told_in_one_line_before_anything_else(tmp_path, change
     assert done.stderr.startswith("walkthrough: ")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_database_that_is_served_is_told_before_anything_else(tmp_path):
+    environ = environ_for(tmp_path)
+    lock = ServingLock.take(tmp_path / "walkthrough.db")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "serving"],
+        cwd=PROJECT, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lock.release()
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("walkthrough.db is being served by another process\n")
 
 
 def test_an_address_of_another_machine_is_not_asked_who_answers_there(monkeypatch):

@@ -25,6 +25,7 @@ from models.migrations.step import Step
 from models.sql import copies
 from models.sql.sqlite import driver
 from models.sql.turns import Turns
+from serving.lock import ServingLock
 from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
@@ -207,6 +208,22 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(released, monkeypat
     assert "\n" not in refusal.value.message
     assert dump(released)[0] == f"version {TODAY + 1}"
     assert len(released.read_bytes()) == len(before)
+
+
+def test_a_file_that_an_older_version_serves_is_left_to_it(released, second):
+    """Its statements are of the tables that it knows."""
+    second(add_phone)
+    before = dump(released)
+    lock = ServingLock.take(released)
+
+    with pytest.raises(NotStarted, match="is served by it: stop that first"):
+        opened(released)
+    unchanged = dump(released)
+    lock.release()
+    opened(released)
+
+    assert unchanged == before
+    assert dump(released)[0] == f"version {TODAY + 1}"
 
 
 def test_of_several_that_start_at_once_one_migrates(released, second):
