@@ -49,7 +49,7 @@ class Connections:
     def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
         """Keep a connection for the next one, if it is whole."""
         connection = connection_of(taken)
-        if connection.broken or connection.driver_connection.in_transaction:
+        if connection.broken or connection.is_worn or connection.driver_connection.in_transaction:
             taken.invalidate()
         # The way through the engine's pool is a long one: it is for what is new or gone.
         if taken.is_valid:

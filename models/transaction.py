@@ -162,6 +162,8 @@ class Transaction:
         try:
             if self.says_first is not None and not sql.startswith("SELECT"):
                 self.say_first()
+            if len(sql) > sqlite.LARGE_CHARACTERS:
+                self.connection.large_characters += len(sql)
             return self.cursor.execute(sql, parameters)
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error

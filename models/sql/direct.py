@@ -34,6 +34,7 @@ from models.sql.pipeline import run_together
 from models.types import Bound
 
 STATEMENTS_KEPT: Final = 512
+CHARACTERS_KEPT: Final = 2_000_000  # what is prepared takes a dozen bytes for each
 GRACE_SECONDS: Final = (
     2.0  # the server ends its statements itself, and says so; busy ones say it late
 )
@@ -88,6 +89,7 @@ class DirectSession(psycopg.Connection[Any]):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.known: OrderedDict[str, bytes] = OrderedDict()
+        self.characters = 0  # of those statements, all together
         self.made = 0
         self.is_ending = False
         self.queued: list[Step] = []
@@ -169,14 +171,18 @@ class DirectSession(psycopg.Connection[Any]):
         if name is not None:
             self.known.move_to_end(sql)
             return name
-        if len(self.known) >= STATEMENTS_KEPT:
+        while self.known and (
+            len(self.known) >= STATEMENTS_KEPT or self.characters + len(sql) > CHARACTERS_KEPT
+        ):
             # What is queued has names too, and goes first.
             self.say(f"DEALLOCATE {next(iter(self.known.values())).decode()}")
-            self.known.popitem(last=False)
+            forgotten, _ = self.known.popitem(last=False)
+            self.characters -= len(forgotten)
         self.made += 1
         name = b"walkthrough_%d" % self.made
         require(self.answer_of(self.pgconn.prepare, name, sql.encode()), *GOOD)
         self.known[sql] = name
+        self.characters += len(sql)
         return name
 
 

@@ -47,6 +47,7 @@ from models.types import Bound
 DEFAULT = object()
 """Among the values of a change: whatever fills the column by itself."""
 
+LARGE_CHARACTERS = 8_000  # of a statement, whose plan may not be kept either
 QUESTION_CHARACTERS_MAX = (
     2_000  # of the values of a list or a count: longer questions are not remembered
 )
@@ -120,7 +121,7 @@ def listed(transaction: Transaction, plans: plan.ReadPlan, binding: Binding) -> 
     """The rows of a list: as they were found before, where nobody has committed anything since."""
     statement = plans.rows
     values = statement.bind(binding)
-    snapshot = None if plans.is_of_one or is_long(values) else transaction.snapshot()
+    snapshot = None if plans.is_of_one or is_long(statement, values) else transaction.snapshot()
     if snapshot is None:
         return fetch(transaction, statement.sql, values)
     pages, question = transaction.remembered.pages, (statement.sql, *values)
@@ -131,9 +132,10 @@ def listed(transaction: Transaction, plans: plan.ReadPlan, binding: Binding) -> 
     return rows
 
 
-def is_long(values: Iterable[Bound]) -> bool:
-    """Whether what a statement is given is too much to be remembered."""
-    return sum(len(each) for each in values if isinstance(each, str)) > QUESTION_CHARACTERS_MAX
+def is_long(statement: Statement, values: Iterable[Bound]) -> bool:
+    """Whether a statement, or what it is given, is too much to be remembered."""
+    given = sum(len(each) for each in values if isinstance(each, str))
+    return given > QUESTION_CHARACTERS_MAX or len(statement.sql) > LARGE_CHARACTERS
 
 
 def total_of(transaction: Transaction, statement: Statement, binding: Binding) -> int:
@@ -145,7 +147,7 @@ def total_of(transaction: Transaction, statement: Statement, binding: Binding) -
     """
     values = statement.bind(binding)
     count: Callable[[], int] = partial(transaction.value, statement.sql, values)
-    if transaction.writes or is_long(values):
+    if transaction.writes or is_long(statement, values):
         return count()
     question = (statement.sql, *values)
     return transaction.remembered.get(last_change(transaction), question, count)

@@ -13,7 +13,8 @@ from functools import cached_property
 from functools import lru_cache
 from functools import partial
 
-from models.sql.plan import PLANS_MAX
+from models.sql.kept import PLANS_MAX
+from models.sql.kept import Kept
 from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.rule import Rule
@@ -168,5 +169,5 @@ def unnumbered(writer: Writer, columns: tuple[str, ...]) -> Statement:
 
 plan_insert = lru_cache(maxsize=PLANS_MAX)(InsertPlan)
 plan_upsert = lru_cache(maxsize=PLANS_MAX)(UpsertPlan)
-plan_update = lru_cache(maxsize=PLANS_MAX)(UpdatePlan)
-plan_delete = lru_cache(maxsize=PLANS_MAX)(DeletePlan)
+plan_update = Kept(UpdatePlan, shape_at=3)
+plan_delete = Kept(DeletePlan, shape_at=2)

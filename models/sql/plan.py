@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from functools import lru_cache
 from functools import partial
 
 import sqlalchemy as sa
@@ -13,14 +12,13 @@ from models.sql.dialect import SPELLINGS
 from models.sql.embed import Printer
 from models.sql.embed import require_spreadable
 from models.sql.groups import has_aggregates
+from models.sql.kept import Kept
 from models.sql.planner import Planner
 from models.sql.query import Node
 from models.sql.query import Shape
 from models.sql.rule import Rule
 from models.sql.statement import Statement
 from models.sql.statement import parameter
-
-PLANS_MAX = 2_000  # about 20 KB each
 
 ROOT_LIMIT = parameter("root_limit", sa.BigInteger)
 ROOT_OFFSET = parameter("root_offset", sa.BigInteger)
@@ -56,14 +54,11 @@ class ReadPlan:
         return has_aggregates(self.shape.root)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_read(database: str, relation_name: str, shape: Shape, rule: Rule) -> ReadPlan:
-    """The rows of a relation that the rule lets be read, as the shape wants them printed."""
-    return ReadPlan(database, relation_name, shape, rule)
+plan_read = Kept(ReadPlan, shape_at=2)
+"""The rows of a relation that the rule lets be read, as the shape wants them printed."""
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_representation(database: str, relation_name: str, shape: Shape, rule: Rule) -> Statement:
+def make_representation(database: str, relation_name: str, shape: Shape, rule: Rule) -> Statement:
     """The rows that a write has touched, by their keys: filters are done with, the rule is not."""
     planner = Planner(SPELLINGS[database], rule)
     relation = catalog().relations[relation_name]
@@ -83,7 +78,9 @@ def plan_representation(database: str, relation_name: str, shape: Shape, rule: R
     return planner.finish(rows)
 
 
-@lru_cache(maxsize=PLANS_MAX)
+plan_representation = Kept(make_representation, shape_at=2)
+
+
 def require_ways(relation_name: str, root: Node) -> None:
     """Find out whether every embed of a write leads somewhere, though nothing of it is wanted back: a write that is
     misspelt is none, as in PostgREST. Columns are looked at where they are shown."""

@@ -90,6 +90,11 @@ class LogicTree:
 Condition = Filter | LogicTree
 
 
+def size_of(condition: Condition) -> int:
+    """How many filters there are in it."""
+    return 1 if isinstance(condition, Filter) else sum(map(size_of, condition.operands))
+
+
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
     """`column.desc.nullslast`, or `embed(column).desc` by a to-one embed."""
@@ -141,11 +146,21 @@ class Node:
         return set(key) <= said and self.limit is None and self.offset is None
 
     @property
+    def size(self) -> int:
+        """Of how many items, filters and order terms it is made, what is embedded included."""
+        own = len(self.items) + len(self.order) + sum(map(size_of, self.conditions))
+        return own + sum(embed.node.size for embed in self.embeds)
+
+    @property
     def is_total(self) -> bool:
         """Whether its rows are one in any case: it aggregates, and groups by nothing."""
         return bool(self.items) and all(
             isinstance(item, Column) and item.aggregate is not None for item in self.items
         )
+
+
+LARGE_SIZE = 80
+"""What a shape of more is made of is worth remembering only for a while."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +172,12 @@ class Shape:
     on_conflict: tuple[str, ...] | None = None
     timezone: bool = False
     fingerprint: int = field(init=False, repr=False, compare=False)
+    is_large: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parts = (self.root, self.columns, self.on_conflict, self.timezone)
         object.__setattr__(self, "fingerprint", hash(parts))
+        object.__setattr__(self, "is_large", self.root.size > LARGE_SIZE)
 
     def __hash__(self) -> int:
         return self.fingerprint

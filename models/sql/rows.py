@@ -23,9 +23,9 @@ from models.sql.constraints import CheckViolation
 from models.sql.constraints import ForeignKeyViolation
 from models.sql.constraints import NotNullViolation
 from models.sql.constraints import UniqueViolation
+from models.sql.kept import PLANS_MAX
 from models.sql.mutate import InsertPlan
 from models.sql.mutate import UpsertPlan
-from models.sql.plan import PLANS_MAX
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.types import TIMESTAMP

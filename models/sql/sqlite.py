@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 try:
@@ -35,6 +36,10 @@ WAL_BYTES_MAX = 64 << 20
 WRITER_CACHE_KIB = 8_000
 # Of each that reads: a worker opens as many as statements overlap, and lists go as often as with SQLite's own 2,000.
 READER_CACHE_KIB = 1_000
+LARGE_CHARACTERS = 8_000  # of a statement; once it is prepared it takes a dozen bytes for each
+LARGE_CHARACTERS_MAX = (
+    2_000_000  # of large ones, of which a connection may still hold each that it ran
+)
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000
 VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
@@ -107,6 +112,14 @@ class DriverConnection(driver.Connection):  # type: ignore[misc]
 
     walkthrough: Connection
 
+    def close(self) -> None:
+        """Close it, and let go of what it calls: the driver's own reference is in the way of the collector, and with
+        it all the statements that the connection has kept would stay."""
+        with suppress(driver.ProgrammingError):  # it is closed already
+            self.set_progress_handler(None, 0)
+        super().close()
+        self.__dict__.pop("walkthrough", None)
+
 
 class Connection:
     """A driver's connection, its deadline, the faults its functions noted, and whether it is broken.
@@ -122,6 +135,7 @@ class Connection:
         "faults",
         "fold_pages",
         "found",
+        "large_characters",
         "version",
     )
 
@@ -134,6 +148,13 @@ class Connection:
         self.fold_pages = 0  # whatever SQLite was built with
         self.version: int | None = None
         self.found: dict[Hashable, Any] = {}
+        self.large_characters = 0
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether the driver may keep so many large statements that a new connection is better: it keeps 512,
+        however large, and forgets none when it is told to."""
+        return self.large_characters > LARGE_CHARACTERS_MAX
 
     def wait_until(self, deadline: float) -> None:
         """Have SQLite wait for programs that know no turns no longer than to this moment."""

@@ -8,13 +8,14 @@ from access import session
 from models.sql import counts
 from models.sql import mutate
 from models.sql import plan
+from models.sql.kept import Kept
 
 ROOMS = (plan, mutate, counts, assignments, explain, session)
 KEPT = [
     found
     for room in ROOMS
     for found in vars(room).values()
-    if isinstance(found, functools._lru_cache_wrapper)
+    if isinstance(found, (Kept, functools._lru_cache_wrapper))
 ]
 
 

@@ -1,0 +1,134 @@
+"""Large questions fill no memory: few of their plans are kept, and none of the statements that a database prepared."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from models.db import database
+from models.sql import direct
+from models.sql import kept
+from models.sql import sqlite
+from models.sql.plan import plan_read
+from models.sql.query import LARGE_SIZE
+from routes.postgrest.querystring import parse
+from tests import databases
+from tests.applications import open_app
+from tests.conftest import CAST
+from tests.conftest import Api
+from tests.conftest import Database
+from tests.signin import open_service
+
+
+@pytest.fixture
+def app(tmp_path: Path, base_file: Path) -> Flask:
+    copy = tmp_path / "walkthrough.db"
+    databases.copy(base_file, copy)
+    return open_app(copy)
+
+
+def ask(app: Flask, number: int, preference: str = "") -> None:
+    """A question like no other, whose statement has some ten thousand characters."""
+    columns = ",".join(f"a{number}_{each}:status" for each in range(30))
+    embeds = ",".join(f"e{each}:inspections({columns})" for each in range(10))
+    path = f"/buildings?select=id,{embeds}&id=eq.1"
+    answer = Api(Database(lambda: app, None), CAST["ada"]).get(path, prefer=preference)
+    assert answer.status == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "size"),
+    [
+        ("", 1),
+        ("select=id,buildings(name,city)&limit=5", 4),
+        ("select=id&status=eq.a&or=(id.eq.1,not.and(id.gt.2,id.lt.5))&order=id,status", 7),
+        ("select=id,buildings(id)&buildings.name=eq.a&buildings.order=name", 5),
+    ],
+)
+def test_the_size_of_a_shape_is_how_much_is_said(query: str, size: int) -> None:
+    assert parse(query.encode()).shape.root.size == size
+
+
+def test_few_plans_of_large_shapes_are_kept_and_ordinary_ones_stay(app: Flask) -> None:
+    plan_read.cache_clear()
+    Api(Database(lambda: app, None), CAST["ada"]).get("/buildings?select=id,name")
+    many = plan_read.cache_info().currsize
+
+    for number in range(kept.LARGE_PLANS_MAX + 8):
+        ask(app, number)
+
+    assert plan_read.cache_info().currsize == many + kept.LARGE_PLANS_MAX
+    misses = plan_read.cache_info().misses
+    Api(Database(lambda: app, None), CAST["ada"]).get("/buildings?select=id,name")
+    assert plan_read.cache_info().misses == misses
+
+
+def test_a_large_question_is_known_while_it_is_among_the_last(app: Flask) -> None:
+    ask(app, 1)
+    hits = plan_read.cache_info().hits
+
+    ask(app, 1)
+
+    assert plan_read.cache_info().hits == hits + 1
+
+
+@pytest.mark.sqlite("a server's session forgets statements one by one")
+def test_a_connection_that_may_keep_many_large_statements_gives_way_to_a_new_one(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "LARGE_CHARACTERS_MAX", 50_000)
+
+    def connection() -> Any:
+        with app.app_context(), database().reading() as transaction:
+            return transaction.connection
+
+    first = weakref.ref(connection().driver_connection)
+    ask(app, 0)
+    stays = connection().driver_connection is first()
+    for number in range(10):
+        ask(app, number)
+    changed = connection().driver_connection is not first()
+    gc.collect()
+
+    assert stays
+    assert changed
+    assert first() is None, "what it has prepared is still in memory"
+
+
+@pytest.mark.parametrize("preference", ["", "count=exact"])
+def test_what_a_large_question_found_is_not_remembered(app: Flask, preference: str) -> None:
+    for _ in range(2):
+        ask(app, 1, preference)
+
+    remembered = app.extensions["walkthrough"].remembered
+    assert not remembered.pages.pages
+    assert not [each for each in remembered.results if "a1_29" in str(each)]
+
+
+@pytest.mark.server("a file's connection is replaced")
+def test_a_session_forgets_statements_that_are_too_long_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct, "CHARACTERS_KEPT", 300)
+    service = open_service(tmp_path)
+    with service.app.app_context(), database().reading() as transaction:
+        session = transaction.session
+        session.known.clear()
+        session.characters = 0
+        for number in range(9):
+            assert transaction.value(f"SELECT {number} {'':90}") == number
+
+        assert list(session.known) == [f"SELECT {number} {'':90}" for number in (6, 7, 8)]
+        assert session.characters == sum(map(len, session.known)) <= 300
+
+
+def test_a_large_shape_is_far_larger_than_what_people_ask() -> None:
+    """The control: the widest list of the console, and every column of four resources, are ordinary."""
+    every = "select=*,buildings(*,clients(*)),inspectors(*),reports_lead(*)&status=eq.a&order=id"
+
+    assert parse(every.encode()).shape.root.size < LARGE_SIZE / 4
