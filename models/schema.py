@@ -9,6 +9,12 @@ from models.sql import sqlite
 
 SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
 
+DANGLING = """
+    SELECT "table" || coalesce(' row ' || rowid, '') || ' points at nothing in ' || parent
+    FROM pragma_foreign_key_check
+"""
+"""What foreign keys of a file would not let be, had they been asked: a program need not ask them."""
+
 ASTRAY = """
     SELECT 'reports_lead row ' || reading.id || ' is of another client than its inspection'
     FROM reports_lead AS reading JOIN inspections AS inspection ON inspection.id = reading.inspection_id

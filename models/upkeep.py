@@ -16,6 +16,7 @@ from models.db import Transaction
 from models.faults import Fault
 from models.migrations import migrate
 from models.schema import ASTRAY
+from models.schema import DANGLING
 from models.schema import schema
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
@@ -222,9 +223,8 @@ def damage(transaction: Transaction, scan: Scan) -> list[str]:
     question = "PRAGMA integrity_check" if scan is Scan.FULL else "PRAGMA quick_check"
     found = [line for (text,) in transaction.all(question) for line in text.splitlines()]
     problems = [line for line in found if line != "ok" and not line.startswith("*** in database")]
-    for table, row, parent, _ in transaction.all("PRAGMA foreign_key_check"):
-        problems.append(f"{table} row {row} points at nothing in {parent}")
-    return problems + [line for (line,) in transaction.all(ASTRAY)]
+    lost = [*transaction.all(DANGLING), *transaction.all(ASTRAY)]
+    return problems + [line for (line,) in lost]
 
 
 SHAPE = (

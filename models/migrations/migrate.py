@@ -18,6 +18,7 @@ from models import migrations
 from models.migrations.step import Run
 from models.migrations.step import Step
 from models.schema import ASTRAY
+from models.schema import DANGLING
 from models.schema import schema
 from models.sql import copies
 from models.sql import sqlite
@@ -97,12 +98,10 @@ def take(connection: Any, steps: Sequence[Step]) -> None:
             step.change(run)
             run(f"PRAGMA user_version = {step.version}")
         make_anew(run)
-        dangling = run("PRAGMA foreign_key_check").fetchall()
-        if dangling:
-            raise sqlite.driver.IntegrityError(f"{dangling[0][0]} points at nothing afterwards")
-        astray = run(ASTRAY).fetchone()
-        if astray is not None:
-            raise sqlite.driver.IntegrityError(astray[0])
+        for question in (DANGLING, ASTRAY):
+            found = run(question).fetchone()
+            if found is not None:
+                raise sqlite.driver.IntegrityError(f"afterwards {found[0]}")
         run("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from models.schema import ASTRAY
+from models.schema import DANGLING
 from models.sql import sqlite
 
 COMPANIONS = ("-wal", "-shm", "-journal")
@@ -158,7 +159,7 @@ def reopened(draft: Path) -> Iterator[Any]:
 
 def require_sound(connection: Any) -> None:
     """Read all of it, as one that was never read may turn out to be none."""
-    for question in ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check", ASTRAY):
+    for question in ("PRAGMA integrity_check(1)", DANGLING, ASTRAY):
         found = connection.execute(question).fetchone()
         if found is not None and found[0] != "ok":
             raise UnsoundCopy(f"the copy is not sound: {found[0]}")
