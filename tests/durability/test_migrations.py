@@ -185,7 +185,10 @@ def test_a_file_that_was_kept_is_never_written_over(released, second):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(fail_half_way, "no such table"), (lose_clients, r"afterwards \w+ row \d+ points at nothing in clients")],
+    [
+        (fail_half_way, "no such table"),
+        (lose_clients, r"afterwards \w+ row \d+ points at nothing in clients"),
+    ],
 )
 def test_a_step_that_fails_changes_nothing(released, second, change, words):
     before, made = dump(released), version(released)
