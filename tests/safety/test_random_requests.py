@@ -175,7 +175,9 @@ class Journey:
 
 
 def canonical(row: dict) -> str:
-    return json.dumps(row, sort_keys=True)
+    # To JSON a whole number is the same with a point and without one.
+    text = json.dumps(row, sort_keys=True)
+    return json.dumps(json.loads(text, parse_int=float), sort_keys=True)
 
 
 def travel(seed: int, site: Site) -> int:
