@@ -45,7 +45,8 @@ def create_app(
     try:
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock
-        upkeep.ensure_schema(database, upkeep.by_nobody if has_right_to_serve else is_served)
+        is_served_by_others = not has_right_to_serve and is_served(database.path)
+        upkeep.ensure_schema(database, is_served_by_others=is_served_by_others)
     except upkeep.RefusedFile as error:
         raise NotStarted(str(error)) from error
     mount.register(app)

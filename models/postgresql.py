@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,9 +34,7 @@ def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
 
 
 @upkeep.ensure_schema.register
-def ensure_schema(
-    database: ServerDatabase, is_served_by_others: Callable[[Path], bool] = upkeep.by_nobody
-) -> None:
+def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
     """Make the tables in an empty database; refuse what is not ours."""
     name = shown(database.url)
     try:

@@ -25,6 +25,7 @@ from models.marks import Marks
 from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.dialect import Spelling
+from models.sql.statement import LARGE_CHARACTERS
 from models.types import Bound
 from models.types import write_timestamp
 
@@ -162,7 +163,7 @@ class Transaction:
         try:
             if self.says_first is not None and not sql.startswith("SELECT"):
                 self.say_first()
-            if len(sql) > sqlite.LARGE_CHARACTERS:
+            if len(sql) > LARGE_CHARACTERS:
                 self.connection.large_characters += len(sql)
             return self.cursor.execute(sql, parameters)
         except (*sqlite.ERRORS, OverflowError) as error:

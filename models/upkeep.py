@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from functools import singledispatch
@@ -52,15 +51,8 @@ class Scan(Enum):
     NONE = "none"
 
 
-def by_nobody(path: Path) -> bool:
-    """Whether a file is served by others, as far as its own server is concerned: it holds the right to serve."""
-    return False
-
-
 @singledispatch
-def ensure_schema(
-    database: Database, is_served_by_others: Callable[[Path], bool] = by_nobody
-) -> None:
+def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> None:
     """Make the tables in a new file, bring an older one up to date; refuse what is not ours, and an older one that
     others serve: their statements are of its tables.
 
@@ -78,7 +70,7 @@ def ensure_schema(
     if state == "damaged":
         return
     try:
-        if state == "older" and is_served_by_others(path):
+        if state == "older" and is_served_by_others:
             raise RefusedFile(
                 f"{path} is of an older version, and is served by it: stop that first"
             )

@@ -25,6 +25,7 @@ from models.db import database
 from models.faults import Fault
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
+from serving.lock import is_served
 
 NO_PASSWORD = "-"  # noqa: S105 - the word for none
 ID_MAX = 2**53 - 1  # as the tables have it
@@ -92,7 +93,7 @@ def copy_database(url: str) -> None:
     source = database()
     try:
         with closing(elsewhere(url)) as target:
-            upkeep.ensure_schema(target)
+            upkeep.ensure_schema(target, is_served_by_others=is_served(target.path))
             total = copying.count_rows(source)
             with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
                 counts = copying.copy_all(source, target, bar.update)

@@ -59,7 +59,7 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     _warn_if_nobody_gets_in(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     path = config.database_path(settings["DATABASE_URL"])
-    if path is not None and is_served(path):  # before anything is said of where
+    if is_served(path):  # before anything is said of where
         raise start.StartRefused(str(AlreadyServed(path)))
     is_first = path is not None and not os.path.lexists(path)
     if is_first:

@@ -10,6 +10,7 @@ import fcntl
 import os
 from pathlib import Path
 from typing import Self
+from typing import TypeGuard
 
 
 class AlreadyServed(Exception):
@@ -67,11 +68,14 @@ class ServingLock:
             self._descriptor = None
 
 
-def is_served(database: Path) -> bool:
-    """Whether somebody has that right now, this process's own server included. Asked beside others who ask."""
+def is_served(database: Path | None) -> TypeGuard[Path]:
+    """Whether somebody has the right to serve a file now, this process's own server included. It may be asked by many
+    at a time. What cannot be opened nobody is found at: whoever takes the right is told why."""
+    if database is None:
+        return False
     try:
         descriptor = os.open(_path_of(database), os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

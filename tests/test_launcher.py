@@ -67,6 +67,19 @@ def test_a_database_that_is_served_is_told_before_anything_else(tmp_path):
     assert done.stderr.endswith("walkthrough.db is being served by another process\n")
 
 
+def test_a_lock_that_is_no_file_is_told_in_one_line(tmp_path):
+    (tmp_path / "walkthrough.db.serving").symlink_to(tmp_path / "elsewhere")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "serving"],
+        cwd=PROJECT, env=environ_for(tmp_path), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("walkthrough: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_an_address_of_another_machine_is_not_asked_who_answers_there(monkeypatch):
     def is_of_another(host: str, port: int) -> None:
         raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")

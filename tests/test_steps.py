@@ -148,6 +148,13 @@ def test_what_planners_take_for_indexed_is() -> None:
                 for column in columns
             }
             assert wanted <= beginnings, name
+            # Named values may stand before the leading one, all of them together.
+            whole = {
+                tuple(row[2] for row in connection.execute(f"PRAGMA index_info({index})"))
+                for index in indexes
+            }
+            for key, columns in relation.model.named_within.items():
+                assert (*columns, key) in whole, name
 
 
 COSTLY = {

@@ -36,6 +36,7 @@ from models.sql.rows import default
 from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
+from models.sql.statement import LARGE_CHARACTERS
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.sql.switches import VALUE_BYTES_MAX
@@ -47,7 +48,6 @@ from models.types import Bound
 DEFAULT = object()
 """Among the values of a change: whatever fills the column by itself."""
 
-LARGE_CHARACTERS = 8_000  # of a statement, whose plan may not be kept either
 QUESTION_CHARACTERS_MAX = (
     2_000  # of the values of a list or a count: longer questions are not remembered
 )

@@ -36,10 +36,7 @@ WAL_BYTES_MAX = 64 << 20
 WRITER_CACHE_KIB = 8_000
 # Of each that reads: a worker opens as many as statements overlap, and lists go as often as with SQLite's own 2,000.
 READER_CACHE_KIB = 1_000
-LARGE_CHARACTERS = 8_000  # of a statement; once it is prepared it takes a dozen bytes for each
-LARGE_CHARACTERS_MAX = (
-    2_000_000  # of large ones, of which a connection may still hold each that it ran
-)
+LARGE_CHARACTERS_MAX = 2_000_000  # of large statements, each of which the driver may keep
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000
 VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older

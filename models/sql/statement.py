@@ -60,6 +60,9 @@ class Binding:
         )
 
 
+LARGE_CHARACTERS = 8_000
+"""A statement of more is large: prepared it takes a dozen bytes for each, and nothing is remembered under its words."""
+
 Slot = Callable[[Binding], Bound]
 
 SHARED_SLOTS: dict[str, Slot] = {

@@ -213,7 +213,7 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(released, monkeypat
     assert len(released.read_bytes()) == len(before)
 
 
-def test_a_file_that_an_older_version_serves_is_left_to_it(released, second):
+def test_a_file_that_an_older_version_serves_is_left_to_it(released, second, tmp_path):
     """Its statements are of the tables that it knows."""
     second(add_phone)
     before = dump(released)
@@ -221,10 +221,13 @@ def test_a_file_that_an_older_version_serves_is_left_to_it(released, second):
 
     with pytest.raises(NotStarted, match="is served by it: stop that first"):
         opened(released)
+    source = open_app(tmp_path / "source.db").test_cli_runner()
+    copied = source.invoke(args=["copy", "--to", f"sqlite:///{released}"])
     unchanged = dump(released)
     lock.release()
     opened(released)
 
+    assert (copied.exit_code, "is served by it" in copied.output) == (1, True)
     assert unchanged == before
     assert dump(released)[0] == f"version {TODAY + 1}"
 
