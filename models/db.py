@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from contextlib import contextmanager
 from contextlib import nullcontext
-from contextvars import ContextVar
-from contextvars import Token
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,10 +26,13 @@ from models.clock import Clock
 from models.connections import Connections
 from models.connections import connection_of
 from models.faults import Fault
+from models.file_batch import guessing
 from models.group_commit import FIRST
 from models.group_commit import FileGroup
 from models.group_commit import Group
 from models.group_commit import Pace
+from models.guesses import Answer as Row
+from models.guesses import Guesses
 from models.joint import Joint
 from models.joint import is_possible
 from models.joint import joint
@@ -43,7 +44,11 @@ from models.sql.log import Log
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
 from models.sql.turns import nothing
+from models.transaction import OPEN
+from models.transaction import Guessed
 from models.transaction import NotKept
+from models.transaction import Opened
+from models.transaction import Question
 from models.transaction import Transaction
 from models.transaction import WrongGuess
 
@@ -59,9 +64,6 @@ PROBE = (
 )
 
 Answer = TypeVar("Answer")
-
-OPEN: ContextVar[Transaction | None] = ContextVar("open_transaction", default=None)
-Opened = Token[Transaction | None]
 
 
 class Database:
@@ -86,6 +88,7 @@ class Database:
         self.written_at = float("-inf")
         self.refused_a_write = False
         self.remembered = Remembered()
+        self.guesses = Guesses()
         self.clock = Clock()
         self.connections = Connections(writer, reader)
         self.group: Group | None = None  # on its way from one that had the turn to the next
@@ -100,20 +103,38 @@ class Database:
         already = OPEN.get()
         return Snapshot(self, seconds_max) if already is None else nullcontext(already)
 
-    @contextmanager
     def writing(
         self,
         seconds_max: float = WRITE_SECONDS_MAX,
         wait_seconds_max: float = TURN_SECONDS_MAX,
         *,
         is_brief: bool = False,
+        guessed: Guessed | None = None,
+    ) -> AbstractContextManager[Transaction]:
+        """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT. `guessed`:
+        whoever writes is ready for a WrongGuess, and writes again then."""
+        together = joint() if guessed is Guessed.WRITE else None
+        if together is not None and not self.pace.is_slow:
+            return guessing(self, together, seconds_max, wait_seconds_max)
+        return self.in_turn(seconds_max, wait_seconds_max, is_brief=is_brief)
+
+    @contextmanager
+    def in_turn(
+        self,
+        seconds_max: float = WRITE_SECONDS_MAX,
+        wait_seconds_max: float = TURN_SECONDS_MAX,
+        *,
+        is_brief: bool = False,
+        met: Group | None = None,
     ) -> Iterator[Transaction]:
-        """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT."""
+        """The same, once it has the turn, or what it `met`: another's transaction, to join."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
         asked = time.monotonic()
         deadline = asked + wait_seconds_max
         together = joint() if is_brief else None
-        group = self.met(together, asked) if together is not None else None
+        group = met
+        if group is None and together is not None:
+            group = self.met(together, asked)
         if group is None:
             group = self.open_group(deadline, seconds_max, joins=is_brief)
         try:
@@ -142,6 +163,20 @@ class Database:
         if group is not None and self.tell_wait is not None:
             self.tell_wait(time.monotonic() - asked)
         return group
+
+    def group_for(self, together: Joint, asked: float, deadline: float) -> Group:
+        """What a task of several, that has the turn of all or is to take it, gets to write in."""
+        if not together.takes_turn(self.turns):
+            return self.open_group(deadline, WRITE_SECONDS_MAX, joins=True)
+        if self.tell_wait is not None:
+            self.tell_wait(time.monotonic() - asked)
+        return self.new_group()
+
+    def glance(self, question: Question) -> Row | None:
+        """The one row that a question finds now, whatever it will."""
+        with Snapshot(self, READ_SECONDS_MAX) as transaction:
+            found: Row | None = transaction.one(*question)
+            return found
 
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """Take the turn to write: the transaction that comes with it, or a new one."""
@@ -365,15 +400,22 @@ def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
     return database().anywhere(transaction, read) if transaction.tells_marks else read()
 
 
-def writing(wait_seconds_max: float = TURN_SECONDS_MAX, *, is_brief: bool = False) -> Any:
-    """The one transaction that writes the application's database."""
-    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
+def writing(
+    wait_seconds_max: float = TURN_SECONDS_MAX,
+    *,
+    is_brief: bool = False,
+    guessed: Guessed | None = None,
+) -> Any:
+    """The one transaction that writes the application's database. `guessed`: whoever writes is ready for a WrongGuess,
+    and writes again then."""
+    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief, guessed=guessed)
 
 
 __all__ = [
     "OPEN",
     "TURN_SECONDS_MAX",
     "Database",
+    "Guessed",
     "NotKept",
     "Transaction",
     "WrongGuess",

@@ -8,79 +8,77 @@ rests on the guess leaves before it has proved right; if it is wrong, all is thr
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 from typing import Final
 
+from models.guesses import Answer
+from models.guesses import Guesses
+from models.guesses import Listed
 from models.remembered import Remembered
 from models.server_transaction import ServerTransaction
 from models.sql import postgresql
 from models.sql.direct import STATEMENTS_KEPT
 from models.sql.sqlite import TimedOut
+from models.transaction import ALONE
+from models.transaction import Bounds
 from models.transaction import Parameters
+from models.transaction import Question
 from models.transaction import WrongGuess
 
-GUESSES_KEPT: Final = 4_096  # some hundred bytes each
-UNFIT_KEPT: Final = 1_024
 PLACE: Final = re.compile(r"\$([0-9]+)")
 
-Question = tuple[str, tuple[Any, ...]]
-Answer = tuple[Any, ...]
+
+class NotingTransaction(ServerTransaction):
+    """One that notes what the look-up of the caller finds, for guesses to come."""
+
+    def __init__(
+        self,
+        session: Any,
+        remembered: Remembered,
+        guesses: Guesses,
+        *,
+        writes: bool = False,
+        bounds: Bounds = ALONE,
+    ) -> None:
+        super().__init__(session, remembered, writes=writes, bounds=bounds)
+        self.guesses = guesses
+        self.asks = False
+
+    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
+        """Ask: the statement that is run for it is a look-up."""
+        self.asks = True
+        try:
+            return ask()
+        finally:
+            self.asks = False
+
+    def run(self, sql: str, parameters: Parameters = ()) -> Any:
+        return self.look_up((sql, tuple(parameters))) if self.asks else super().run(sql, parameters)
+
+    def look_up(self, question: Question) -> Listed:
+        """What a look-up finds now."""
+        rows = super().run(*question).fetchall()
+        if len(rows) == 1:
+            self.guesses.note(question, rows[0])
+        else:
+            self.guesses.forget(question)
+        return Listed(rows)
 
 
-class Guesses:
-    """What look-ups found the last time they were alone, of those who came last."""
-
-    def __init__(self) -> None:
-        self.found: OrderedDict[Question, Answer] = OrderedDict()
-        self.unfit: set[str] = set()
-        """Statements that another one followed, for which there has to be a transaction."""
-
-    def mark_unfit(self, sql: str) -> None:
-        if len(self.unfit) >= UNFIT_KEPT:
-            self.unfit.clear()
-        self.unfit.add(sql)
-
-    def note(self, question: Question, answer: Answer) -> None:
-        self.found[question] = answer
-        if len(self.found) > GUESSES_KEPT:
-            self.found.popitem(last=False)
-
-
-class Listed:
-    """Rows as a session tells them, one by one: all of them at once could be gigabytes."""
-
-    def __init__(self, rows: Iterable[Answer]) -> None:
-        self.rows = iter(rows)
-
-    def fetchall(self) -> list[Answer]:
-        return list(self.rows)
-
-    def fetchone(self) -> Answer | None:
-        return next(self.rows, None)
-
-    def __iter__(self) -> Iterator[Answer]:
-        return self.rows
-
-
-class GuessedTransaction(ServerTransaction):
+class GuessedTransaction(NotingTransaction):
     """A look-up and one statement more, in one trip; or a transaction like any other, once it has to be."""
 
     def __init__(self, session: Any, remembered: Remembered, guesses: Guesses, begin: str) -> None:
-        super().__init__(session, remembered)
-        self.guesses = guesses
+        super().__init__(session, remembered, guesses)
         self.begin_words = begin
         self.has_begun = False
         self.owed: tuple[Question, Answer] | None = None
         """The look-up that was answered with a guess, which has not proved right yet."""
         self.is_wrong = False
-        self.asks = False
         self.said: str | None = None
         """The statement that was run beside it."""
 
@@ -101,25 +99,16 @@ class GuessedTransaction(ServerTransaction):
             return super().run(sql, parameters)
         return self.run_beside(sql, parameters)
 
-    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Ask; if nothing was asked before, what was found the last time is the answer, to be proved."""
-        self.asks = True
-        try:
-            return ask()
-        finally:
-            self.asks = False
-
     def look_up(self, question: Question) -> Listed:
-        """The first statement: what is known of it, or what it finds now."""
+        """The first statement: what is known of it, which is to be proved, or what it finds now."""
+        if self.has_begun:
+            return super().look_up(question)
         guess = self.guesses.found.get(question) if self.owed is None else None
         if guess is not None:
             self.owed = question, guess
             return Listed([guess])
         self.begin_now()
-        rows = super().run(*question).fetchall()
-        if len(rows) == 1:
-            self.guesses.note(question, rows[0])
-        return Listed(rows)
+        return super().look_up(question)
 
     def run_beside(self, sql: str, parameters: Parameters) -> Listed:
         """The second: run beside the first one."""
@@ -198,6 +187,17 @@ def beside(asked: str, sql: str, places: int) -> str:
     >>> beside("SELECT $1", "SELECT $1, $2", 2)[:47]
     'SELECT asked.*, found.* FROM (SELECT $3) AS ask'
     """
-    moved = PLACE.sub(lambda place: f"${int(place[1]) + places}", asked)
     there = f"SELECT true AS is_there, each.* FROM ({sql}) AS each"  # noqa: S608 - a plan's
-    return f"SELECT asked.*, found.* FROM ({moved}) AS asked LEFT JOIN ({there}) AS found ON true"  # noqa: S608
+    return (
+        f"SELECT asked.*, found.* FROM ({moved(asked, places)}) AS asked"  # noqa: S608 - a plan's
+        f" LEFT JOIN ({there}) AS found ON true"
+    )
+
+
+def moved(sql: str, by: int) -> str:
+    """A statement whose values come behind so many others.
+
+    >>> moved("SELECT $1, $2", 3)
+    'SELECT $4, $5'
+    """
+    return PLACE.sub(lambda place: f"${int(place[1]) + by}", sql)

@@ -56,6 +56,8 @@ class Joint:
         self.middle = greenlet.getcurrent()
         self.about_to_write: deque[Any] = deque()
         self.written: deque[Any] = deque()
+        self.posts: deque[tuple[Any, Any]] = deque()
+        """What tasks that are about to write have made ready, for whoever of them has the turn to run."""
         self.group: Group | None = None  # on its way from one that has written to the next
         self.failures: list[BaseException] = []
 
@@ -120,6 +122,21 @@ class Joint:
         self.middle.switch()
         found, self.group = self.group, None
         return found
+
+    def post(self, made: Any) -> None:
+        """Called by a task that is about to write: what is to be run for it, by itself or another."""
+        self.posts.append((greenlet.getcurrent(), made))
+
+    def take_posts(self, most: int) -> list[Any]:
+        """Called by the task that runs them: its own first. The others have written then."""
+        taken: list[Any] = []
+        while self.posts and len(taken) < most:
+            task, made = self.posts.popleft()
+            taken.append(made)
+            if task is not greenlet.getcurrent():
+                self.about_to_write.remove(task)
+                self.written.append(task)
+        return taken
 
     def hand_on(self, group: Group) -> bool:
         """Called by a task that has written: let the next one join, and wait until the group is over; whether

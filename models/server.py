@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
@@ -27,14 +29,19 @@ from models.db import OPEN
 from models.db import PROBE_WAIT_SECONDS_MAX
 from models.db import READ_SECONDS_MAX
 from models.db import TURN_SECONDS_MAX
+from models.db import WRITE_SECONDS_MAX
 from models.db import Database
-from models.db import Opened
 from models.faults import Fault
 from models.group_commit import Group
 from models.guess import GuessedTransaction
-from models.guess import Guesses
+from models.guess import NotingTransaction
+from models.guesses import Guesses
 from models.joint import Joint
+from models.joint import joint
 from models.remembered import Remembered
+from models.server_batch import Batch
+from models.server_batch import ServerWrite
+from models.server_group import TURN_KEY
 from models.server_group import ServerGroup
 from models.server_transaction import BEGIN_READ
 from models.server_transaction import ServerTransaction
@@ -50,12 +57,14 @@ from models.sql.turns import no_turn
 from models.standby import Standbys
 from models.transaction import ALONE
 from models.transaction import Bounds
+from models.transaction import Guessed
+from models.transaction import Opened
 from models.transaction import Transaction
+from models.transaction import WrongGuess
 
 Answer = TypeVar("Answer")
 
 POOL = "pool"
-TURN_KEY = 0x57414C4B  # "WALK"
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -121,6 +130,58 @@ class ServerDatabase(Database):
     def turns_to_gather_for(self) -> None:
         """Nobody here can tell whose turn it is."""
 
+    def writing(
+        self,
+        seconds_max: float = WRITE_SECONDS_MAX,
+        wait_seconds_max: float = TURN_SECONDS_MAX,
+        *,
+        is_brief: bool = False,
+        guessed: Guessed | None = None,
+    ) -> AbstractContextManager[Transaction]:
+        if guessed is not None:
+            return self.guessing(reads_back=guessed is Guessed.WRITE_AND_READ)
+        return super().writing(seconds_max, wait_seconds_max, is_brief=is_brief)
+
+    @contextmanager
+    def guessing(self, *, reads_back: bool) -> Iterator[Transaction]:
+        """A write of one row in a batch (`models/server_batch.py`), or in the transaction that it meets."""
+        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
+        together = joint()
+        met = together.meet() if together is not None else None
+        if met is not None and not isinstance(met, Batch):
+            with self.in_turn(is_brief=True, met=met) as transaction:
+                yield transaction
+            return
+        batch = met or Batch(self.live_session(), self.give_back)
+        unit = ServerWrite(
+            batch,
+            together,
+            self.remembered,
+            self.guesses,
+            reads_back=reads_back,
+            tell_wait=self.tell_wait,
+        )
+        self.timed(unit, WRITE_SECONDS_MAX)
+        token = OPEN.set(unit)
+        try:
+            unit.act_as(None)
+            yield unit
+            unit.leave()
+        except BaseException as error:
+            if unit.give_up() and isinstance(error, Exception):
+                raise WrongGuess from error
+            raise
+        finally:
+            OPEN.reset(token)
+
+    def met(self, together: Joint, asked: float) -> Group | None:
+        """What is not guessed joins no batch, and ends the one that it meets."""
+        group = super().met(together, asked)
+        if isinstance(group, Batch):
+            group.end()
+            return None
+        return group
+
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """READ COMMITTED: whoever waited for the turn sees what it left."""
         asked = time.monotonic()
@@ -170,8 +231,12 @@ class ServerDatabase(Database):
     ) -> ServerTransaction:
         """A transaction that was begun on a session, or a unit of one that writes, within its bounds."""
         writes = bounds is not None
-        made = ServerTransaction(
-            taken.dbapi_connection, self.remembered, writes=writes, bounds=bounds or ALONE
+        made = NotingTransaction(
+            taken.dbapi_connection,
+            self.remembered,
+            self.guesses,
+            writes=writes,
+            bounds=bounds or ALONE,
         )
         made.tells_marks = self.standbys is not None and not writes
         return self.timed(made, seconds_max)
@@ -214,6 +279,16 @@ class ServerDatabase(Database):
             return taken_from(self.idle_sessions) or self.opened()
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
+
+    def live_session(self) -> Any:
+        """The same, of which the server has not left meanwhile: what is sent with its COMMIT cannot be sent again."""
+        while True:
+            taken = self.session()
+            if not taken.dbapi_connection.is_left():
+                return taken
+            taken.dbapi_connection.close()
+            self.forget_sessions()  # all others are as dead
+            self.give_back(taken)
 
     def opened(self) -> sa.PoolProxiedConnection:
         """A session of the pool, which notes whose it is."""

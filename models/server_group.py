@@ -18,6 +18,7 @@ from models.sql.turns import GROUP_SECONDS_MAX
 from models.transaction import Bounds
 
 COMMIT: Final = "COMMIT"
+TURN_KEY: Final = 0x57414C4B  # "WALK"
 
 FIRST: Final = Bounds("", (), ("ROLLBACK",))
 """Of the first unit, which nothing is to be saved from; the group has begun its transaction."""

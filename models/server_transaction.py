@@ -68,7 +68,7 @@ class ServerTransaction(Transaction):
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run one statement, prepared; what it found is good until the next one."""
         if sql.startswith("ROLLBACK TO "):
-            self.dead = self.status is not TransactionStatus.INERROR
+            self.dead = not self.is_open
             # By itself: behind an error nothing else may be said, not even that room is made for its name.
             return self.run_script(sql)
         assert not self.dead, "a statement after an error"

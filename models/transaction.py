@@ -14,7 +14,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import ContextVar
+from contextvars import Token
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -30,6 +33,12 @@ from models.types import Bound
 from models.types import write_timestamp
 
 Parameters = Sequence[Bound]
+
+Question = tuple[str, tuple[Any, ...]]
+"""A statement, and its values."""
+
+Reading = Callable[[str], Question]
+"""How rows are read, by their keys as JSON."""
 
 # A statement has a savepoint of its own, whose end costs the more the larger the file is. Of few sizes, so
 # that the driver finds each statement prepared.
@@ -72,6 +81,13 @@ class NotKept(RuntimeError):
 
 class WrongGuess(Exception):
     """What was read rests on a wrong guess, and nothing of it may be told: it is to be read again without one."""
+
+
+class Guessed(Enum):
+    """What a write runs that is ready for a WrongGuess: one statement for one row, or that and a look at the row."""
+
+    WRITE = "write"
+    WRITE_AND_READ = "write and read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +298,10 @@ class Transaction:
         self.actor_id = actor_id
         self.says_first = (self.now, actor_id)
 
+    def foresee(self, reading: Reading, numbering: str) -> None:
+        """Be told how a row is read once it is written, and what its id is counted by: who sends the write ahead sends
+        that along."""
+
     def say_first(self) -> None:
         """Say what is to be said before a change."""
         if self.says_first is not None:
@@ -326,3 +346,9 @@ class Transaction:
             self.cursor.close()
         except sqlite.ERRORS:
             self.connection.broken = True
+
+
+OPEN: Final[ContextVar[Transaction | None]] = ContextVar("open_transaction", default=None)
+"""The transaction that is under way here, which another joins, or must not begin beside."""
+
+Opened = Token[Transaction | None]

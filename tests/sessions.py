@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from models.sql.direct import DirectSession
 
-WAITED_FOR = ("run", "say")
+WAITED_FOR = ("run", "run_all", "say")
 
 
 def listen(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
@@ -16,9 +18,9 @@ def listen(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     def noting(name: str) -> None:
         original = getattr(DirectSession, name)
 
-        def say(session: DirectSession, sql: str, *parameters: object) -> object:
-            words.append(sql)
-            return original(session, sql, *parameters)
+        def say(session: DirectSession, said: Any, *parameters: object) -> object:
+            words.append(said if isinstance(said, str) else "; ".join(sql for sql, _ in said))
+            return original(session, said, *parameters)
 
         monkeypatch.setattr(DirectSession, name, say)
 

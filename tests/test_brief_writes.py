@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from models.db import Guessed
 from routes import resource
 from tests.conftest import MOE
 from tests.tokens import ANON_KEY
 
 ONE = {"name": "New"}
+GRANTS = "/client_manager_building_access"
 MERGE = {"Prefer": "resolution=merge-duplicates"}
 
 
@@ -49,9 +51,10 @@ def test_what_is_little_work_is_brief(
     asked: list[bool] = []
     writing = resource.writing
 
-    def noting(*, is_brief: bool) -> object:
+    def noting(seconds_max: float, *, is_brief: bool, guessed: Guessed | None) -> object:
         asked.append(is_brief)
-        return writing(is_brief=is_brief)
+        assert guessed is None  # since nothing is to be kept
+        return writing(seconds_max, is_brief=is_brief)
 
     monkeypatch.setattr(resource, "writing", noting)
     sent = {"apikey": ANON_KEY, "Authorization": f"Bearer {pristine.config['SERVICE_KEY']}"}
@@ -60,3 +63,61 @@ def test_what_is_little_work_is_brief(
 
     assert answer.status_code < 400, answer.json
     assert asked == [is_brief]
+
+
+class Stopped(Exception):
+    """It was told how it is to be written."""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "prefer", "guessed"),
+    [
+        ("POST", "/inspectors", ONE, "", Guessed.WRITE),
+        ("POST", "/inspectors", [ONE], "return=headers-only", Guessed.WRITE),
+        ("POST", "/inspectors", ONE, "return=representation", Guessed.WRITE),
+        ("POST", "/inspectors", {"id": 9, **ONE}, "return=representation", Guessed.WRITE_AND_READ),
+        ("POST", GRANTS, {"building_id": 2, "manager_id": MOE}, "", Guessed.WRITE),
+        (
+            "POST",
+            GRANTS,
+            {"building_id": 2, "manager_id": MOE},
+            "return=representation",
+            Guessed.WRITE_AND_READ,
+        ),
+        ("POST", "/inspectors", [ONE] * 2, "", None),
+        ("POST", "/inspectors", ONE, "tx=rollback", None),
+        ("POST", "/inspectors", ONE, "handling=strict, max-affected=1", Guessed.WRITE),
+        ("POST", "/inspectors", ONE, "handling=strict, max-affected=0", None),
+        ("POST", "/inspectors?select=inspections(id)", ONE, "return=representation", None),
+        ("POST", "/inspectors", {"id": 1, **ONE}, "resolution=ignore-duplicates", None),
+        ("POST", "/inspectors", {"id": 1, **ONE}, "resolution=merge-duplicates", None),
+        ("PUT", "/inspectors?id=eq.1", {"id": 1, **ONE}, "", None),
+        ("PATCH", "/inspectors?id=eq.1", ONE, "", Guessed.WRITE),
+        ("PATCH", "/inspectors?id=eq.1", ONE, "return=representation", Guessed.WRITE_AND_READ),
+        ("PATCH", "/inspectors?id=in.(1,2)", ONE, "", None),
+        ("PATCH", f"/users?id=eq.{MOE}", {"name": "Moe"}, "", Guessed.WRITE),
+        ("PATCH", f"/users?id=eq.{MOE}", {"email": "moe@acme.example"}, "", None),
+        ("DELETE", "/inspections?id=eq.900", None, "", None),
+    ],
+)
+def test_whose_caller_is_guessed(
+    pristine: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    path: str,
+    body: object,
+    prefer: str,
+    guessed: Guessed | None,
+) -> None:
+    """A write of one row that nothing can stop once it is written."""
+    asked: list[Guessed | None] = []
+
+    def stop(seconds_max: float, *, is_brief: bool, guessed: Guessed | None) -> object:
+        asked.append(guessed)
+        raise Stopped
+
+    monkeypatch.setattr(resource, "writing", stop)
+    sent = {"apikey": ANON_KEY, "Authorization": f"Bearer {pristine.config['SERVICE_KEY']}"}
+    pristine.test_client().open(path, method=method, json=body, headers={**sent, "Prefer": prefer})
+
+    assert asked == [guessed]

@@ -12,7 +12,7 @@ import pytest
 from models.db import WrongGuess
 from models.db import database
 from models.guess import GuessedTransaction
-from models.guess import Guesses
+from models.guesses import Guesses
 from models.sql.sqlite import TimedOut
 from tests import databases
 from tests.conftest import CAST
@@ -266,8 +266,8 @@ def test_what_is_no_look_up_is_never_guessed(said: list[str]) -> None:
 
 @pytest.mark.usefixtures("known")
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.guess.GUESSES_KEPT", 3)
-    monkeypatch.setattr("models.guess.UNFIT_KEPT", 3)
+    monkeypatch.setattr("models.guesses.GUESSES_KEPT", 3)
+    monkeypatch.setattr("models.guesses.UNFIT_KEPT", 3)
     guesses = Guesses()
     for number in range(9):
         guesses.note((f"SELECT {number}", ()), (number,))

@@ -32,7 +32,7 @@ def service(tmp_path: pathlib.Path) -> Service:
 def end_sessions(service: Service) -> None:
     with databases.connected("postgres") as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
             (databases.NAMES[service.file],),
         )
 

@@ -87,6 +87,10 @@ class Unresolved(Unreachable):
     """A server that was told to COMMIT and did not answer (08007). To try again may be to write twice."""
 
 
+VIOLATIONS = (UniqueViolation, ForeignKeyViolation, CheckViolation, NotNullViolation)
+"""What a row may be at fault of, after which a transaction goes on: not a full disk, nor time that is over."""
+
+
 def unique_violation(columns: str) -> Fault:
     """The violation of the constraint over columns named as `table.column, table.column`."""
     if columns.startswith("index '"):

@@ -29,7 +29,9 @@ from psycopg.pq import TransactionStatus
 
 from models.sql.pipeline import GOOD
 from models.sql.pipeline import Step
+from models.sql.pipeline import is_silent
 from models.sql.pipeline import require
+from models.sql.pipeline import result_of
 from models.sql.pipeline import run_together
 from models.types import Bound
 
@@ -39,7 +41,13 @@ GRACE_SECONDS: Final = (
     2.0  # the server ends its statements itself, and says so; busy ones say it late
 )
 LOOK_SECONDS: Final = 0.5  # between looks at who waits for too long
+UNUSED_SECONDS: Final = (
+    1.0  # after which a session is asked whether it is one still, before a write
+)
 NEVER: Final = float("inf")
+
+Question = tuple[str, Sequence[Bound]]
+"""A statement, and its values."""
 
 
 class Found:
@@ -86,6 +94,9 @@ class DirectSession(psycopg.Connection[Any]):
 
     is_given_up = False
 
+    asked_at = 0.0
+    """When it was used last, on the same clock."""
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.known: OrderedDict[str, bytes] = OrderedDict()
@@ -108,10 +119,22 @@ class DirectSession(psycopg.Connection[Any]):
         name, values = self.step(sql, parameters)
         if self.queued:
             steps = [*self.taken_from_queue(), (name, values)]
-            result = self.answer_of(run_together, self.pgconn, steps)
+            result = self.answer_of(run_together, self.pgconn, steps)[-1]
         else:
             result = self.answer_of(self.pgconn.exec_prepared, name, values)
             require(result, *GOOD)
+        return self.read(result)
+
+    def run_all(self, questions: Iterable[Question]) -> list[Any]:
+        """Run several statements in one trip, as one transaction if none is open; their results. psycopg.Error if
+        one fails."""
+        self.settle()
+        steps = [self.step(*question) for question in questions]
+        results: list[Any] = self.answer_of(run_together, self.pgconn, steps)
+        return results
+
+    def read(self, result: Any) -> Found:
+        """What a result tells."""
         self.rows.set_pgresult(result)
         return Found(result, self.rows)
 
@@ -142,7 +165,8 @@ class DirectSession(psycopg.Connection[Any]):
 
     def answer_of(self, ask: Callable[..., Any], *words: Any) -> Any:
         """What a call of libpq returns that waits for the server; a `Watch` ends it where that is silent."""
-        self.gives_up_at = monotonic() + self.seconds_max
+        self.asked_at = monotonic()
+        self.gives_up_at = self.asked_at + self.seconds_max
         try:
             return ask(*words)
         finally:
@@ -157,6 +181,19 @@ class DirectSession(psycopg.Connection[Any]):
             socket.socket(fileno=os.dup(self.pgconn.socket)) as wire,
         ):
             wire.shutdown(socket.SHUT_RDWR)
+
+    def is_left(self) -> bool:
+        """Whether the server has ended it meanwhile. One that nobody has used for a while is asked: there are walls
+        between machines that end a session and say nothing to anybody."""
+        try:
+            if self.is_ending:
+                result_of(self.pgconn)
+                self.is_ending = False
+            if monotonic() - self.asked_at > UNUSED_SECONDS:
+                self.say("SELECT")
+            return not is_silent(self.pgconn)
+        except (OSError, ValueError, psycopg.Error):
+            return True
 
     @property
     def is_idle(self) -> bool:

@@ -6,9 +6,9 @@ models/statistics.py and access/, whose statements are plans of the same planner
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
 from functools import partial
@@ -33,6 +33,7 @@ from models.sql.rows import Rows
 from models.sql.rows import Written
 from models.sql.rows import converted
 from models.sql.rows import default
+from models.sql.rows import json_keys
 from models.sql.rows import require_id
 from models.sql.rule import Rule
 from models.sql.sqlite import ResponseTooLarge
@@ -43,6 +44,7 @@ from models.sql.switches import VALUE_BYTES_MAX
 from models.sql.upsert import insert_new
 from models.sql.upsert import require_target
 from models.sql.upsert import upsert
+from models.transaction import Question
 from models.types import Bound
 
 DEFAULT = object()
@@ -153,7 +155,7 @@ def total_of(transaction: Transaction, statement: Statement, binding: Binding) -
     return transaction.remembered.get(last_change(transaction), question, count)
 
 
-def fetch(transaction: Transaction, sql: str, parameters: list[Bound]) -> list[str]:
+def fetch(transaction: Transaction, sql: str, parameters: Sequence[Bound]) -> list[str]:
     """The rows of a statement, one by one: all of them at once could be gigabytes."""
     rows: list[str] = []
     left = VALUE_BYTES_MAX
@@ -180,6 +182,9 @@ def insert(
     require_target(relation, insertion)
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
+    if shape is not None and rows.is_one_without_id:
+        read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
+        transaction.foresee(read, f"{relation.name}_{relation.numbered}_seq")
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
     written = write(transaction, relation, insertion, rule, rows)
     veto(len(written.keys))
@@ -311,16 +316,20 @@ def keys_of(transaction: Transaction, statement: Statement, binding: Binding) ->
     return [tuple(row) for row in transaction.all(statement.sql, statement.bind(binding))]
 
 
-def json_keys(keys: Iterable[Key]) -> str:
-    return json.dumps([list(key) for key in keys])
-
-
 def require_showable(
     transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None
 ) -> None:
     """What cannot be shown is told before anything is written, and before anything else is wrong."""
     if shape is not None:
         plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+
+
+def reading(
+    database: str, relation: Relation, shape: Shape, rule: Rule, binding: Binding, keys: str
+) -> Question:
+    """What reads the rows of these keys in a shape."""
+    statement = plan.plan_representation(database, relation.name, shape, rule)
+    return statement.sql, tuple(statement.bind(binding.but(keys=keys)))
 
 
 def represented(
@@ -334,8 +343,9 @@ def represented(
     """The written rows, read back by key under the rule for reading."""
     if shape is None:
         return written
-    statement = plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
-    bound = binding.but(keys=json_keys(written.keys))
-    rows = fetch(transaction, statement.sql, statement.bind(bound))
+    keys = json_keys(written.keys)
+    rows = fetch(
+        transaction, *reading(transaction.spelling.name, relation, shape, rule, binding, keys)
+    )
     is_cut = len(rows) == binding.rows_max < len(written.keys)
     return replace(written, rows=rows, is_cut=is_cut)

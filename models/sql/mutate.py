@@ -55,7 +55,7 @@ class InsertPlan:
 
     @cached_property
     def insert_all(self) -> Statement | None:
-        """Takes all of them; None where no column is named."""
+        """Takes all of them but those that the rule refuses; None where no column is named."""
         return self.writer().insert_all(self.columns)
 
 

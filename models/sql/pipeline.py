@@ -6,6 +6,7 @@ libpq's pipeline mode, by the driver's binding of it. What follows a statement t
 from __future__ import annotations
 
 import select
+from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
 from typing import Final
@@ -20,25 +21,45 @@ Step = tuple[bytes, Any]
 """A prepared statement by its name, and its values as text."""
 
 
-def run_together(pgconn: Any, steps: Sequence[Step]) -> Any:
-    """Run them in their order; the result of the last one. psycopg.Error if one fails."""
+def run_together(pgconn: Any, steps: Sequence[Step]) -> list[Any]:
+    """Run them in their order; their results. psycopg.Error if one fails, or if the transaction they were is not kept:
+    with the server's words for it, unless it may have been kept all the same.
+    """
+    results: list[Any] = []
     try:
         pgconn.enter_pipeline_mode()
         for name, values in steps:
             pgconn.send_query_prepared(name, values)
         pgconn.pipeline_sync()
         send(pgconn)
-        results = [result_of(pgconn) for _ in steps]
+        results.extend(result_of(pgconn) for _ in steps)
         receive(pgconn)
-        require(pgconn.get_result(), ExecStatus.PIPELINE_SYNC)
+        require_kept(pgconn.get_result())
         pgconn.exit_pipeline_mode()
-    except BaseException:
+    except BaseException as error:
         # Half of the answers may be on their way yet, and would be taken for those to other questions.
         pgconn.finish()
+        if isinstance(error, psycopg.Error):
+            # What the server says of a step it says before it keeps anything.
+            require_good(results)
         raise
+    require_good(results)
+    return results
+
+
+def require_good(results: Iterable[Any]) -> None:
     for result in results:
         require(result, *GOOD)
-    return results[-1]
+
+
+def require_kept(result: Any) -> None:
+    """Insist that what was sent together has ended well."""
+    if result is None or result.status == ExecStatus.PIPELINE_SYNC:
+        return
+    error = errors.error_from_result(result)
+    if error.diag.severity_nonlocalized == "ERROR":
+        raise error
+    raise psycopg.OperationalError("the server has left the session")
 
 
 def send(pgconn: Any) -> None:
@@ -62,16 +83,22 @@ def wait(pgconn: Any, for_what: int) -> None:
     poll.poll()
 
 
+def is_silent(pgconn: Any) -> bool:
+    """Whether the server has said nothing that nobody asked for: at the end of a session it does, or closes it."""
+    poll = select.poll()
+    poll.register(pgconn.socket, select.POLLIN)
+    return not poll.poll(0)
+
+
 def result_of(pgconn: Any) -> Any:
     """The one result of the next statement."""
     receive(pgconn)
     result = pgconn.get_result()
     if result is None:
         raise psycopg.OperationalError("the server has left the session")
-    while True:
-        receive(pgconn)
-        if pgconn.get_result() is None:
-            return result
+    while pgconn.get_result() is not None:  # its end is there with it
+        pass
+    return result
 
 
 def require(result: Any, *statuses: ExecStatus) -> None:

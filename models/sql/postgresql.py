@@ -117,6 +117,8 @@ def connect(
         f"-c statement_timeout={milliseconds(statement_seconds_max)}",
         f"-c idle_in_transaction_session_timeout={IDLE_MILLISECONDS_MAX}",
         str(url.query.get("options", "")),
+        # Whoever has waited for the turn to write sees what the one before left, whatever else is the server's default.
+        "-c default_transaction_isolation=read\\ committed",
     ]
     words: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS_MAX,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,10 +20,8 @@ from models.sql import blame
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
-from models.sql.constraints import CheckViolation
-from models.sql.constraints import ForeignKeyViolation
+from models.sql.constraints import VIOLATIONS
 from models.sql.constraints import NotNullViolation
-from models.sql.constraints import UniqueViolation
 from models.sql.kept import PLANS_MAX
 from models.sql.mutate import InsertPlan
 from models.sql.mutate import UpsertPlan
@@ -35,9 +34,6 @@ from models.types import new_uuid
 from models.types import read_timestamp
 
 ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
-
-# What a row may be at fault of, after which a transaction goes on: not a full disk, nor time that is over.
-VIOLATIONS = (UniqueViolation, ForeignKeyViolation, CheckViolation, NotNullViolation)
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]
@@ -212,18 +208,15 @@ class Rows:
     def binding(self) -> Binding:
         return self.original.but(rows=to_json(self.values))
 
-    def write_all(self, plan: InsertPlan) -> list[Key]:
-        """Insert every row: at once where that goes well, else one by one to find what is at fault."""
-        if self.keys_are_known():
-            keys = self.write_at_once(plan)
-            if keys is not None:
-                return keys
+    def write_each(self, plan: InsertPlan) -> list[Key]:
+        """Insert the rows one by one, to find what is at fault."""
         written = [self.write_by(plan, values) for values in self.values]
         return [key for key in written if key is not None]
 
     def write_at_once(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
-        """Write all of many rows by one statement; None, and nothing is written, where one of them is at fault."""
-        statement = plan.insert_all if len(self.values) > 1 else None
+        """Write all of many rows by one statement; None, and nothing is written, where one of them is at fault, or
+        refused."""
+        statement = plan.insert_all if len(self.values) > 1 and self.keys_are_known() else None
         if statement is None or any(self.missing(values) for values in self.values):
             return None
         self.transaction.run("SAVEPOINT many")
@@ -232,12 +225,21 @@ class Rows:
         except VIOLATIONS:
             self.transaction.run("ROLLBACK TO many")
             return None
+        if cursor.rowcount != len(self.values):
+            self.transaction.run("ROLLBACK TO many")
+            return None
         if self.have_keys:
             keys = [self.key(values) for values in self.values]
         else:
             keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
         self.transaction.run("RELEASE many")
         return keys
+
+    @property
+    def is_one_without_id(self) -> bool:
+        """Whether there is one row, whose id the database chooses."""
+        name = self.relation.numbered
+        return len(self.values) == 1 and name is not None and name not in self.columns
 
     @cached_property
     def have_keys(self) -> bool:
@@ -314,6 +316,10 @@ def require_id(relation: Relation, value: Bound) -> Bound:
     if not isinstance(value, int) or not 1 <= value <= ID_MAX:
         raise OutOfRange(f'value "{value}" is out of range for a chosen id (1 to {ID_MAX})')
     return value
+
+
+def json_keys(keys: Iterable[Key]) -> str:
+    return json.dumps([list(key) for key in keys])
 
 
 def converted(attribute: Attribute, value: object, binding: Binding) -> Bound:

@@ -89,8 +89,10 @@ def insert_new(
         if key is None:
             raise row_denied(relation)
         return Written([key], 1)
-    deny(transaction, relation, statements.denied, rows.binding)
-    keys = rows.write_all(statements)
+    keys = rows.write_at_once(statements)
+    if keys is None:
+        deny(transaction, relation, statements.denied, rows.binding)
+        keys = rows.write_each(statements)
     return Written(keys, len(keys))
 
 

@@ -200,13 +200,15 @@ class Writer:
         """One statement whatever their number: each has a savepoint of its own, triggers, and a way to a server."""
         if not columns:
             return None
-        return self.planner.finish(self.telling_id(self.of_all(columns)))
+        return self.planner.finish(self.telling_id(self.of_all(columns, is_judged=True)))
 
-    def of_all(self, columns: tuple[str, ...]) -> sa.Insert:
+    def of_all(self, columns: tuple[str, ...], *, is_judged: bool = False) -> sa.Insert:
         given = self.given(columns)
         values = self.with_key(self.with_derived({name: given.c[name] for name in columns}))
+        allowed = self.allowed(Columns(values, self.table)) if is_judged else None
         # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
-        rows = sa.select(*values.values()).select_from(given).where(sa.true())
+        where = sa.true() if allowed is None else allowed
+        rows = sa.select(*values.values()).select_from(given).where(where)
         statement = self.spelling.insert_into(self.table)
         ordered = rows.order_by(given.c.position)
         return statement.from_select([*values], ordered, include_defaults=False)

@@ -1,4 +1,5 @@
-"""Transactions that can be recognised afterwards: number k is one bulk POST of 3 + k mod 5 inspections that carry k.
+"""Transactions that can be recognised afterwards: number k is one POST of inspections that carry k: of 3 + k mod 5 of
+them, or, where k is odd, of one, which is written in a batch with others.
 
 `acknowledged` appends k to a file only once the whole 201 is read. Runs by itself too, so that the shim
 can be loaded into it: `python -m tests.durability.load PORT FILE FIRST COUNT THREADS [early]`.
@@ -18,10 +19,15 @@ from tests.durability.served import Consumer
 TRIES = 5
 
 
+def size(k: int) -> int:
+    """How many rows transaction k has."""
+    return 1 if k % 2 else 3 + k % 5
+
+
 def rows(k: int) -> list[dict[str, object]]:
     return [
         {"building_id": 1, "inspection_type": "annual", "notes": f"transaction {k}"}
-        for _ in range(3 + k % 5)
+        for _ in range(size(k))
     ]
 
 
@@ -95,7 +101,7 @@ def verdict(connection: driver.Connection, acked: set[int]) -> list[str]:
         )
     )
     lost = sorted(k for k in acked if k not in found)
-    half = sorted(k for k, count in found.items() if count != 3 + k % 5)
+    half = sorted(k for k, count in found.items() if count != size(k))
     return [
         *(f"{len(each)} {what}, such as {each[0]}" for what, each in
           (("acknowledged and lost", lost), ("half there", half)) if each),
