@@ -119,10 +119,13 @@ class Batch(ServerGroup):
         own = [question for post in posts for question in post.questions]
         ending = [KEEP] if keeps and self.is_begun else []
         self.is_begun = True
+        is_sent = False
         try:
-            results = self.session.run_all([*beginning, *own, *ending])
+            steps = self.session.steps([*beginning, *own, *ending])
+            is_sent = True
+            results = self.session.run_all(steps)
         except postgresql.ERRORS as error:
-            if keeps and not is_said_before_the_end(error, by_word=bool(ending)):
+            if keeps and is_sent and not is_said_before_the_end(error, by_word=bool(ending)):
                 self.fault = postgresql.translate_of_commit(error)
             self.spoil()
             self.require_kept()

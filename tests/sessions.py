@@ -8,7 +8,7 @@ import pytest
 
 from models.sql.direct import DirectSession
 
-WAITED_FOR = ("run", "run_all", "say")
+WAITED_FOR = ("run", "steps", "say")
 
 
 def listen(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:

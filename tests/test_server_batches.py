@@ -295,6 +295,16 @@ def test_what_is_more_than_one_row_is_not_for_a_guess(
         assert kept(served) == ["after"]
 
 
+def test_what_cannot_be_sent_is_not_untold(service: Service) -> None:
+    with service.app.app_context():
+        served = database()
+        with (
+            pytest.raises(WrongGuess),
+            served.writing(is_brief=True, guessed=Guessed.WRITE) as unit,
+        ):
+            unit.run(INSERT, ("\0",))
+
+
 @pytest.mark.parametrize("work", UNFIT_LATER, ids=name_of)
 def test_what_fails_later_is_undone_if_it_is_read_back(service: Service, work: Work) -> None:
     with service.app.app_context():

@@ -125,11 +125,14 @@ class DirectSession(psycopg.Connection[Any]):
             require(result, *GOOD)
         return self.read(result)
 
-    def run_all(self, questions: Iterable[Question]) -> list[Any]:
+    def steps(self, questions: Iterable[Question]) -> list[Step]:
+        """Make statements ready to be sent. psycopg.Error if one cannot be: nothing was sent then."""
+        self.settle()
+        return [self.step(*question) for question in questions]
+
+    def run_all(self, steps: Sequence[Step]) -> list[Any]:
         """Run several statements in one trip, as one transaction if none is open; their results. psycopg.Error if
         one fails."""
-        self.settle()
-        steps = [self.step(*question) for question in questions]
         results: list[Any] = self.answer_of(run_together, self.pgconn, steps)
         return results
 

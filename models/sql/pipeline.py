@@ -54,11 +54,12 @@ def require_good(results: Iterable[Any]) -> None:
 
 def require_kept(result: Any) -> None:
     """Insist that what was sent together has ended well."""
-    if result is None or result.status == ExecStatus.PIPELINE_SYNC:
+    if result is not None and result.status == ExecStatus.PIPELINE_SYNC:
         return
-    error = errors.error_from_result(result)
-    if error.diag.severity_nonlocalized == "ERROR":
-        raise error
+    if result is not None:
+        error = errors.error_from_result(result)
+        if error.diag.severity_nonlocalized == "ERROR":
+            raise error
     raise psycopg.OperationalError("the server has left the session")
 
 
