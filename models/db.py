@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager
 from contextlib import contextmanager
 from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from typing import TypeVar
 
@@ -31,12 +30,12 @@ from models.group_commit import FIRST
 from models.group_commit import FileGroup
 from models.group_commit import Group
 from models.group_commit import Pace
-from models.guesses import Answer as Row
 from models.guesses import Guesses
 from models.joint import Joint
 from models.joint import is_possible
 from models.joint import joint
 from models.remembered import Remembered
+from models.snapshot import Snapshot
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
@@ -48,7 +47,6 @@ from models.transaction import OPEN
 from models.transaction import Guessed
 from models.transaction import NotKept
 from models.transaction import Opened
-from models.transaction import Question
 from models.transaction import Transaction
 from models.transaction import WrongGuess
 
@@ -163,20 +161,6 @@ class Database:
         if group is not None and self.tell_wait is not None:
             self.tell_wait(time.monotonic() - asked)
         return group
-
-    def group_for(self, together: Joint, asked: float, deadline: float) -> Group:
-        """What a task of several, that has the turn of all or is to take it, gets to write in."""
-        if not together.takes_turn(self.turns):
-            return self.open_group(deadline, WRITE_SECONDS_MAX, joins=True)
-        if self.tell_wait is not None:
-            self.tell_wait(time.monotonic() - asked)
-        return self.new_group()
-
-    def glance(self, question: Question) -> Row | None:
-        """The one row that a question finds now, whatever it will."""
-        with Snapshot(self, READ_SECONDS_MAX) as transaction:
-            found: Row | None = transaction.one(*question)
-            return found
 
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """Take the turn to write: the transaction that comes with it, or a new one."""
@@ -338,46 +322,6 @@ class Database:
                 self.close()
         except (Fault, *sqlite.ERRORS):
             self.close()  # what is committed is in the log, and the next start folds it
-
-
-class Snapshot:
-    """One snapshot of a file, for the time of a block. A class, since every request has one: as generators,
-    one within the other, it took as long as finding a row."""
-
-    __slots__ = ("database", "seconds_max", "taken", "token", "transaction")
-
-    taken: sa.PoolProxiedConnection
-    token: Opened
-    transaction: Transaction
-
-    def __init__(self, database: Database, seconds_max: float) -> None:
-        self.database = database
-        self.seconds_max = seconds_max
-
-    def __enter__(self) -> Transaction:
-        database = self.database
-        self.taken = taken = database.connections.check_out(database.reader)
-        try:
-            connection = connection_of(taken)
-            transaction = Transaction(connection, database.spelling, database.remembered)
-            self.token = database.begin(transaction, self.seconds_max)
-        except BaseException:
-            database.connections.check_in(database.reader, taken)
-            raise
-        self.transaction = transaction
-        return transaction
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        database = self.database
-        try:
-            database.finish(self.transaction, self.token, has_failed=kind is not None)
-        finally:
-            database.connections.check_in(database.reader, self.taken)
 
 
 def database() -> Database:

@@ -137,7 +137,12 @@ class FileWrite(GuessedWrite):
         """What it found the last time; of somebody new, what it finds now, whatever it will in the turn."""
         found = super().guess_of(question)
         if found is None:
-            found = self.database.glance(question)
+            outer = OPEN.set(None)
+            try:
+                with self.database.reading() as transaction:
+                    found = transaction.one(*question)
+            finally:
+                OPEN.reset(outer)
             if found is not None:
                 self.guesses.note(question, found)
         return found
@@ -163,7 +168,7 @@ class FileWrite(GuessedWrite):
         deadline = asked + self.wait_seconds_max
         outer = OPEN.set(None)
         try:
-            group = met or self.database.group_for(self.together, asked, deadline)
+            group = met or self.taken(asked, deadline)
             for post in posts:
                 post.has_turn()
             # What keeps it from being kept each is told by the group, or when it is written again.
@@ -174,6 +179,15 @@ class FileWrite(GuessedWrite):
                 post.fault = error
         finally:
             OPEN.reset(outer)
+
+    def taken(self, asked: float, deadline: float) -> Group:
+        """A group that has the turn: of all, if it is there, or one that is waited for."""
+        database = self.database
+        if not self.together.takes_turn(database.turns):
+            return database.open_group(deadline, self.seconds_max, joins=True)
+        if database.tell_wait is not None:
+            database.tell_wait(time.monotonic() - asked)
+        return database.new_group()
 
     def run_in(self, group: Group, posts: Sequence[Post], deadline: float) -> None:
         """Run them one after another, as a unit of a group; it is theirs once it is to be kept."""

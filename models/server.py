@@ -10,10 +10,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from contextlib import contextmanager
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
@@ -37,10 +35,9 @@ from models.guess import GuessedTransaction
 from models.guess import NotingTransaction
 from models.guesses import Guesses
 from models.joint import Joint
-from models.joint import joint
 from models.remembered import Remembered
 from models.server_batch import Batch
-from models.server_batch import ServerWrite
+from models.server_batch import guessing
 from models.server_group import TURN_KEY
 from models.server_group import ServerGroup
 from models.server_transaction import BEGIN_READ
@@ -60,9 +57,9 @@ from models.transaction import Bounds
 from models.transaction import Guessed
 from models.transaction import Opened
 from models.transaction import Transaction
-from models.transaction import WrongGuess
 
 Answer = TypeVar("Answer")
+Begun = TypeVar("Begun", bound=ServerTransaction)
 
 POOL = "pool"
 PROBE = (
@@ -139,40 +136,9 @@ class ServerDatabase(Database):
         guessed: Guessed | None = None,
     ) -> AbstractContextManager[Transaction]:
         if guessed is not None:
-            return self.guessing(reads_back=guessed is Guessed.WRITE_AND_READ)
+            reads_back = guessed is Guessed.WRITE_AND_READ
+            return guessing(self, seconds_max, reads_back=reads_back)
         return super().writing(seconds_max, wait_seconds_max, is_brief=is_brief)
-
-    @contextmanager
-    def guessing(self, *, reads_back: bool) -> Iterator[Transaction]:
-        """A write of one row in a batch (`models/server_batch.py`), or in the transaction that it meets."""
-        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
-        together = joint()
-        met = together.meet() if together is not None else None
-        if met is not None and not isinstance(met, Batch):
-            with self.in_turn(is_brief=True, met=met) as transaction:
-                yield transaction
-            return
-        batch = met or Batch(self.live_session(), self.give_back)
-        unit = ServerWrite(
-            batch,
-            together,
-            self.remembered,
-            self.guesses,
-            reads_back=reads_back,
-            tell_wait=self.tell_wait,
-        )
-        self.timed(unit, WRITE_SECONDS_MAX)
-        token = OPEN.set(unit)
-        try:
-            unit.act_as(None)
-            yield unit
-            unit.leave()
-        except BaseException as error:
-            if unit.give_up() and isinstance(error, Exception):
-                raise WrongGuess from error
-            raise
-        finally:
-            OPEN.reset(token)
 
     def met(self, together: Joint, asked: float) -> Group | None:
         """What is not guessed joins no batch, and ends the one that it meets."""
@@ -245,10 +211,9 @@ class ServerDatabase(Database):
         """A transaction on a session that may do without having been begun."""
         begin = beginning(seconds_max)
         made = GuessedTransaction(taken.dbapi_connection, self.remembered, self.guesses, begin)
-        self.timed(made, seconds_max)
-        return made
+        return self.timed(made, seconds_max)
 
-    def timed(self, made: ServerTransaction, seconds_max: float) -> ServerTransaction:
+    def timed(self, made: Begun, seconds_max: float) -> Begun:
         """The same, with its moment and its end."""
         made.began = self.clock()
         made.deadline = time.monotonic() + seconds_max

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
+from contextlib import contextmanager
 from contextlib import suppress
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import Final
 
@@ -27,12 +29,11 @@ from models.guess import PLACE
 from models.guess import moved
 from models.guesses import Answer
 from models.guesses import GuessedWrite
-from models.guesses import Guesses
 from models.guesses import Listed
 from models.guesses import NotGuessed
 from models.guesses import Written
 from models.joint import Joint
-from models.remembered import Remembered
+from models.joint import joint
 from models.server_group import COMMIT
 from models.server_group import TURN_KEY
 from models.server_group import ServerGroup
@@ -41,8 +42,13 @@ from models.sql import postgresql
 from models.sql.constraints import Unresolved
 from models.sql.direct import STATEMENTS_KEPT
 from models.sql.direct import DirectSession
+from models.transaction import OPEN
 from models.transaction import Question
+from models.transaction import Transaction
 from models.transaction import WrongGuess
+
+if TYPE_CHECKING:
+    from models.server import ServerDatabase
 
 BEGIN: Final = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
 SECONDS_WAITED: Final = "extract(epoch FROM clock_timestamp() - statement_timestamp())::float8"
@@ -163,18 +169,11 @@ class ServerWrite(GuessedWrite, ServerTransaction):
     """One of them, which may read its row back."""
 
     def __init__(
-        self,
-        batch: Batch,
-        together: Joint | None,
-        remembered: Remembered,
-        guesses: Guesses,
-        *,
-        reads_back: bool,
-        tell_wait: Callable[[float], None] | None,
+        self, database: ServerDatabase, batch: Batch, together: Joint | None, *, reads_back: bool
     ) -> None:
-        ServerTransaction.__init__(self, batch.session, remembered, writes=True)
-        self.tell_wait = tell_wait
-        self.guesses = guesses
+        ServerTransaction.__init__(self, batch.session, database.remembered, writes=True)
+        self.guesses = database.guesses
+        self.tell_wait = database.tell_wait
         self.batch = batch
         self.together = together
         self.reads_back = reads_back
@@ -261,6 +260,34 @@ class ServerWrite(GuessedWrite, ServerTransaction):
 
     def run_script(self, script: str) -> None:
         raise WrongGuess
+
+
+@contextmanager
+def guessing(
+    database: ServerDatabase, seconds_max: float, *, reads_back: bool
+) -> Iterator[Transaction]:
+    """One row's write in a batch, or in the transaction that it meets; WrongGuess where it is to be written again."""
+    assert OPEN.get() is None, "a write inside a read would see an old snapshot"
+    together = joint()
+    met = together.meet() if together is not None else None
+    if met is not None and not isinstance(met, Batch):
+        with database.in_turn(is_brief=True, met=met) as transaction:
+            yield transaction
+        return
+    batch = met or Batch(database.live_session(), database.give_back)
+    unit = ServerWrite(database, batch, together, reads_back=reads_back)
+    database.timed(unit, seconds_max)
+    token = OPEN.set(unit)
+    try:
+        unit.act_as(None)
+        yield unit
+        unit.leave()
+    except BaseException as error:
+        if unit.give_up() and isinstance(error, Exception):
+            raise WrongGuess from error
+        raise
+    finally:
+        OPEN.reset(token)
 
 
 def of_new_row(question: Question, numbering: str) -> Question:
