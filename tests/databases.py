@@ -88,24 +88,26 @@ def sql(file: pathlib.Path, statement: str, *values: object) -> list:
     if SERVER is None:
         with closing(driver.connect(file)) as connection, connection:
             return connection.execute(statement, values).fetchall()
-    spelled = (
-        statement.replace("%", "%%").replace("?", "%s").replace("unixepoch()", "this_second()")
-    )
     with connected(NAMES[file]) as connection:
         cursor = connection.cursor()
-        cursor.execute(spelled, values or None)
+        cursor.execute(spelled(statement), values or None)
         return cursor.fetchall() if cursor.description is not None else []
 
 
+def spelled(statement: str) -> str:
+    """A statement as the server's driver takes it."""
+    return statement.replace("%", "%%").replace("?", "%s").replace("unixepoch()", "this_second()")
+
+
 @contextmanager
-def turn(file: pathlib.Path) -> Iterator[None]:
-    """Hold the turn to write, as another process does."""
+def turn(file: pathlib.Path) -> Iterator[Callable[..., object]]:
+    """Hold the turn to write, as another process does; what this yields is `sql` of whoever has it."""
     if SERVER is None:
         with Turns(pathlib.Path(f"{file}.lock")).turn(5):
-            yield
+            yield partial(sql, file)
         return
-    with turn_in(NAMES[file]):
-        yield
+    with turn_in(NAMES[file]) as connection:
+        yield lambda statement, *values: connection.execute(spelled(statement), values)
 
 
 def waiting(file: pathlib.Path) -> int:
@@ -226,10 +228,10 @@ def restore(name: str) -> None:
 
 
 @contextmanager
-def turn_in(name: str) -> Iterator[None]:
+def turn_in(name: str) -> Iterator[Any]:
     with connected(name) as connection, connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (0x57414C4B,))
-        yield
+        yield connection
 
 
 def waiting_in(name: str) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
 from models import group_commit
+from tests import databases
 from tests.conftest import CAST
 from tests.signin import Service
 from tests.signin import open_service
@@ -18,6 +20,7 @@ from tests.together import post
 from tests.together import together
 from tests.together import written
 from tests.waiting import SECONDS_MAX
+from tests.waiting import until
 
 LONG = 4_000_000_000
 NO_BUILDING = {"building_id": 999, "inspection_type": "fire", "notes": "new"}
@@ -28,8 +31,9 @@ def service(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Service:
     """One that has been written to by everybody who writes here, and so knows them; its disk is quick."""
     monkeypatch.setattr(group_commit, "SLOW_SECONDS", SECONDS_MAX)
     made = open_service(tmp_path)
-    for who in ("root", "ada", "bob"):
-        assert made.api(who).patch("/inspections?id=eq.-1", {"status": "passed"}).status == 204
+    nothing = {"status": "passed"}
+    people = [made.api(who) for who in ("root", "ada", "bob")]
+    together(*(partial(each.patch, "/inspections?id=eq.999", nothing) for each in people))
     return made
 
 
@@ -153,7 +157,8 @@ CHANGES = {
 def test_who_may_no_more_writes_no_more(service: Service, change: str, prefer: str) -> None:
     """Rights change past the service: the very next write is refused, and those beside it are kept."""
     ada, bob = service.api("ada"), service.api("bob")
-    assert ada.post("/inspections", {**ROW, "notes": "old"}).status == 201
+    known = together(post(ada, {**ROW, "notes": "old"}), post(bob, {**ROW_OF_BOB, "notes": "old"}))
+    assert [each.status for each in known] == [201, 201]
     service.sql(CHANGES[change], CAST["ada"].id)
 
     answers = together(
@@ -166,6 +171,24 @@ def test_who_may_no_more_writes_no_more(service: Service, change: str, prefer: s
     assert [each.status for each in answers] == [201, 401, 401, 201]
     assert written(service) == [4, 4]
     assert ada.post("/inspections", ROW, prefer=prefer).status == 401
+
+
+@pytest.mark.parametrize("prefer", ["", "return=representation"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_who_loses_their_right_during_the_wait_writes_nothing(
+    service: Service, change: str, prefer: str
+) -> None:
+    """What was true when it was made ready is looked up again in the turn."""
+    ada, bob = service.api("ada"), service.api("bob")
+    calls = post(bob, ROW_OF_BOB, prefer), post(ada, ROW, prefer), post(bob, ROW_OF_BOB, prefer)
+    with ThreadPoolExecutor(1) as pool:
+        with databases.turn(service.file) as run:
+            answers = pool.submit(together, *calls)
+            until(lambda: databases.waiting(service.file))
+            run(CHANGES[change], CAST["ada"].id)
+        assert [each.status for each in answers.result(SECONDS_MAX)] == [201, 401, 201]
+
+    assert written(service) == [4, 4]
 
 
 def test_whose_new_grant_changes_the_plan_is_answered_by_it(service: Service) -> None:
