@@ -8,14 +8,13 @@ rests on the guess leaves before it has proved right; if it is wrong, all is thr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from collections.abc import Hashable
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 from typing import Final
 
 from models.guesses import Answer
+from models.guesses import Asking
 from models.guesses import Guesses
 from models.guesses import Listed
 from models.remembered import Remembered
@@ -32,7 +31,7 @@ from models.transaction import WrongGuess
 PLACE: Final = re.compile(r"\$([0-9]+)")
 
 
-class NotingTransaction(ServerTransaction):
+class NotingTransaction(Asking, ServerTransaction):
     """One that notes what the look-up of the caller finds, for guesses to come."""
 
     def __init__(
@@ -46,15 +45,6 @@ class NotingTransaction(ServerTransaction):
     ) -> None:
         super().__init__(session, remembered, writes=writes, bounds=bounds)
         self.guesses = guesses
-        self.asks = False
-
-    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Ask: the statement that is run for it is a look-up."""
-        self.asks = True
-        try:
-            return ask()
-        finally:
-            self.asks = False
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         return self.look_up((sql, tuple(parameters))) if self.asks else super().run(sql, parameters)

@@ -79,15 +79,28 @@ class NotGuessed(RuntimeError):
     """A statement behind a write that was said to be the only one, and is kept. Our bug."""
 
 
-class GuessedWrite(Transaction):
+class Asking(Transaction):
+    """A transaction that knows which of its statements looks the caller up."""
+
+    guesses: Guesses
+    asks = False
+
+    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
+        """Ask: the statement that is run for it is the look-up."""
+        self.asks = True
+        try:
+            return ask()
+        finally:
+            self.asks = False
+
+
+class GuessedWrite(Asking):
     """One row's write: a look-up that is answered with a guess, a statement that is run with those of others, and what
     reads the row, where that was foreseen.
 
     Whatever else it is to run raises WrongGuess: that is for a transaction like any other.
     """
 
-    guesses: Guesses
-    asks = False
     owed: tuple[Question, Answer] | None = None
     """The look-up that was answered with a guess."""
 
@@ -101,14 +114,6 @@ class GuessedWrite(Transaction):
     def foresee(self, reading: Reading, numbering: str) -> None:
         self.reading = reading
         self.numbering = numbering
-
-    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Ask: the statement that is run for it is a look-up."""
-        self.asks = True
-        try:
-            return ask()
-        finally:
-            self.asks = False
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         question = sql, tuple(parameters)
