@@ -44,7 +44,6 @@ from models.sql.turns import NoTurn
 from models.sql.turns import Turns
 from models.sql.turns import nothing
 from models.transaction import OPEN
-from models.transaction import Guessed
 from models.transaction import NotKept
 from models.transaction import Opened
 from models.transaction import Transaction
@@ -107,11 +106,11 @@ class Database:
         wait_seconds_max: float = TURN_SECONDS_MAX,
         *,
         is_brief: bool = False,
-        guessed: Guessed | None = None,
+        guessed: bool = False,
     ) -> AbstractContextManager[Transaction]:
         """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT. `guessed`:
-        whoever writes is ready for a WrongGuess, and writes again then."""
-        together = joint() if guessed is Guessed.WRITE else None
+        whoever writes one row, by one statement, is ready for a WrongGuess, and writes again then."""
+        together = joint() if guessed else None
         if together is not None and not self.pace.is_slow:
             return guessing(self, together, seconds_max, wait_seconds_max)
         return self.in_turn(seconds_max, wait_seconds_max, is_brief=is_brief)
@@ -348,7 +347,7 @@ def writing(
     wait_seconds_max: float = TURN_SECONDS_MAX,
     *,
     is_brief: bool = False,
-    guessed: Guessed | None = None,
+    guessed: bool = False,
 ) -> Any:
     """The one transaction that writes the application's database. `guessed`: whoever writes is ready for a WrongGuess,
     and writes again then."""
@@ -359,7 +358,6 @@ __all__ = [
     "OPEN",
     "TURN_SECONDS_MAX",
     "Database",
-    "Guessed",
     "NotKept",
     "Transaction",
     "WrongGuess",

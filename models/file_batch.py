@@ -211,7 +211,7 @@ class FileWrite(GuessedWrite):
 
     def run_behind(self, question: Question) -> Any:
         read = self.post.read if self.post is not None else None
-        if read is None or read[0] != question:
+        if read is None or read[0][0] != question[0]:
             raise self.too_late()
         return Listed(read[1])
 

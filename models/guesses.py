@@ -111,7 +111,9 @@ class GuessedWrite(Asking):
 
     numbering = ""
 
-    def foresee(self, reading: Reading, numbering: str) -> None:
+    def foresee(self, reading: Reading | None, numbering: str = "") -> None:
+        if reading is None:
+            raise WrongGuess
         self.reading = reading
         self.numbering = numbering
 

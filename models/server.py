@@ -54,7 +54,6 @@ from models.sql.turns import no_turn
 from models.standby import Standbys
 from models.transaction import ALONE
 from models.transaction import Bounds
-from models.transaction import Guessed
 from models.transaction import Opened
 from models.transaction import Transaction
 
@@ -133,11 +132,10 @@ class ServerDatabase(Database):
         wait_seconds_max: float = TURN_SECONDS_MAX,
         *,
         is_brief: bool = False,
-        guessed: Guessed | None = None,
+        guessed: bool = False,
     ) -> AbstractContextManager[Transaction]:
-        if guessed is not None:
-            reads_back = guessed is Guessed.WRITE_AND_READ
-            return guessing(self, seconds_max, reads_back=reads_back)
+        if guessed:
+            return guessing(self, seconds_max)
         return super().writing(seconds_max, wait_seconds_max, is_brief=is_brief)
 
     def met(self, together: Joint, asked: float) -> Group | None:

@@ -9,14 +9,12 @@ which decides how it fails, and for whom.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
-from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from typing import Any
@@ -34,12 +32,10 @@ from models.guesses import NotGuessed
 from models.guesses import Written
 from models.joint import Joint
 from models.joint import joint
-from models.server_group import COMMIT
 from models.server_group import TURN_KEY
 from models.server_group import ServerGroup
 from models.server_transaction import ServerTransaction
 from models.sql import postgresql
-from models.sql.constraints import Unresolved
 from models.sql.direct import STATEMENTS_KEPT
 from models.sql.direct import DirectSession
 from models.transaction import OPEN
@@ -50,15 +46,12 @@ from models.transaction import WrongGuess
 if TYPE_CHECKING:
     from models.server import ServerDatabase
 
-BEGIN: Final = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
 SECONDS_WAITED: Final = "extract(epoch FROM clock_timestamp() - statement_timestamp())::float8"
 TAKE_TURN: Final = (
     f"SELECT pg_advisory_xact_lock({TURN_KEY}), {SECONDS_WAITED}",
     (),
 )
 """The turn to write, and for how long it was waited for: no longer than a statement of the session may take."""
-
-KEEP: Final = (COMMIT, ())
 
 
 class NewKey(str):
@@ -92,7 +85,8 @@ class Post:
 
 
 class Batch(ServerGroup):
-    """Guessed writes that are sent together, on a session whose transaction begins with them."""
+    """Guessed writes that are sent together, on a session of which nothing else is asked: a transaction without a word
+    of it, which the server keeps at the end if nothing has failed."""
 
     def __init__(
         self,
@@ -103,116 +97,85 @@ class Batch(ServerGroup):
         self.give_back = give_back
         self.seconds_waited = 0.0  # for the turn
         self.posts: list[Post] = []
-        self.is_begun = False
         self.is_over = False
         self.fault = WrongGuess()
 
     @property
     def is_open(self) -> bool:
-        return super().is_open if self.is_begun else not self.is_over
+        return not self.is_over
 
     def post(self, post: Post) -> None:
         self.posts.append(post)
         self.units += 1
 
-    def send(self, *, keeps: bool = False) -> None:
-        """Send what was posted, and have it kept if that is all. Raises what keeps it from being kept, ever.
-
-        What is sent at once and kept is a transaction without a word of it.
-        """
-        posts, self.posts = self.posts, []
-        beginning = [] if self.is_begun else [TAKE_TURN] if keeps else [BEGIN, TAKE_TURN]
-        own = [question for post in posts for question in post.questions]
-        ending = [KEEP] if keeps and self.is_begun else []
-        self.is_begun = True
-        is_sent = False
-        try:
-            steps = self.session.steps([*beginning, *own, *ending])
-            is_sent = True
-            results = self.session.run_all(steps)
-        except postgresql.ERRORS as error:
-            if keeps and is_sent and not is_said_before_the_end(error, by_word=bool(ending)):
-                self.fault = postgresql.translate_of_commit(error)
-            self.spoil()
-            self.require_kept()
-        place = len(beginning)
-        if place:
-            _, self.seconds_waited = self.session.read(results[place - 1]).fetchone()
-        for post in posts:
-            ends = place + len(post.questions)
-            post.take(self.session, results[place:ends])
-            place = ends
-        if keeps:
-            self.fault = None
-            self.close()
-
-    def spoil(self) -> None:
-        """Undo all of it: whoever takes the session back does."""
-        self.close()
-
-    def close(self) -> None:
-        self.is_over = True
-        self.give_back(self.taken)
-
     def end(self) -> None:
-        """Keep what there is; `fault` says what kept it from being kept."""
+        """Send what was posted; `fault` says what kept it from being kept."""
         if self.is_over:
             return
-        if self.units:
-            with suppress(WrongGuess, Unresolved):
-                self.send(keeps=True)
-        else:
-            self.close()
+        self.is_over = True
+        try:
+            self.fault = self.send() if self.posts else None
+        finally:
+            self.give_back(self.taken)
+
+    def send(self) -> Exception | None:
+        own = [question for post in self.posts for question in post.questions]
+        try:
+            steps = self.session.steps([TAKE_TURN, *own])
+        except postgresql.ERRORS:
+            return WrongGuess()  # nothing was sent
+        unheard = postgresql.translate_of_commit(psycopg.OperationalError())
+        self.fault = unheard  # whatever interrupts it
+        try:
+            turn, *results = self.session.run_all(steps)
+        except postgresql.ERRORS as error:
+            # Whatever the server says of one of them, it says before it keeps any.
+            return unheard if error.diag.severity_nonlocalized is None else WrongGuess()
+        _, self.seconds_waited = self.session.read(turn).fetchone()
+        for post in self.posts:
+            post.take(self.session, results[: len(post.questions)])
+            del results[: len(post.questions)]
+        return None
 
 
 class ServerWrite(GuessedWrite, ServerTransaction):
-    """One of them, which may read its row back."""
+    """One of them."""
 
-    def __init__(
-        self, database: ServerDatabase, batch: Batch, together: Joint | None, *, reads_back: bool
-    ) -> None:
+    def __init__(self, database: ServerDatabase, batch: Batch, together: Joint | None) -> None:
         ServerTransaction.__init__(self, batch.session, database.remembered, writes=True)
         self.guesses = database.guesses
         self.tell_wait = database.tell_wait
         self.batch = batch
         self.together = together
-        self.reads_back = reads_back
         self.post: Post | None = None
+        self.foreseen: Question | None = None
+        """What reads the row, in words that are those of whoever knows its key."""
 
     def write(self, question: Question) -> Written:
-        """Post it, and have it sent: at once, or with those of others who are about to write."""
-        reading = self.reading
-        read = None if reading is None else of_new_row(reading(NEW_KEY), self.numbering)
+        """Post it, and have it sent, with those of others who are about to write."""
+        read = None
+        if self.reading is not None:
+            self.foreseen = self.reading(NEW_KEY)
+            read = of_new_row(self.foreseen, self.numbering)
         post = self.post = Post(self.said_first(), question, read)
-        self.batch.post(post)
-        if self.reads_back or not self.hands_on():
-            self.batch.send(keeps=not self.reads_back)
+        batch, together = self.batch, self.together
+        batch.post(post)
+        if together is None or not batch.may_grow or not together.hand_on(batch):
+            batch.end()
+        batch.require_kept()
         if not post.has_written:
             raise WrongGuess
         if self.tell_wait is not None:
-            self.tell_wait(self.batch.seconds_waited)
+            self.tell_wait(batch.seconds_waited)
         return Written(post.rows)
 
     def run_behind(self, question: Question) -> Any:
-        if self.is_foreseen(question):
-            return Listed(self.written.read)
-        if self.batch.is_over:
-            raise NotGuessed(question)
-        if not self.reads_back or not question[0].startswith("SELECT"):
+        post, foreseen = self.post, self.foreseen
+        if post is None or not post.has_written:
             raise WrongGuess
-        return ServerTransaction.run(self, *question)
-
-    def is_foreseen(self, question: Question) -> bool:
-        """Whether it was sent along with the write."""
-        if self.reading is None or not self.written.has_written:
-            return False
-        return self.reading(json.dumps(self.written.rows)) == question
-
-    @property
-    def written(self) -> Post:
-        """What it posted, once it has."""
-        assert self.post is not None
-        return self.post
+        if foreseen is None or foreseen[0] != question[0]:
+            raise NotGuessed(question)
+        return Listed(post.read)
 
     def said_first(self) -> Iterator[Question]:
         """On whose behalf it writes, with the proof that they may."""
@@ -223,49 +186,15 @@ class ServerWrite(GuessedWrite, ServerTransaction):
         elif says is not None:
             yield says
 
-    def hands_on(self) -> bool:
-        """Let the next one write before the batch is ended, and wait for that; whether there was one."""
-        if (
-            self.together is None
-            or not self.batch.may_grow
-            or not self.together.hand_on(self.batch)
-        ):
-            return False
-        self.batch.require_kept()
-        return True
-
-    def leave(self) -> None:
-        """Called at its end: have it kept, with the others."""
-        if self.doomed or self.post is None or not self.post.has_written:
-            raise WrongGuess
-        if self.batch.is_over or not self.hands_on():
-            self.batch.end()
-            self.batch.require_kept()
-
-    def give_up(self) -> bool:
-        """Called where it fails: keep what others wrote, if that can be told from what this one did; whether this is to
-        be written again."""
-        if self.batch.is_over:
-            return False
-        if self.post is not None and self.post.has_written:
-            self.batch.spoil()
-        else:
-            self.batch.end()
-        return True
-
     def roll_back_at_end(self) -> None:
-        if self.batch.is_over:
-            raise NotGuessed("ROLLBACK")
-        super().roll_back_at_end()
+        raise NotGuessed if self.post is not None and self.post.has_written else WrongGuess
 
     def run_script(self, script: str) -> None:
         raise WrongGuess
 
 
 @contextmanager
-def guessing(
-    database: ServerDatabase, seconds_max: float, *, reads_back: bool
-) -> Iterator[Transaction]:
+def guessing(database: ServerDatabase, seconds_max: float) -> Iterator[Transaction]:
     """One row's write in a batch, or in the transaction that it meets; WrongGuess where it is to be written again."""
     assert OPEN.get() is None, "a write inside a read would see an old snapshot"
     together = joint()
@@ -275,19 +204,22 @@ def guessing(
             yield transaction
         return
     batch = met or Batch(database.live_session(), database.give_back)
-    unit = ServerWrite(database, batch, together, reads_back=reads_back)
+    unit = ServerWrite(database, batch, together)
     database.timed(unit, seconds_max)
     token = OPEN.set(unit)
     try:
         unit.act_as(None)
         yield unit
-        unit.leave()
-    except BaseException as error:
-        if unit.give_up() and isinstance(error, Exception):
+        if unit.post is None or not unit.post.has_written:
+            raise WrongGuess
+    except Exception as error:
+        if unit.post is None:
             raise WrongGuess from error
         raise
     finally:
         OPEN.reset(token)
+        if unit.post is None:
+            batch.end()  # what others have posted
 
 
 def of_new_row(question: Question, numbering: str) -> Question:
@@ -319,13 +251,6 @@ def proved(asked: Question, guess: Answer, says: Question | None) -> Question:
     sql, values = asked
     words, said = says or ("", ())
     return proof_of(sql, len(values), len(guess), words), (*values, *guess, *said)
-
-
-def is_said_before_the_end(error: psycopg.Error, *, by_word: bool) -> bool:
-    """Whether an error says that nothing was kept: any of the server's words, unless there was a COMMIT, which may have
-    been run; then only an ERROR does."""
-    severity = error.diag.severity_nonlocalized
-    return severity == "ERROR" if by_word else severity is not None
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)

@@ -17,7 +17,6 @@ from contextlib import suppress
 from contextvars import ContextVar
 from contextvars import Token
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -81,13 +80,6 @@ class NotKept(RuntimeError):
 
 class WrongGuess(Exception):
     """What was read rests on a wrong guess, and nothing of it may be told: it is to be read again without one."""
-
-
-class Guessed(Enum):
-    """What a write runs that is ready for a WrongGuess: one statement for one row, or that and a look at the row."""
-
-    WRITE = "write"
-    WRITE_AND_READ = "write and read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +290,9 @@ class Transaction:
         self.actor_id = actor_id
         self.says_first = (self.now, actor_id)
 
-    def foresee(self, reading: Reading, numbering: str) -> None:
-        """Be told how a row is read once it is written, and what its id is counted by: who sends the write ahead sends
-        that along."""
+    def foresee(self, reading: Reading | None, numbering: str = "") -> None:
+        """Be told how a row is read once it is written, and what its id is counted by, if the database chooses it: who
+        sends the write ahead sends that along. None says that a row is to be read, and not how."""
 
     def say_first(self) -> None:
         """Say what is to be said before a change."""

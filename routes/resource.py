@@ -29,7 +29,6 @@ from access.throttle import require_taken_answers_left
 from models import User
 from models.base import Model
 from models.db import TURN_SECONDS_MAX
-from models.db import Guessed
 from models.db import WrongGuess
 from models.db import reading
 from models.db import writing
@@ -96,7 +95,6 @@ class Asked:
         self.emails: tuple[str, ...] = ()
         self.is_brief = False
         self.is_of_one = False
-        self.is_numbered = False
         self.body_bytes = 0
 
     @property
@@ -159,18 +157,17 @@ class Asked:
             and all(isinstance(each, Column) for each in self.shape.root.items)
         )
 
-    def guessed(self) -> Guessed | None:
-        """How a write may be run whose caller is guessed: one of one row that nothing can stop but the rows."""
+    def is_guessed(self) -> bool:
+        """Whether a write may be run whose caller is guessed: one of one row that nothing can stop but the rows."""
         if not self.is_of_one or self.names_email:
-            return None
+            return False
         if self.preferences.transaction is TransactionEnd.ROLLBACK:
-            return None
+            return False
         try:
             self.veto(1)
         except Fault:
-            return None
-        wants_row = self.preferences.representation is Return.REPRESENTATION
-        return Guessed.WRITE_AND_READ if wants_row and not self.is_numbered else Guessed.WRITE
+            return False
+        return True
 
     def nothing_written(self, insertion: Insertion | None = None) -> Written:
         """A write of no rows, which is judged like any other; of an insertion, where it is one."""
@@ -233,7 +230,6 @@ def blueprint(model: type[Model]) -> Blueprint:
         )
         is_new = insertion.conflict is Conflict.FAIL
         asked.is_of_one = asked.is_brief and is_new and len(insertion.rows) == 1
-        asked.is_numbered = relation.numbered not in (None, *insertion.columns)
         insert = partial(execute.insert, insertion=insertion)
         return asked.answer(write(asked, Action.INSERT, insert), Operation.INSERT)
 
@@ -333,10 +329,9 @@ def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
 def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
     """Run a write under the rule as it is when its turn has come: rights may go during the wait."""
     began = time.monotonic()
-    guessed = asked.guessed()
-    if guessed is not None:
+    if asked.is_guessed():
         try:
-            return write_once(asked, action, run, TURN_SECONDS_MAX, guessed)
+            return write_once(asked, action, run, TURN_SECONDS_MAX, guessed=True)
         except WrongGuess:
             current.notes().caller = None
     # A turn is waited for no longer in both ways than in one.
@@ -348,7 +343,8 @@ def write_once(
     action: Action,
     run: Callable[..., Written],
     wait_seconds_max: float,
-    guessed: Guessed | None = None,
+    *,
+    guessed: bool = False,
 ) -> Written:
     """The same, in one transaction; WrongGuess, and nothing is kept, where it is `guessed` and has to be run anew."""
     with writing(wait_seconds_max, is_brief=asked.is_brief, guessed=guessed) as transaction:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from models.db import Guessed
 from routes import resource
 from tests.conftest import MOE
 from tests.tokens import ANON_KEY
@@ -51,9 +50,9 @@ def test_what_is_little_work_is_brief(
     asked: list[bool] = []
     writing = resource.writing
 
-    def noting(seconds_max: float, *, is_brief: bool, guessed: Guessed | None) -> object:
+    def noting(seconds_max: float, *, is_brief: bool, guessed: bool) -> object:
         asked.append(is_brief)
-        assert guessed is None  # since nothing is to be kept
+        assert not guessed  # since nothing is to be kept
         return writing(seconds_max, is_brief=is_brief)
 
     monkeypatch.setattr(resource, "writing", noting)
@@ -72,32 +71,32 @@ class Stopped(Exception):
 @pytest.mark.parametrize(
     ("method", "path", "body", "prefer", "guessed"),
     [
-        ("POST", "/inspectors", ONE, "", Guessed.WRITE),
-        ("POST", "/inspectors", [ONE], "return=headers-only", Guessed.WRITE),
-        ("POST", "/inspectors", ONE, "return=representation", Guessed.WRITE),
-        ("POST", "/inspectors", {"id": 9, **ONE}, "return=representation", Guessed.WRITE_AND_READ),
-        ("POST", GRANTS, {"building_id": 2, "manager_id": MOE}, "", Guessed.WRITE),
+        ("POST", "/inspectors", ONE, "", True),
+        ("POST", "/inspectors", [ONE], "return=headers-only", True),
+        ("POST", "/inspectors", ONE, "return=representation", True),
+        ("POST", "/inspectors", {"id": 9, **ONE}, "return=representation", True),
+        ("POST", GRANTS, {"building_id": 2, "manager_id": MOE}, "", True),
         (
             "POST",
             GRANTS,
             {"building_id": 2, "manager_id": MOE},
             "return=representation",
-            Guessed.WRITE_AND_READ,
+            True,
         ),
-        ("POST", "/inspectors", [ONE] * 2, "", None),
-        ("POST", "/inspectors", ONE, "tx=rollback", None),
-        ("POST", "/inspectors", ONE, "handling=strict, max-affected=1", Guessed.WRITE),
-        ("POST", "/inspectors", ONE, "handling=strict, max-affected=0", None),
-        ("POST", "/inspectors?select=inspections(id)", ONE, "return=representation", None),
-        ("POST", "/inspectors", {"id": 1, **ONE}, "resolution=ignore-duplicates", None),
-        ("POST", "/inspectors", {"id": 1, **ONE}, "resolution=merge-duplicates", None),
-        ("PUT", "/inspectors?id=eq.1", {"id": 1, **ONE}, "", None),
-        ("PATCH", "/inspectors?id=eq.1", ONE, "", Guessed.WRITE),
-        ("PATCH", "/inspectors?id=eq.1", ONE, "return=representation", Guessed.WRITE_AND_READ),
-        ("PATCH", "/inspectors?id=in.(1,2)", ONE, "", None),
-        ("PATCH", f"/users?id=eq.{MOE}", {"name": "Moe"}, "", Guessed.WRITE),
-        ("PATCH", f"/users?id=eq.{MOE}", {"email": "moe@acme.example"}, "", None),
-        ("DELETE", "/inspections?id=eq.900", None, "", None),
+        ("POST", "/inspectors", [ONE] * 2, "", False),
+        ("POST", "/inspectors", ONE, "tx=rollback", False),
+        ("POST", "/inspectors", ONE, "handling=strict, max-affected=1", True),
+        ("POST", "/inspectors", ONE, "handling=strict, max-affected=0", False),
+        ("POST", "/inspectors?select=inspections(id)", ONE, "return=representation", False),
+        ("POST", "/inspectors", {"id": 1, **ONE}, "resolution=ignore-duplicates", False),
+        ("POST", "/inspectors", {"id": 1, **ONE}, "resolution=merge-duplicates", False),
+        ("PUT", "/inspectors?id=eq.1", {"id": 1, **ONE}, "", False),
+        ("PATCH", "/inspectors?id=eq.1", ONE, "", True),
+        ("PATCH", "/inspectors?id=eq.1", ONE, "return=representation", True),
+        ("PATCH", "/inspectors?id=in.(1,2)", ONE, "", False),
+        ("PATCH", f"/users?id=eq.{MOE}", {"name": "Moe"}, "", True),
+        ("PATCH", f"/users?id=eq.{MOE}", {"email": "moe@acme.example"}, "", False),
+        ("DELETE", "/inspections?id=eq.900", None, "", False),
     ],
 )
 def test_whose_caller_is_guessed(
@@ -107,12 +106,12 @@ def test_whose_caller_is_guessed(
     path: str,
     body: object,
     prefer: str,
-    guessed: Guessed | None,
+    guessed: bool,
 ) -> None:
     """A write of one row that nothing can stop once it is written."""
-    asked: list[Guessed | None] = []
+    asked: list[bool] = []
 
-    def stop(seconds_max: float, *, is_brief: bool, guessed: Guessed | None) -> object:
+    def stop(seconds_max: float, *, is_brief: bool, guessed: bool) -> object:
         asked.append(guessed)
         raise Stopped
 

@@ -23,6 +23,7 @@ from models.sql.catalog import Relation
 from models.sql.constraints import NotNullViolation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
+from models.sql.query import Filter
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
@@ -182,9 +183,8 @@ def insert(
     require_target(relation, insertion)
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
-    if shape is not None and rows.is_one_without_id:
-        read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
-        transaction.foresee(read, f"{relation.name}_{relation.numbered}_seq")
+    if shape is not None:
+        foresee(transaction, relation, shape, rule, binding, rows.one_key, rows.is_one_without_id)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
     written = write(transaction, relation, insertion, rule, rows)
     veto(len(written.keys))
@@ -224,6 +224,9 @@ def update(
     for name, each in relation.attributes.items():
         if each.filled is Filled.BY_CLOCK_ALWAYS and name not in new:
             new[name] = transaction.now
+    if shape is not None:
+        key = named_key(relation, query, binding)
+        foresee(transaction, relation, shape, rule, binding, key)
     statements = mutate.plan_update(
         transaction.spelling.name, relation.name, tuple(new), query.shape, rule
     )
@@ -322,6 +325,38 @@ def require_showable(
     """What cannot be shown is told before anything is written, and before anything else is wrong."""
     if shape is not None:
         plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+
+
+def foresee(
+    transaction: Transaction,
+    relation: Relation,
+    shape: Shape,
+    rule: Rule,
+    binding: Binding,
+    key: Key | None,
+    is_new: bool = False,
+) -> None:
+    """Tell how the one row is read, by its key, or by the one that it gets."""
+    read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
+    if is_new:
+        transaction.foresee(read, f"{relation.name}_{relation.numbered}_seq")
+    elif key is not None:
+        known = read(json_keys([key]))
+        transaction.foresee(lambda keys: known)
+    else:
+        transaction.foresee(None)
+
+
+def named_key(relation: Relation, query: Query, binding: Binding) -> Key | None:
+    """The key that filters say of a row, if they do."""
+    said = {
+        each.column: binding.values[each.value]
+        for each in query.shape.root.conditions
+        if isinstance(each, Filter) and each.is_equality and each.value is not None
+    }
+    if not set(relation.key) <= set(said):
+        return None
+    return tuple(relation.attributes[name].type.read_text(str(said[name])) for name in relation.key)
 
 
 def reading(

@@ -241,6 +241,11 @@ class Rows:
         name = self.relation.numbered
         return len(self.values) == 1 and name is not None and name not in self.columns
 
+    @property
+    def one_key(self) -> Key | None:
+        """The key of the one row, if it names it."""
+        return self.key(self.values[0]) if len(self.values) == 1 and self.have_keys else None
+
     @cached_property
     def have_keys(self) -> bool:
         """Whether every row names its key."""

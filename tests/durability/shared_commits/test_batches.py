@@ -10,7 +10,6 @@ import pytest
 from models import file_batch
 from models import group_commit
 from models.db import Database
-from models.db import Guessed
 from models.db import WrongGuess
 from models.faults import Fault
 from models.guesses import NotGuessed
@@ -54,7 +53,7 @@ def write(database: Database) -> Callable[..., Told]:
 
 
 def task(database: Database, told: Told, name: str, work: Work) -> None:
-    guessed = None if name.startswith("unguessed") else Guessed.WRITE
+    guessed = not name.startswith("unguessed")
     try:
         with database.writing(
             wait_seconds_max=FOREVER, is_brief=True, guessed=guessed
