@@ -18,6 +18,7 @@ from models.db import Database
 from models.db import WrongGuess
 from models.db import database
 from models.guesses import NotGuessed
+from models.joint import Joint
 from models.sql import direct
 from models.transaction import Transaction
 from tests import databases
@@ -274,7 +275,20 @@ def write_none(transaction: Transaction) -> None:
     transaction.run("UPDATE facts SET value = $1 WHERE name = 'none'", ("x",))
 
 
-UNFIT: tuple[Work, ...] = (look_first, write_many, run_script, delete, write_nothing, write_none)
+def foresee_nothing(transaction: Transaction) -> None:
+    transaction.foresee(None)
+    transaction.run(INSERT, ("unseen",))
+
+
+UNFIT: tuple[Work, ...] = (
+    foresee_nothing,
+    look_first,
+    write_many,
+    run_script,
+    delete,
+    write_nothing,
+    write_none,
+)
 UNFIT_LATER: tuple[Work, ...] = (write_twice, fail_after, roll_back)
 
 
@@ -292,6 +306,39 @@ def test_what_is_more_than_one_row_is_not_for_a_guess(service: Service, work: Wo
         with served.writing(is_brief=True, guessed=True) as unit:
             unit.run(INSERT, ("after",))
         assert kept(served) == ["after"]
+
+
+@pytest.mark.parametrize("work", UNFIT, ids=name_of)
+@pytest.mark.parametrize("place", range(3))
+def test_one_that_is_not_for_a_guess_leaves_the_others(
+    service: Service, trips: list[str], work: Work, place: int
+) -> None:
+    """Those before it are sent without it, and so are those behind it; each session is there for the next."""
+    told: dict[str, type | None] = {}
+
+    def task(served: Database, name: str, work: Work) -> None:
+        try:
+            with served.writing(is_brief=True, guessed=True) as unit:
+                work(unit)
+        except WrongGuess:
+            told[name] = WrongGuess
+        else:
+            told[name] = None
+
+    def insert(name: str) -> Work:
+        return lambda transaction: transaction.run(INSERT, (name,))
+
+    with service.app.app_context():
+        served = database()
+        idle = len(served.idle_sessions)
+        works = [("a", insert("a")), ("b", insert("b"))]
+        works.insert(place, ("unfit", work))
+        Joint(lambda: None).work([partial(task, served, *each) for each in works])
+
+        assert told == {"a": None, "b": None, "unfit": WrongGuess}
+        assert kept(served) == ["a", "b"]
+        assert len(served.idle_sessions) == idle
+    assert len([each for each in trips if "INSERT" in each]) <= 2
 
 
 def test_what_cannot_be_sent_is_not_untold(service: Service) -> None:

@@ -290,6 +290,11 @@ def doom(transaction: Transaction) -> None:
     transaction.run(INSERT, ("doomed",))
 
 
+def foresee_nothing(transaction: Transaction) -> None:
+    transaction.foresee(None)
+    transaction.run(INSERT, ("unseen",))
+
+
 def write_nothing(transaction: Transaction) -> None:
     """Nor say anything."""
 
@@ -299,7 +304,8 @@ def write_none(transaction: Transaction) -> None:
 
 
 @pytest.mark.parametrize(
-    "work", [fail_before, look_first, write_many, delete, doom, write_nothing, write_none]
+    "work",
+    [fail_before, foresee_nothing, look_first, write_many, delete, doom, write_nothing, write_none],
 )
 def test_what_is_more_than_one_row_is_not_for_a_guess(
     database: Database, write: Callable[..., Told], work: Work
