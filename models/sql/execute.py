@@ -46,6 +46,7 @@ from models.sql.upsert import insert_new
 from models.sql.upsert import require_target
 from models.sql.upsert import upsert
 from models.transaction import Question
+from models.transaction import Reading
 from models.types import Bound
 
 DEFAULT = object()
@@ -184,7 +185,11 @@ def insert(
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
     if shape is not None:
-        foresee(transaction, relation, shape, rule, binding, rows.one_key, rows.is_one_without_id)
+        read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
+        if rows.is_one_without_id:
+            transaction.foresee(read, f"{relation.name}_{relation.numbered}_seq")
+        else:
+            foresee(transaction, read, rows.one_key if rows.is_one_with_key else None)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
     written = write(transaction, relation, insertion, rule, rows)
     veto(len(written.keys))
@@ -225,8 +230,10 @@ def update(
         if each.filled is Filled.BY_CLOCK_ALWAYS and name not in new:
             new[name] = transaction.now
     if shape is not None:
-        key = named_key(relation, query, binding)
-        foresee(transaction, relation, shape, rule, binding, key)
+        read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
+        names_one = query.shape.root.names_one(relation.key)
+        key = partial(named_key, relation, query, binding) if names_one else None
+        foresee(transaction, read, key)
     statements = mutate.plan_update(
         transaction.spelling.name, relation.name, tuple(new), query.shape, rule
     )
@@ -327,35 +334,18 @@ def require_showable(
         plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
 
 
-def foresee(
-    transaction: Transaction,
-    relation: Relation,
-    shape: Shape,
-    rule: Rule,
-    binding: Binding,
-    key: Key | None,
-    is_new: bool = False,
-) -> None:
-    """Tell how the one row is read, by its key, or by the one that it gets."""
-    read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
-    if is_new:
-        transaction.foresee(read, f"{relation.name}_{relation.numbered}_seq")
-    elif key is not None:
-        known = read(json_keys([key]))
-        transaction.foresee(lambda keys: known)
-    else:
-        transaction.foresee(None)
+def foresee(transaction: Transaction, read: Reading, key: Callable[[], Key] | None) -> None:
+    """Tell how a row is read once it is written, by the key that it has then; None where that is not said."""
+    transaction.foresee(None if key is None else lambda keys: read(json_keys([key()])))
 
 
-def named_key(relation: Relation, query: Query, binding: Binding) -> Key | None:
-    """The key that filters say of a row, if they do."""
+def named_key(relation: Relation, query: Query, binding: Binding) -> Key:
+    """The key that filters say of the one row that they name."""
     said = {
         each.column: binding.values[each.value]
         for each in query.shape.root.conditions
         if isinstance(each, Filter) and each.is_equality and each.value is not None
     }
-    if not set(relation.key) <= set(said):
-        return None
     return tuple(relation.attributes[name].type.read_text(str(said[name])) for name in relation.key)
 
 

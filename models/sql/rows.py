@@ -242,9 +242,13 @@ class Rows:
         return len(self.values) == 1 and name is not None and name not in self.columns
 
     @property
-    def one_key(self) -> Key | None:
-        """The key of the one row, if it names it."""
-        return self.key(self.values[0]) if len(self.values) == 1 and self.have_keys else None
+    def is_one_with_key(self) -> bool:
+        """Whether there is one row, which names its key."""
+        return len(self.values) == 1 and self.have_keys
+
+    def one_key(self) -> Key:
+        """The key of the one row."""
+        return self.key(self.values[0])
 
     @cached_property
     def have_keys(self) -> bool:
