@@ -1,6 +1,6 @@
 """How do small writes to a file, that came together, share the turn? Each is made ready before it; all are run in it.
 
-The turn to write is what eight writers wait for, and a third of one went by between the statements: reading, planning
+The turn to write is what eight writers wait for, and a fifth of one went by between the statements: reading, planning
 and binding. So a write of one row is *posted*, with the look-up that it rests on, which is answered with a guess until
 then; who gets the turn runs the posts of all, and commits. One whose caller is not who they were, or that a constraint
 refuses, is left out, and written again in a transaction like any other, which decides how it fails.
