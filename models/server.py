@@ -61,6 +61,7 @@ Answer = TypeVar("Answer")
 Begun = TypeVar("Begun", bound=ServerTransaction)
 
 POOL = "pool"
+SESSIONS_TRIED = 3  # a server that leaves each new one would be tried for ever
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -245,13 +246,14 @@ class ServerDatabase(Database):
 
     def live_session(self) -> Any:
         """The same, of which the server has not left meanwhile: what is sent with its COMMIT cannot be sent again."""
-        while True:
+        for _ in range(SESSIONS_TRIED):
             taken = self.session()
             if not taken.dbapi_connection.is_left():
                 return taken
             taken.dbapi_connection.close()
             self.forget_sessions()  # all others are as dead
             self.give_back(taken)
+        raise Unreachable("the database does not answer")
 
     def opened(self) -> sa.PoolProxiedConnection:
         """A session of the pool, which notes whose it is."""

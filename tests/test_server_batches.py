@@ -163,6 +163,34 @@ def test_a_session_that_was_not_used_for_a_while_is_asked(
     assert written(service) == [1, 1]
 
 
+def test_a_session_is_looked_at_no_longer_than_an_answer_may_take(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that has fallen silent has not answered the COMMIT of the last read, either: a `Watch` ends the wait."""
+    ends: list[float] = []
+
+    def never(pgconn: object) -> None:
+        ends.extend(each.gives_up_at for each in opened.watch.open_sessions())
+        raise psycopg.OperationalError("given up")
+
+    opened = service.app.extensions["walkthrough"]
+    opened.guesses.found.clear()
+    assert service.api("ada").get("/inspections?limit=1").status == 200  # its end is not waited for
+    monkeypatch.setattr(direct, "result_of", never)
+    assert service.api("ada").post("/inspections", ROW).status == 201
+    assert min(ends) < direct.NEVER
+
+
+def test_a_server_that_leaves_every_session_is_not_tried_for_ever(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post(service.api("ada"), {**ROW, "notes": "old"})()
+    monkeypatch.setattr(direct.DirectSession, "is_left", lambda session: True)
+    answer = service.api("ada").post("/inspections", ROW)
+    assert answer.status == 503
+    assert written(service) == []
+
+
 def test_one_that_the_server_ends_before_it_is_kept_is_written_once(service: Service) -> None:
     """It says so, and so all of them are written again."""
     ada = service.api("ada")

@@ -188,11 +188,12 @@ class DirectSession(psycopg.Connection[Any]):
     def is_left(self) -> bool:
         """Whether the server has ended it meanwhile. One that nobody has used for a while is asked: there are walls
         between machines that end a session and say nothing to anybody."""
+        is_unused = monotonic() - self.asked_at > UNUSED_SECONDS
         try:
             if self.is_ending:
-                result_of(self.pgconn)
+                self.answer_of(result_of, self.pgconn)
                 self.is_ending = False
-            if monotonic() - self.asked_at > UNUSED_SECONDS:
+            if is_unused:
                 self.say("SELECT")
             return not is_silent(self.pgconn)
         except (OSError, ValueError, psycopg.Error):
