@@ -45,7 +45,7 @@ from bench.servers import file_url
 from bench.stores import Psql
 from bench.stores import Store
 from bench.tools import Tools
-from bench.trail import a_trail
+from bench.trail import add_trail
 
 OURS, COPY, THEIRS, BARE = "walkthrough", "walkthrough-postgresql", "postgrest", "bare"
 SECTIONS: Final = (
@@ -117,6 +117,11 @@ class Stage:
         if name not in self.up:
             self.up[name] = self.servers.postgrest(name, self.tools.postgrest, store.database)
         return Side(THEIRS, self.up[name], store.cast, self.psql, store.database)
+
+    def renew(self, store: Store) -> None:
+        """Have everything that a store holds as it was loaded."""
+        self.clear()
+        store.renew(self.psql)
 
     def end(self, name: str) -> None:
         if name in self.up:
@@ -197,6 +202,8 @@ def run(chosen: Chosen) -> str:
             )
             for size, (file, cast) in files.items()
         ]
+        for store in kept:
+            store.renew(psql)
         measurer = Measurer(chosen.cache, Tokens(), chosen.effort)
         stage = Stage(chosen, found, servers, psql, kept, measurer)
         return "\n\n".join([report.circumstances(found, chosen.effort), *sections(stage)])
@@ -262,18 +269,21 @@ def policies(stage: Stage, store: Store) -> str:
     return report.compared(lines, {name: NAMES[name] for name in (OURS, THEIRS)})
 
 
-def writes(stage: Stage, store: Store) -> str:
-    sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
-    lines = stage.measurer.writes(stage.chosen.requests(WRITES), sides)
+def writes(stage: Stage, store: Store, *, with_trail: bool = False) -> str:
+    lines = []
+    for request in stage.chosen.requests(WRITES):
+        stage.renew(store)
+        if with_trail:
+            add_trail(stage.psql, store.database)
+        sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
+        lines.append(stage.measurer.writes(request, sides))
+    stage.renew(store)
     return report.compared(lines, NAMES)
 
 
 def trail(stage: Stage, store: Store) -> str:
     """PostgREST's tables tell every change to a trail of the same columns, as the service's do."""
-    sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
-    with a_trail(stage.psql, store.database):
-        lines = stage.measurer.writes(stage.chosen.requests(WRITES), sides)
-    return report.compared(lines, NAMES)
+    return writes(stage, store, with_trail=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,6 @@ class Measurer:
         """The rates of reads; sides of the same rows must answer alike where they can. `beside` is what somebody
         writes meanwhile."""
         lines: list[Line] = []
-        self.sweep(sides)  # what a run that was stopped has left
         for request in requests:
             late: set[str] = set()
             asked = [side for side in sides if self.answers(side, request, late)]
@@ -128,17 +127,11 @@ class Measurer:
             late.add(side.name)
         return False
 
-    def writes(self, requests: Iterable[Request], sides: Sequence[Side]) -> list[Line]:
-        """The rates of writes; what was written is removed again, so that the sizes stay."""
-        lines: list[Line] = []
-        for request in requests:
-            try:
-                self.prepare(request, sides)
-                self.require_same_writes(request, sides)
-                lines.append(self.rounds(request, sides))
-            finally:
-                self.sweep(sides)
-        return lines
+    def writes(self, request: Request, sides: Sequence[Side]) -> Line:
+        """The rates of a write to sides that nobody has written to yet."""
+        self.prepare(request, sides)
+        self.require_same_writes(request, sides)
+        return self.rounds(request, sides)
 
     def rounds(
         self, request: Request, sides: Sequence[Side], beside: Request | None = None
@@ -199,7 +192,6 @@ class Measurer:
     # What writes need around them
 
     def prepare(self, request: Request, sides: Sequence[Side]) -> None:
-        self.sweep(sides)
         for side in sides:
             if request.calls(side.cast)[0].method == "PATCH":
                 answer = ask(side.server.port, rows_to_patch(side.cast), self.tokens)

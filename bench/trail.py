@@ -5,8 +5,6 @@ A line for each row, of the same columns and with the same indexes, written by t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from bench.stores import Psql
@@ -40,21 +38,8 @@ end $$;
 create trigger tell_updated after update on api.inspections
     for each row execute function rule.tell_updated();
 """
-END: Final = """
-drop trigger if exists tell_inserted on api.inspections;
-drop trigger if exists tell_updated on api.inspections;
-drop function if exists rule.tell_inserted();
-drop function if exists rule.tell_updated();
-drop table if exists rule.audit_log;
-"""
 
 
-@contextmanager
-def a_trail(psql: Psql, database: str) -> Iterator[None]:
-    """A trail on a database of PostgREST's, for the time of a block."""
-    psql.run(database, END)  # what a run that was stopped has left
+def add_trail(psql: Psql, database: str) -> None:
+    """A trail on a database of PostgREST's."""
     psql.run(database, BEGIN)
-    try:
-        yield
-    finally:
-        psql.run(database, END)
