@@ -98,9 +98,8 @@ CREATE TABLE inspections (
 -- None begins with a date or a status: everybody's rows would have to be kept in order for the few who see them all.
 CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, id, status);
 CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
-CREATE INDEX inspections_client_date ON inspections (client_id, date_visited, id, status);
-CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited);
-CREATE INDEX inspections_client_type ON inspections (client_id, inspection_type, status, date_visited);
+CREATE INDEX inspections_client_date ON inspections (client_id, date_visited, id, status, inspection_type);
+CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited, id, inspection_type);
 
 -- client_id is hidden here too, and equals the inspection's, kept so by triggers: a compound foreign key would want an index
 -- of (id, client_id), which every new inspection would write.

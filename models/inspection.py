@@ -49,7 +49,7 @@ class Inspection(Model):
     indexed_texts: ClassVar = ("status",)
     indexed_within: ClassVar = {
         "building_id": ("date_visited",),
-        "client_id": ("date_visited", "inspection_type", "status"),
+        "client_id": ("date_visited", "status"),
     }
     named_within: ClassVar = {"client_id": ("inspector_id",)}
     inherited: ClassVar = {"building_id": {"client_id": "client_id"}}

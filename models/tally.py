@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from models.db import Transaction
 from models.sql import counts
 from models.sql.counts import STATUSES
+from models.sql.counts import TYPES
 from models.visible import Visible
 from models.visible import read
 
 Counts = dict[str, int]
 Pair = tuple[str | None, str | None]
 """A type and a status, as far as they are told apart."""
-
-TYPES = ("annual", "fire", "lead", "structural", "emergency")
 
 NO_LABEL = "none"  # where an inspection has no status, or a reading no result
 OTHER_LABEL = "other"  # what is not told apart any more
@@ -56,15 +55,24 @@ class Tally:
 
 def read_tally(transaction: Transaction, visible: Visible, building_id: int | None = None) -> Tally:
     """Tally all visible inspections, or those of one building that is known to be visible."""
-    statement = counts.plan_tally(
-        transaction.spelling.name, visible.rule, of_building=building_id is not None
-    )
+    database, of_building = transaction.spelling.name, building_id is not None
+    statement = counts.plan_tally(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
     rows = read(transaction, statement, visible.binding(building_id=building_id, **days))
     if not rows:
         return Tally({})
-    total, overdue, upcoming, completed, last, following = rows[0][3:]
-    pairs = {(row[0], row[1]): row[2] for row in rows}
+    pairs: dict[Pair, int] = {
+        (name, status): count
+        for status, *of_types in (row[: len(TYPES) + 1] for row in rows)
+        for name, count in zip(TYPES, of_types, strict=True)
+        if count
+    }
+    total, overdue, upcoming, completed, last, following = rows[0][len(TYPES) + 2 :]
+    if sum(row[len(TYPES) + 1] for row in rows) > sum(pairs.values()):
+        others = counts.plan_other_types(database, visible.rule, of_building=of_building)
+        for *pair, count in read(transaction, others, visible.binding(building_id=building_id)):
+            pairs[pair[0], pair[1]] = count
+        pairs = dict(sorted(pairs.items(), key=by_count)[: counts.LABELS_MAX])
     return Tally(
         pairs,
         total - sum(pairs.values()),
@@ -75,6 +83,12 @@ def read_tally(transaction: Transaction, visible: Visible, building_id: int | No
         last,
         following,
     )
+
+
+def by_count(counted: tuple[Pair, int]) -> tuple[int, str, str]:
+    """What puts the most frequent pairs first, those of one count by their names."""
+    (inspection_type, status), count = counted
+    return -count, inspection_type or "", status or ""
 
 
 def calendar_days(today: datetime.date) -> dict[str, str]:

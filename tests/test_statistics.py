@@ -30,6 +30,8 @@ from tests.conftest import MOE
 from tests.conftest import ROOT
 
 EVERYTHING = Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), None, None)
+OWN = Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), ADA, 1)
+"""A client admin's to whom nothing was granted beyond their client."""
 ADAS = Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, False]), ADA, 1)
 MOES = Visible(AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, True]), MOE, 1)
 
@@ -120,6 +122,28 @@ def test_long_labels_share_their_first_characters(inspected: Callable) -> None:
     found = dashboard_of(inspected((long + "a", "annual", None), (long + "b", "annual", None)))
 
     assert found.by_status[long] == 2
+
+
+def test_types_that_are_not_usual_are_looked_for_where_there_are_some(
+    inspected: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    plan = counts.plan_other_types
+
+    def watched(database: str, rule: AccessRule, *, of_building: bool) -> Statement:
+        asked.append(of_building)
+        return plan(database, rule, of_building=of_building)
+
+    monkeypatch.setattr(counts, "plan_other_types", watched)
+
+    usual = dashboard_of(inspected(("failed", "fire", None), ("failed", "lead", None)))
+    assert not asked
+    mixed = dashboard_of(inspected((None, "roof", None), ("failed", "roof", None)))
+
+    assert asked == [False]
+    assert (usual.by_type["fire"], usual.by_type["lead"], usual.by_status["failed"]) == (1, 1, 2)
+    assert sum(mixed.by_type.values()) == sum(mixed.by_status.values()) == mixed.total_inspections
+    assert (mixed.by_type["roof"], mixed.by_status["none"]) == (2, 1)
 
 
 def test_what_is_not_told_apart_is_counted_all_the_same(
@@ -351,6 +375,20 @@ def test_rows_that_nobody_sees_are_not_walked_through(
         steps = steps_of(supposed_large, plan, bound)
         walked = [step for step in steps if step.startswith("SCAN t")]
         assert not walked, steps
+
+
+@pytest.mark.sqlite("reads SQLite's plans")
+@pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
+def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
+    supposed_large: object, visible: Visible
+) -> None:
+    """Decision 0165: no index is in the order of types, and no row is sorted."""
+    plan = counts.plan_tally("sqlite", visible.rule, of_building=False)
+
+    steps = steps_of(supposed_large, plan, visible.binding())
+
+    assert any("USING COVERING INDEX inspections_client_status" in step for step in steps), steps
+    assert steps.count("USE TEMP B-TREE FOR GROUP BY") == 1, steps
 
 
 @pytest.mark.sqlite("reads SQLite's plans")

@@ -19,9 +19,11 @@ from models import Inspection
 from models import ReportLead
 from models.audit_log import AT_ONCE
 from models.base import Model
+from models.sql.arms import parts_of
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
 from models.sql.rule import Rule
+from models.sql.spelling import AmongFew
 from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
@@ -35,6 +37,8 @@ Expression = sa.ColumnElement[Any]
 
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 SCHEDULED, IN_PROGRESS, COMPLETED, FAILED, CANCELLED = STATUSES
+
+TYPES = ("annual", "fire", "lead", "structural", "emergency")
 
 PLANS_MAX = 64  # of each kind; there are twelve standings
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of 64 KiB; long ones share a name
@@ -87,6 +91,15 @@ class Counter(Planner):
         inspection, scope = self.visible_by(Inspection, Building)
         return inspection, [inspection.c.building_id == self.given("building_id"), scope]
 
+    def walks_along(self, where: list[Expression]) -> bool:
+        """Whether rows are found by walking along an index of their clients, be it of one or of all."""
+        is_of_one_condition = len(where) == 1 and len(parts_of(where[0])) == 1
+        return (
+            self.spelling.walks_by_owner
+            and is_of_one_condition
+            and not isinstance(where[0], AmongFew)
+        )
+
     def within_dates(self, inspection: sa.Alias) -> Expression:
         visited = inspection.c.date_visited
         return visited.between(self.given("start_date"), self.given("end_date"))
@@ -116,45 +129,60 @@ def shortened(column: Any) -> Any:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
-    """Type, status and how many, the most frequent pairs first; then, the same in every row, how many
-    there are in all, overdue, upcoming, completed this month, and the last and next day.
+    """Status, how many of each of TYPES, and how many in all, the most frequent statuses first; then, the same in every
+    row, how many there are, overdue, upcoming, completed this month, and the last and next day.
 
-    Grouped by client before anything else only because inspections_client_type is in that order.
+    Types are counted side by side: no index is in their order. Where one is in that of statuses and days, rows are
+    counted along it, and what is left to be put in order is little.
     """
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=of_building)
-    kept, day, given = inspection.c, inspection.c.date_visited, counter.given
-    today, count = given("today"), sa.func.count()
-    month = day.between(given("month_start"), given("month_end"))
-    found = (
-        sa.select(
-            shortened(kept.inspection_type),
-            shortened(kept.status),
-            count.label("counted"),
-            count.filter(day < today).label("past"),
-            count.filter(day.between(today, given("soon"))).label("soon"),
-            count.filter(month).label("this_month"),
-            sa.func.max(day).filter(day <= today).label("last"),
-            sa.func.min(day).filter(day >= today).label("next"),
-        )
-        .where(*where)
-        .group_by(kept.client_id, kept.inspection_type, kept.status)
-        .subquery("found")
-    )
-    groups, counted = found.c, sa.func.sum(found.c.counted)
-    visited, unfinished = (COMPLETED, FAILED), (SCHEDULED, IN_PROGRESS)
+    kept, given = inspection.c, counter.given
+    rows = sa.select(shortened(kept.status), kept.date_visited.label("day")).where(*where)
+    are_of = [(name, kept.inspection_type == name) for name in TYPES]
+    if counter.walks_along(where):
+        count = sa.func.count()
+        many = [*(count.filter(is_of).label(name) for name, is_of in are_of), count.label("many")]
+        rows = rows.group_by(kept.client_id, kept.status, kept.date_visited)
+    else:
+        one: Expression = sa.literal_column("1")
+        none: Expression = sa.literal_column("0")
+        of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
+        many = [*of_types, one.label("many")]
+    found = rows.add_columns(*many).subquery("found").c
+    day, today, total = found.day, given("today"), sa.func.sum(found.many)
+
+    def of_all(aggregate: Any, value: Expression, is_near: Expression, *statuses: str) -> Any:
+        return over_all(aggregate, sa.case((found.status.in_(statuses) & is_near, value)))
+
     totals = sa.select(
-        groups.inspection_type,
-        groups.status,
-        counted,
-        over_all(sa.func.sum, groups.counted),
-        over_all(sa.func.sum, where_status(groups, unfinished, groups.past)),
-        over_all(sa.func.sum, where_status(groups, (SCHEDULED,), groups.soon)),
-        over_all(sa.func.sum, where_status(groups, (COMPLETED,), groups.this_month)),
-        over_all(sa.func.max, where_status(groups, visited, groups.last)),
-        over_all(sa.func.min, where_status(groups, (SCHEDULED,), groups.next)),
-    ).group_by(groups.inspection_type, groups.status)
-    ordered = totals.order_by(counted.desc(), groups.inspection_type, groups.status)
+        found.status,
+        *(sa.func.sum(found[name]) for name in TYPES),
+        total,
+        over_all(sa.func.sum, found.many),
+        of_all(sa.func.sum, found.many, day < today, SCHEDULED, IN_PROGRESS),
+        of_all(sa.func.sum, found.many, day.between(today, given("soon")), SCHEDULED),
+        of_all(
+            sa.func.sum,
+            found.many,
+            day.between(given("month_start"), given("month_end")),
+            COMPLETED,
+        ),
+        of_all(sa.func.max, day, day <= today, COMPLETED, FAILED),
+        of_all(sa.func.min, day, day >= today, SCHEDULED),
+    ).group_by(found.status)
+    return counter.finish(totals.order_by(total.desc(), found.status).limit(LABELS_MAX))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
+    """Type, status and how many, of inspections of none of TYPES, the most frequent pairs first."""
+    counter = Counter(SPELLINGS[database], rule)
+    inspection, where = counter.inspections(of_building=of_building)
+    kept, counted = inspection.c, sa.func.count()
+    pair = shortened(kept.inspection_type), shortened(kept.status)
+    pairs = sa.select(*pair, counted).where(*where, kept.inspection_type.not_in(TYPES))
+    ordered = pairs.group_by(*pair).order_by(counted.desc(), *pair)
     return counter.finish(ordered.limit(LABELS_MAX))
 
 
@@ -162,10 +190,6 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
     """An aggregate of a group, and that of all groups, whichever of them are shown."""
     across: Expression = aggregate(aggregate(value)).over()
     return across
-
-
-def where_status(groups: Any, statuses: tuple[str, ...], value: Expression) -> Expression:
-    return sa.case((groups.status.in_(statuses), value))
 
 
 @lru_cache(maxsize=PLANS_MAX)
