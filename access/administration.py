@@ -207,7 +207,7 @@ def disabled_until(transaction: Transaction, wanted: Wanted) -> int | None:
 
 def require_choice(caller: Caller, wanted: Wanted) -> None:
     """Ids are chosen by those who may, and for all others no id is free or taken."""
-    if wanted.id is not None and not policy.may_choose(caller.role, "id"):
+    if wanted.id is not None and "id" in policy.not_chosen_by(caller.role):
         raise OutOfReach("User not allowed", hint="Leave out the id: it is chosen here.")
 
 

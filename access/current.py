@@ -6,25 +6,18 @@ two dozen times in a point read of 250. Those who are on every request's way ask
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import flask
 from flask import Flask
 from flask import Request
 
+application: Callable[[], Flask] = flask.current_app._get_current_object  # type: ignore[attr-defined]
+"""The application that serves."""
 
-def application() -> Flask:
-    """The application that serves."""
-    found: Flask = flask.current_app._get_current_object()  # type: ignore[attr-defined]
-    return found
+request: Callable[[], Request] = flask.request._get_current_object  # type: ignore[attr-defined]
+"""The request that is served."""
 
-
-def request() -> Request:
-    """The request that is served."""
-    found: Request = flask.request._get_current_object()  # type: ignore[attr-defined]
-    return found
-
-
-def notes() -> Any:
-    """What is noted of the request (Flask's `g`): its beginning, its caller, its claims."""
-    return flask.g._get_current_object()
+notes: Callable[[], Any] = flask.g._get_current_object
+"""What is noted of the request (Flask's `g`): its beginning, its caller, its claims."""

@@ -281,6 +281,8 @@ CALLS: dict[str, frozenset[Role]] = {
 CHOSEN_BY_SUPER_ADMIN = frozenset({"id", "created_at", "updated_at"})
 """Columns whose values only a super admin chooses."""
 
+NONE: frozenset[str] = frozenset()
+
 UNSAID_ROLES: dict[Role, Role] = {CLIENT_ADMIN: CLIENT_MANAGER}
 """The role of a user whose maker says none; a maker who is not here has to say it."""
 
@@ -325,9 +327,9 @@ def require(role: Role, action: Action, model: type[Model]) -> None:
         raise PermissionDenied(f"permission denied for table {model.__tablename__}")
 
 
-def may_choose(role: Role, column: str) -> bool:
-    """Whether the role may give this column a value of its own."""
-    return role is SUPER_ADMIN or column not in CHOSEN_BY_SUPER_ADMIN
+def not_chosen_by(role: Role) -> frozenset[str]:
+    """The columns that the role may give no value of its own."""
+    return NONE if role is SUPER_ADMIN else CHOSEN_BY_SUPER_ADMIN
 
 
 def may_call(role: Role, function: str) -> bool:
@@ -380,5 +382,7 @@ class AccessRule:
         policy = POLICIES[model].get(self.standing.role)
         return policy is not None and policy.is_narrow
 
-    def may_choose(self, column: str) -> bool:
-        return may_choose(self.standing.role, column)
+    @property
+    def unchosen(self) -> frozenset[str]:
+        """The columns that a payload may give no value."""
+        return not_chosen_by(self.standing.role)

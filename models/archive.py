@@ -77,8 +77,9 @@ class Unrestricted:
     def narrow(self, model: Any) -> bool:
         return False
 
-    def may_choose(self, column: str) -> bool:
-        return True
+    @property
+    def unchosen(self) -> frozenset[str]:
+        return frozenset()
 
 
 def import_archive(

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import time
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from typing import Any
 
+from models.faults import Fault
 from models.group_commit import UNITS_MAX
 from models.group_commit import Group
 from models.guesses import Answer
@@ -29,6 +30,7 @@ from models.joint import Joint
 from models.sql.constraints import VIOLATIONS
 from models.sql.turns import NoTurn
 from models.transaction import OPEN
+from models.transaction import NotKept
 from models.transaction import Question
 from models.transaction import Reading
 from models.transaction import Transaction
@@ -37,6 +39,8 @@ from models.types import Bound
 
 if TYPE_CHECKING:
     from models.db import Database
+
+LOG = logging.getLogger("walkthrough")
 
 
 class Now(str):
@@ -171,9 +175,14 @@ class FileWrite(GuessedWrite):
             group = met or self.taken(asked, deadline)
             for post in posts:
                 post.has_turn()
-            # What keeps it from being kept each is told by the group, or when it is written again.
-            with suppress(Exception):
+            try:
                 self.run_in(group, posts, deadline)
+            except (Fault, NotKept):
+                pass  # each is told by the group, or when it is written again
+            except (
+                Exception
+            ):  # our bug: it is no reason to refuse what others, or this one, can still write
+                LOG.exception("a batch failed, and each of its writes is tried by itself")
         except NoTurn as error:
             for post in posts:
                 post.fault = error

@@ -377,8 +377,9 @@ def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
 
 def known_columns(asked: Asked, columns: tuple[str, ...]) -> tuple[str, ...]:
     """The same once each, if there are such."""
-    for name in columns:
-        asked.relation.payload_attribute(name)
+    unknown = [name for name in columns if name not in asked.relation.attributes]
+    if unknown:
+        asked.relation.payload_attribute(unknown[0])
     asked.names_email = asked.relation.model is User and "email" in columns
     return tuple(dict.fromkeys(columns))
 

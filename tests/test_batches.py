@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from models import file_batch
 from models import group_commit
 from tests import databases
 from tests.conftest import CAST
@@ -100,6 +101,20 @@ def test_one_that_is_refused_is_refused_alone(service: Service, fault: str) -> N
         assert (refused.status, refused.json) == (alone.status, alone.json)
         assert [each.status for each in answers] == [201, 201]
         assert written(service) == [1, 1] * (place + 1)
+
+
+@pytest.mark.sqlite("a file's batch")
+def test_a_bug_in_a_batch_refuses_nothing_and_is_told_to_the_log(
+    service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ada = service.api("ada")
+    monkeypatch.setattr(file_batch, "in_time", lambda values, now: 1 / 0)
+
+    answers = together(post(ada, ROW), post(ada, ROW))
+
+    assert [each.status for each in answers] == [201, 201]
+    assert len(written(service)) == 2
+    assert [type(each.exc_info[1]) for each in caplog.records] == [ZeroDivisionError]
 
 
 def test_a_change_of_what_is_not_there_is_told_alone(service: Service) -> None:

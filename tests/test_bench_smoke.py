@@ -35,6 +35,8 @@ from bench.requests import WRITES
 from bench.requests import Call
 from bench.requests import rows_to_patch
 from bench.servers import Server
+from bench.stores import Store
+from bench.stores import loaded
 
 REPLAY = Path(__file__).resolve().parent.parent / "bench" / "replay.lua"
 EVERY_REQUEST = (*READS, *WRITES, FULL_PAGE, FLOOR)
@@ -228,3 +230,32 @@ def test_where_one_side_cannot_be_swept_the_others_are(measurer, cast, monkeypat
         measurer.sweep(sides)
 
     assert other.ids == []
+
+
+def test_a_store_is_renewed_as_it_was_loaded(cast, tmp_path):
+    class Said:
+        def __init__(self) -> None:
+            self.words: list[str] = []
+
+        def run(self, database: str, sql: str) -> str:
+            assert database == "postgres"  # nobody is connected to what is dropped
+            self.words.append(sql)
+            return ""
+
+    psql, file = Said(), tmp_path / "walkthrough.db"
+    loaded(file).write_bytes(b"as loaded")
+    loaded(file).chmod(0o600)
+    file.write_bytes(b"written to")
+    log = tmp_path / "walkthrough.db-wal"
+    log.write_bytes(b"of what was written")
+
+    Store(1, file, "ours", "theirs", cast).renew(psql)
+
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"as loaded", 0o600)
+    assert not log.exists()
+    assert [words.split()[:3] for words in psql.words] == [
+        ["drop", "database", "if"], ["create", "database", "ours"],
+        ["drop", "database", "if"], ["create", "database", "theirs"],
+    ]  # fmt: skip
+    assert "template ours_loaded" in psql.words[1]
+    assert "template theirs_loaded" in psql.words[3]

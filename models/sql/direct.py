@@ -164,7 +164,7 @@ class DirectSession(psycopg.Connection[Any]):
         return found
 
     def step(self, sql: str, parameters: Sequence[Bound]) -> Step:
-        return self.name_of(sql), [as_text(value) for value in parameters]
+        return self.name_of(sql), list(map(as_text, parameters))
 
     def answer_of(self, ask: Callable[..., Any], *words: Any) -> Any:
         """What a call of libpq returns that waits for the server; a `Watch` ends it where that is silent."""

@@ -198,9 +198,12 @@ def insert(
 
 def require_chosen(relation: Relation, insertion: Insertion, rule: Rule) -> None:
     """Refuse values for columns the caller may not choose; an upsert's key is judged by its row."""
+    unchosen = rule.unchosen
     for name in insertion.columns:
+        if name not in unchosen:
+            continue
         keyed = name in relation.key and insertion.conflict is not Conflict.FAIL
-        if not keyed and not rule.may_choose(name) and insertion.saying(name):
+        if not keyed and insertion.saying(name):
             raise not_chosen(name)
 
 
@@ -218,7 +221,7 @@ def update(
     """Change every row within reach that the filters match, or none."""
     require_showable(transaction, relation, rule, shape)
     for name in changes:
-        if not rule.may_choose(name):
+        if name in rule.unchosen:
             raise not_chosen(name)
     new = {
         name: default(relation.payload_attribute(name).filled, transaction.now, binding)

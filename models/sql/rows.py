@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from models.base import Filled
@@ -77,10 +78,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a row's value for a column comes from; `read` makes it of what the row says, if no more is to it."""
+    """Where a row's value for a column comes from; `read` makes it of what the row says, if no more is to it. It may be
+    the same for all of them, whatever they say."""
 
     of: Callable[[Rows, Row], Bound]
     read: Callable[[object], Bound] | None = None
+    is_same: bool = False
 
 
 class Texts(dict[str, Bound]):
@@ -150,8 +153,11 @@ def unsaid(attribute: Attribute) -> Source:
     """What stands in a column that nothing was said of."""
     filled = attribute.filled
     if filled is None:
-        return Source(nothing)
-    return Source(lambda rows, row: default(filled, rows.now, rows.original))
+        return Source(nothing, is_same=True)
+    return Source(
+        lambda rows, row: default(filled, rows.now, rows.original),
+        is_same=filled is not Filled.BY_UUID,
+    )
 
 
 def nothing(rows: Rows, row: Row) -> Bound:
@@ -193,11 +199,24 @@ class Rows:
                 pairs = zip(layout.columns, layout.sources, strict=True)
                 columns = [self.read_column(name, source, rows) for name, source in pairs]
                 return list(zip(*columns, strict=True))
-        return [tuple([source.of(self, row) for source in layout.sources]) for row in rows]
+        return [self.read_row(layout, row) for row in rows]
+
+    def read_row(self, layout: Layout, row: Row) -> tuple[Bound, ...]:
+        """The values of one of them."""
+        pairs = zip(layout.columns, layout.sources, strict=True)
+        return tuple(
+            [
+                source.of(self, row) if source.read is None or name not in row
+                else source.read(row[name])
+                for name, source in pairs
+            ]
+        )  # fmt: skip
 
     def read_column(self, name: str, source: Source, rows: Sequence[Row]) -> list[Bound]:
         """What the rows have in a column. KeyError if one says nothing of it."""
         read, of = source.read, source.of
+        if source.is_same:
+            return [of(self, {})] * len(rows)
         if read is None:
             return [of(self, row) for row in rows]
         texts = Texts(read)
@@ -217,7 +236,7 @@ class Rows:
         """Write all of many rows by one statement; None, and nothing is written, where one of them is at fault, or
         refused."""
         statement = plan.insert_all if len(self.values) > 1 and self.keys_are_known() else None
-        if statement is None or any(self.missing(values) for values in self.values):
+        if statement is None or not self.are_complete():
             return None
         self.transaction.run("SAVEPOINT many")
         try:
@@ -274,6 +293,13 @@ class Rows:
                 return name
         return None
 
+    def are_complete(self) -> bool:
+        """Whether every row has what a row must have."""
+        places = [place for _, place in self.required]
+        return not any(
+            place is None or None in map(itemgetter(place), self.values) for place in places
+        )
+
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)
 
@@ -309,11 +335,12 @@ class Rows:
 
 def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
     """The columns that count, but for an id that the database is to choose for every row."""
+    if not insertion.default_missing:
+        return insertion.columns
     return tuple(
         name
         for name in insertion.columns
         if relation.payload_attribute(name).filled is not Filled.BY_SEQUENCE
-        or not insertion.default_missing
         or any(name in row for row in insertion.rows)
     )
 

@@ -54,8 +54,9 @@ class Rule(Protocol):
         """Whether few rows are within reach, whatever else is asked, and the rule knows them best."""
         ...
 
-    def may_choose(self, column: str) -> bool:
-        """Whether a payload may give this column a value."""
+    @property
+    def unchosen(self) -> frozenset[str]:
+        """The columns that a payload may give no value."""
         ...
 
     def __hash__(self) -> int: ...

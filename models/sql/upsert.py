@@ -139,7 +139,7 @@ def require_own_keys(
 ) -> None:
     """A key that one may not choose must be that of a row that one may write."""
     chosen = next(
-        (name for name in relation.key if name in insertion.columns and not rule.may_choose(name)),
+        (name for name in relation.key if name in insertion.columns and name in rule.unchosen),
         None,
     )
     if chosen is not None:

@@ -87,7 +87,7 @@ is_array=False)
     parsed = _parse_json(_decode(body), limits)
     if isinstance(parsed, dict):
         return _single(parsed)
-    if not isinstance(parsed, list) or not all(isinstance(row, dict) for row in parsed):
+    if not isinstance(parsed, list) or not set(map(type, parsed)) <= {dict}:
         raise InvalidPayload("A JSON object or an array of JSON objects is expected")
     if len(parsed) > limits.payload_rows:
         raise TooMuch(limits.payload_rows, "rows in a payload")
@@ -155,7 +155,7 @@ def _is_flat(parsed: object, text: str) -> bool:
     """Whether a body is surely an array of objects with nothing in them that is opened: all brackets are theirs."""
     return (
         isinstance(parsed, list)
-        and all(isinstance(row, dict) for row in parsed)
+        and set(map(type, parsed)) <= {dict}
         and text.count("{") + text.count("[") == len(parsed) + 1
     )
 

@@ -195,7 +195,7 @@ def of_calls() -> Iterator[Mutant]:
 
 
 def may_choose_all(patch: Patch, site: Site) -> None:
-    patch.setattr(policy, "may_choose", lambda role, column: True)
+    patch.setattr(policy, "not_chosen_by", lambda role: frozenset())
 
 
 def may_choose_one(column: str) -> Mutant:
