@@ -20,6 +20,7 @@ from models.sql import execute
 from models.sql import operators
 from models.transaction import Transaction
 from routes import resource
+from routes.asked import Asked
 from tests.safety.sites import Site
 
 Patch = pytest.MonkeyPatch
@@ -119,14 +120,14 @@ def no_second_look(room: object) -> Apply:
 
 def first_look_only(patch: Patch, site: Site) -> None:
     """Who writes is looked up when the request is read, and not in its turn."""
-    read = resource.Asked.__init__
+    read = Asked.__init__
 
-    def read_and_look(asked: resource.Asked, relation: object) -> None:
+    def read_and_look(asked: Asked, relation: object) -> None:
         read(asked, relation)
         with reading() as transaction:
             decorators.admit(transaction)
 
-    patch.setattr(resource.Asked, "__init__", read_and_look)
+    patch.setattr(Asked, "__init__", read_and_look)
     patch.setattr(resource, "admit", lambda transaction: g.caller)
 
 
