@@ -1,4 +1,4 @@
-"""What one request over a relation says: query, preferences, range, body, and which values a write gives to which columns.
+"""What one request over a relation says: query, preferences, range, body, and which values a write gives which columns.
 
 It is read before anything is looked up. A write of no rows is judged here, too: there is nothing to run.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -75,9 +76,12 @@ def export_file(file: Path | None) -> None:
         with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
             if file is None:
                 sys.stdout.writelines(archive.export_archive(transaction))
+                sys.stdout.flush()
             else:
                 archive.write_archive(transaction, file)
     except OSError as error:
+        if file is None:  # what could not be written is not tried again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         refuse(f"{file or 'standard output'}: {error.strerror}")
     except Fault as fault:
         refuse(fault.message)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from config import PROJECT
 from config import SECRETS_NAME
 from tests import databases
 from tests.applications import open_app
@@ -39,6 +43,25 @@ def test_export_that_cannot_be_written_is_refused_in_one_line(app: object, tmp_p
     assert status == 1
     assert said.startswith("walkthrough: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.sqlite("names a file")
+def test_export_to_an_output_that_is_full_is_refused_in_one_line(
+    app: object, tmp_path: Path
+) -> None:
+    """More than a buffer holds, or less: what is written at the end can fail, too."""
+    assert app is not None
+    environ = {**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path / 'walkthrough.db'}"}
+    words = [sys.executable, "-m", "flask", "--app", "app", "export"]
+
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            words, cwd=PROJECT, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr == "walkthrough: standard output: No space left on device\n"
 
 
 @pytest.mark.sqlite("of the files that a database is")

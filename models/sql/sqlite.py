@@ -132,6 +132,7 @@ class Connection:
         "faults",
         "fold_pages",
         "found",
+        "interruption",
         "large_characters",
         "version",
     )
@@ -146,6 +147,8 @@ class Connection:
         self.version: int | None = None
         self.found: dict[Hashable, Any] = {}
         self.large_characters = 0
+        self.interruption: KeyboardInterrupt | None = None
+        """Ctrl-C while SQLite asked for the time: it stops the statement, and would be told as its end in time."""
 
     @property
     def is_worn(self) -> bool:
@@ -180,15 +183,22 @@ class Connection:
         return int(pages) if pages == in_file else 0
 
     def failed(self, error: Exception) -> Exception:
-        """Note what an error of the driver leaves of the connection; the error as a fact."""
+        """Note what an error of the driver leaves of the connection; the error as a fact. Raises an interruption."""
         fault = translate(error)
         if isinstance(error, ERRORS) and not isinstance(fault, HARMLESS):
             self.broken = True
+        if self.interruption is not None:
+            interruption, self.interruption = self.interruption, None
+            raise interruption from error
         return fault
 
     def overdue(self) -> int:
         """What SQLite asks every so many opcodes; 1 stops the statement."""
-        return 1 if time.monotonic() > self.deadline else 0
+        try:
+            return 1 if time.monotonic() > self.deadline else 0
+        except KeyboardInterrupt as interruption:
+            self.interruption = interruption
+            return 1
 
     def in_time(self) -> int:
         """What a costly filter asks before each value: a thousand opcodes of it could last for seconds."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,6 +125,22 @@ def test_whoever_swallows_an_error_does_not_get_half_a_transaction(database):
             transaction.all(COSTLY)
 
     assert names(database) == []
+
+
+def test_who_is_interrupted_is_not_told_of_time(database, monkeypatch):
+    """Ctrl-C while SQLite asks whether there is time left; nothing of the transaction stays, and the next one works."""
+
+    def interrupted() -> float:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), database.writing() as transaction:  # noqa: PT012
+        transaction.run(PUT, ("half", "there"))
+        monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=interrupted))
+        transaction.all(COSTLY)
+    monkeypatch.undo()
+
+    put(database, "whole")
+    assert names(database) == ["whole"]
 
 
 def test_nothing_more_is_said_on_a_transaction_that_the_disk_ended(database, fail):
