@@ -607,7 +607,8 @@ BEGIN
         EXECUTE format($sql$
             CREATE OR REPLACE FUNCTION %1$s_update() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                IF coalesce(current_setting('walkthrough.audit', true), '') = 'off' THEN
+                IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
+                    OR pg_advisory_xact_lock(1463897163) IS NULL THEN
                     RETURN NULL;
                 END IF;
                 IF %3$s THEN
@@ -615,7 +616,6 @@ BEGIN
                     PERFORM audit_line('insert', %2$L, concat_ws(',', %7$s), %8$s, NULL, json_build_object(%9$s));
                     RETURN NULL;
                 END IF;
-                PERFORM pg_advisory_xact_lock(1463897163);
                 INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
                     SELECT audit_moment(), audit_actor(), 'update', %2$L, concat_ws(',', %7$s), %8$s,
                         json_object_agg(name, was), json_object_agg(name, becomes)
