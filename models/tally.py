@@ -72,6 +72,7 @@ def read_tally(transaction: Transaction, visible: Visible, building_id: int | No
         others = counts.plan_other_types(database, visible.rule, of_building=of_building)
         for *pair, count in read(transaction, others, visible.binding(building_id=building_id)):
             pairs[pair[0], pair[1]] = count
+    if len(pairs) > counts.LABELS_MAX:
         pairs = dict(sorted(pairs.items(), key=by_count)[: counts.LABELS_MAX])
     return Tally(
         pairs,
