@@ -2,9 +2,9 @@
 
 A write of one row is a transaction, the turn, the look-up of the caller, the row and the COMMIT, and each was waited
 for, all but the first while the turn was held. Here all of them are sent at once, together with those of other small
-writes that came with it (`models/joint.py`): a *batch*. A guess that is wrong fails the statement that proves it, and
-what is behind that, the COMMIT too, is not run. Then everything is undone, and each write is run again without a guess,
-which decides how it fails, and for whom.
+writes that came with it (`models/joint.py`): a *batch*. A write whose guess is wrong does nothing, and is run again
+without one, which decides how it fails, and for whom. What fails ends the batch: what is behind it, the COMMIT too, is
+not run, and all of them are run again, each by itself.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from models.server_transaction import ServerTransaction
 from models.sql import postgresql
 from models.sql.direct import STATEMENTS_KEPT
 from models.sql.direct import DirectSession
+from models.sql.spelling_postgresql import GATE
 from models.transaction import OPEN
 from models.transaction import Question
 from models.transaction import Transaction
@@ -157,7 +158,7 @@ class ServerWrite(GuessedWrite, ServerTransaction):
         if self.reading is not None:
             self.foreseen = self.reading(NEW_KEY)
             read = of_new_row(self.foreseen, self.numbering)
-        post = self.post = Post(self.said_first(), question, read)
+        post = self.post = Post(*self.with_proof(question), read)
         batch, together = self.batch, self.together
         batch.post(post)
         if together is None or not batch.may_grow or not together.hand_on(batch):
@@ -177,14 +178,15 @@ class ServerWrite(GuessedWrite, ServerTransaction):
             raise NotGuessed(question)
         return Listed(post.read)
 
-    def said_first(self) -> Iterator[Question]:
-        """On whose behalf it writes, with the proof that they may."""
+    def with_proof(self, question: Question) -> tuple[list[Question], Question]:
+        """What goes before a write, and the write, which says and proves by itself whose it is, if it has a gate."""
         says = None if self.says_first is None else (self.spelling.act_as, tuple(self.says_first))
         self.says_first = None
-        if self.owed is not None:
-            yield proved(*self.owed, says)
-        elif says is not None:
-            yield says
+        if self.owed is None:
+            return [] if says is None else [says], question
+        if GATE in question[0]:
+            return [], gated(question, *self.owed, says)
+        return [proved(*self.owed, says)], question
 
     def roll_back_at_end(self) -> None:
         raise NotGuessed if self.post is not None and self.post.has_written else WrongGuess
@@ -250,20 +252,42 @@ def proved(asked: Question, guess: Answer, says: Question | None) -> Question:
     """A statement that says something, and fails unless another one finds one row, which is the guess."""
     sql, values = asked
     words, said = says or ("", ())
-    return proof_of(sql, len(values), len(guess), words), (*values, *guess, *said)
+    return proof_of("1 / count(*)", sql, len(values), len(guess), words), (*values, *guess, *said)
+
+
+def gated(write: Question, asked: Question, guess: Answer, says: Question | None) -> Question:
+    """A write that says something before it does anything, and does nothing unless that is so."""
+    (sql, values), (look_up, sought) = write, asked
+    words, said = says or ("", ())
+    opened = through_gate(sql, len(values), look_up, len(sought), len(guess), words)
+    return opened, (*values, *sought, *guess, *said)
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
-def proof_of(sql: str, places: int, width: int, says: str) -> str:
-    """That statement. The places of the guess follow those of the look-up, and what is said comes last.
+def through_gate(sql: str, places: int, look_up: str, sought: int, width: int, says: str) -> str:
+    """That statement. As the gate depends on no row, it is looked at before there is one.
 
-    >>> proof_of("SELECT a FROM t WHERE b = $1", 1, 1, "SELECT say($1)")
+    >>> through_gate(f"UPDATE t SET a = $1 WHERE {GATE}", 1, "SELECT b FROM u WHERE c = $1", 1, 1, "SELECT say($1)")
+    'WITH proof AS MATERIALIZED (SELECT true AS holds, say($4) FROM (SELECT b FROM u WHERE c = $2) AS asked (c1) \
+WHERE c1 IS NOT DISTINCT FROM $3) UPDATE t SET a = $1 WHERE (SELECT holds FROM proof)'
+    """
+    proof = moved(proof_of("true AS holds", look_up, sought, width, says), places)
+    write = sql.replace(GATE, "(SELECT holds FROM proof)")
+    return f"WITH proof AS MATERIALIZED ({proof}) {write}"
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def proof_of(told: str, sql: str, places: int, width: int, says: str) -> str:
+    """What is told, and said, of a look-up that finds the guess. Its places follow those of the look-up, and what is
+    said comes last.
+
+    >>> proof_of("1 / count(*)", "SELECT a FROM t WHERE b = $1", 1, 1, "SELECT say($1)")
     'SELECT 1 / count(*), say($3) FROM (SELECT a FROM t WHERE b = $1) AS asked (c1) WHERE c1 IS NOT DISTINCT FROM $2'
     """
     names = [f"c{place}" for place in range(1, width + 1)]
     same = (f"{name} IS NOT DISTINCT FROM ${places + place}" for place, name in enumerate(names, 1))
-    told = ["1 / count(*)", *filter(None, [moved(says.removeprefix("SELECT "), places + width)])]
+    words = [told, *filter(None, [moved(says.removeprefix("SELECT "), places + width)])]
     return (
-        f"SELECT {', '.join(told)} FROM ({sql}) AS asked ({', '.join(names)})"  # noqa: S608 - a plan's
+        f"SELECT {', '.join(words)} FROM ({sql}) AS asked ({', '.join(names)})"  # noqa: S608 - a plan's
         f" WHERE {' AND '.join(same)}"
     )

@@ -22,6 +22,7 @@ from models.joint import Joint
 from models.sql import direct
 from models.transaction import Transaction
 from tests import databases
+from tests.conftest import CAST
 from tests.sessions import WAITED_FOR
 from tests.sessions import listen
 from tests.signin import Service
@@ -63,8 +64,22 @@ def test_a_write_alone_is_one_trip(service: Service, trips: list[str]) -> None:
     assert service.api("ada").patch("/inspections?id=eq.1", {"status": "failed"}).status == 204
 
     inserted, updated = trips
-    assert [each.split()[0] for each in inserted.split("; ")] == ["SELECT", "SELECT", "INSERT"]
-    assert [each.split()[0] for each in updated.split("; ")] == ["SELECT", "SELECT", "UPDATE"]
+    assert [each.split()[0] for each in inserted.split("; ")] == ["SELECT", "WITH"]
+    assert [each.split()[0] for each in updated.split("; ")] == ["SELECT", "WITH"]
+
+
+def test_what_no_rule_judges_is_proved_before_it(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no gate."""
+    root = service.api("root")
+    root.post("/inspections", ROW)  # so that each statement has its name
+    trips = listen(monkeypatch, *WAITED_FOR)
+
+    assert root.post("/inspections", ROW).status == 201
+
+    [said] = trips
+    assert [each.split()[0] for each in said.split("; ")] == ["SELECT", "SELECT", "INSERT"]
 
 
 def test_a_new_row_comes_back_with_it(service: Service, trips: list[str]) -> None:
@@ -72,9 +87,7 @@ def test_a_new_row_comes_back_with_it(service: Service, trips: list[str]) -> Non
 
     assert answer.json[0]["notes"] == "new"
     [said] = trips
-    assert [each.split()[0] for each in said.split("; ")] == [
-        "SELECT", "SELECT", "INSERT", "SELECT",
-    ]  # fmt: skip
+    assert [each.split()[0] for each in said.split("; ")] == ["SELECT", "WITH", "SELECT"]
 
 
 def test_a_changed_row_comes_back_with_it(service: Service, trips: list[str]) -> None:
@@ -84,9 +97,7 @@ def test_a_changed_row_comes_back_with_it(service: Service, trips: list[str]) ->
 
     assert answer.json[0]["status"] == "new"
     [said] = trips
-    assert [each.split()[0] for each in said.split("; ")] == [
-        "SELECT", "SELECT", "UPDATE", "SELECT",
-    ]  # fmt: skip
+    assert [each.split()[0] for each in said.split("; ")] == ["SELECT", "WITH", "SELECT"]
 
 
 def test_those_that_came_together_are_one_trip(service: Service, trips: list[str]) -> None:
@@ -97,6 +108,21 @@ def test_those_that_came_together_are_one_trip(service: Service, trips: list[str
     assert [each.status for each in answers] == [201, 201, 201]
     assert [each.split(";")[0].split("(")[0] for each in trips] == ["SELECT pg_advisory_xact_lock"]
     assert written(service) == [1, 4, 1]
+
+
+def test_one_whose_guess_is_wrong_leaves_the_others(service: Service, trips: list[str]) -> None:
+    """It does nothing, and is written again by itself; what came with it is kept."""
+    ada, bob = service.api("ada"), service.api("bob")
+    service.sql(f"UPDATE users SET role = 'client_manager' WHERE id = '{CAST['ada'].id}'")
+
+    answers = together(post(ada, ROW), post(bob, ROW_OF_BOB), post(bob, ROW_OF_BOB))
+
+    assert answers[0].status in (401, 403)
+    assert [each.status for each in answers[1:]] == [201, 201]
+    assert written(service) == [4, 4]
+    first, *later = trips
+    assert first.count("INSERT INTO inspections") == 3
+    assert not any("INSERT INTO inspections" in each for each in later)
 
 
 # The turn, and the session

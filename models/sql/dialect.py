@@ -45,6 +45,9 @@ class Spelling(Protocol):
     walks_by_owner: bool
     """Whether everybody's rows, in an order, are found owner by owner: no index holds them all in it."""
 
+    gate: Expression
+    """Holds always. It stands in what writes one row, where `models/server_batch.py` puts the proof of who asks."""
+
     trail_is_in_order: bool
     """Whether the trail's lines are numbered in the order of the COMMITs, whatever program wrote them."""
 

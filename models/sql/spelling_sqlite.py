@@ -57,6 +57,7 @@ class SqliteSpelling(CommonSpelling):
     keeps_subquery_order = True
     joins_to_count = False
     walks_by_owner = True
+    gate: Expression = sa.true()
     trail_is_in_order = True  # one writes at a time
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:

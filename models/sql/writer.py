@@ -190,7 +190,7 @@ class Writer:
         allowed = self.allowed(Columns(values, self.table))
         if allowed is None or not columns:
             return None
-        row = sa.select(*values.values()).where(allowed)
+        row = sa.select(*values.values()).where(allowed, self.spelling.gate)
         statement = self.spelling.insert_into(self.table)
         return self.planner.finish(
             self.telling_id(statement.from_select([*values], row, include_defaults=False))
@@ -289,6 +289,7 @@ class Writer:
             .where(
                 is_among(self.key_of(self.table.c), keys),
                 *([] if allowed is None else [allowed]),
+                self.spelling.gate,
             )
             .returning(*self.key_of(self.table.c))
         )
