@@ -140,10 +140,10 @@ class Measurer:
         for side in sides:
             asked = side.asked or request
             write_calls(self.path(asked, side), asked.calls(side.cast), self.tokens)
-        if not request.is_write:
-            for side in sides:
-                self.round(line, side, WARM_SECONDS)
-            line.rates.clear()
+        # A server that has just come up makes plans, and room in its log; one that serves has done so.
+        for side in sides:
+            self.round(line, side, WARM_SECONDS)
+        line.rates.clear()
         for _ in range(self.effort.rounds):
             for side in sides:
                 with self.writing(beside, side):

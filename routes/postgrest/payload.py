@@ -152,11 +152,13 @@ def too_deep(limits: Limits) -> str:
 
 
 def _is_flat(parsed: object, text: str) -> bool:
-    """Whether a body is surely an array of objects with nothing in them that is opened: all brackets are theirs."""
+    """Whether a body is surely an object, or an array of some, with nothing in it that is opened: all brackets are its
+    own."""
+    opened = text.count("{") + text.count("[")
+    if isinstance(parsed, dict):
+        return opened == 1
     return (
-        isinstance(parsed, list)
-        and set(map(type, parsed)) <= {dict}
-        and text.count("{") + text.count("[") == len(parsed) + 1
+        isinstance(parsed, list) and set(map(type, parsed)) <= {dict} and opened == len(parsed) + 1
     )
 
 
