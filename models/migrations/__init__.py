@@ -14,7 +14,7 @@ from models.migrations import m0004_in_the_order_of_keys
 from models.migrations import m0005_fewer_indexes
 from models.migrations import m0006_readings_follow
 from models.migrations import m0007_a_clients_trail
-from models.migrations import m0008_no_index_by_type
+from models.migrations import m0008_by_client
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
@@ -26,7 +26,7 @@ STEPS: tuple[Step, ...] = (
     m0005_fewer_indexes.step,
     m0006_readings_follow.step,
     m0007_a_clients_trail.step,
-    m0008_no_index_by_type.step,
+    m0008_by_client.step,
 )
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 
