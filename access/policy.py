@@ -281,8 +281,6 @@ CALLS: dict[str, frozenset[Role]] = {
 CHOSEN_BY_SUPER_ADMIN = frozenset({"id", "created_at", "updated_at"})
 """Columns whose values only a super admin chooses."""
 
-NONE: frozenset[str] = frozenset()
-
 UNSAID_ROLES: dict[Role, Role] = {CLIENT_ADMIN: CLIENT_MANAGER}
 """The role of a user whose maker says none; a maker who is not here has to say it."""
 
@@ -329,7 +327,7 @@ def require(role: Role, action: Action, model: type[Model]) -> None:
 
 def not_chosen_by(role: Role) -> frozenset[str]:
     """The columns that the role may give no value of its own."""
-    return NONE if role is SUPER_ADMIN else CHOSEN_BY_SUPER_ADMIN
+    return frozenset() if role is SUPER_ADMIN else CHOSEN_BY_SUPER_ADMIN
 
 
 def may_call(role: Role, function: str) -> bool:

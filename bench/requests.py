@@ -68,7 +68,6 @@ class Request:
     compose: Compose
     likeness: Likeness = Likeness.ROWS
     connections: int = 8
-    is_write: bool = False
 
     @property
     def title(self) -> str:
@@ -257,15 +256,13 @@ LISTS: tuple[Request, ...] = tuple(
 )
 """First pages, and pages with their count: what is asked for again by whoever comes back to a list."""
 
-INSERT = Request("insert one, 1 writer", ADMIN, _insert_one, Likeness.WRITTEN, 1, is_write=True)
+INSERT = Request("insert one, 1 writer", ADMIN, _insert_one, Likeness.WRITTEN, 1)
 WRITES: tuple[Request, ...] = (
     INSERT,
-    Request("insert one, 8 writers", ADMIN, _insert_one, Likeness.WRITTEN, 8, is_write=True),
-    Request(
-        "insert 1,000 at once, 1 writer", ADMIN, _insert_many, Likeness.WRITTEN, 1, is_write=True
-    ),
-    Request("change one status, 1 writer", ADMIN, _patch, Likeness.WRITTEN, 1, is_write=True),
-    Request("change one status, 8 writers", ADMIN, _patch, Likeness.WRITTEN, 8, is_write=True),
+    Request("insert one, 8 writers", ADMIN, _insert_one, Likeness.WRITTEN, 8),
+    Request("insert 1,000 at once, 1 writer", ADMIN, _insert_many, Likeness.WRITTEN, 1),
+    Request("change one status, 1 writer", ADMIN, _patch, Likeness.WRITTEN, 1),
+    Request("change one status, 8 writers", ADMIN, _patch, Likeness.WRITTEN, 8),
 )
 FLOOR = Request("a bare Flask view", "", _floor, Likeness.NOTHING)
 FULL_PAGE = Request("1,000 rows a page", ADMIN, _full_page)

@@ -49,7 +49,7 @@ class Store:
 
     def renew(self, psql: Psql) -> None:
         """Make all three as they were loaded; nobody may have them open."""
-        for rest in ("", "-wal", "-shm", ".lock"):
+        for rest in ("", "-wal", "-shm", ".lock", ".serving"):
             self.file.with_name(f"{self.file.name}{rest}").unlink(missing_ok=True)
         shutil.copy(loaded(self.file), self.file)
         for name in (self.copy, self.database):

@@ -179,9 +179,8 @@ class FileWrite(GuessedWrite):
                 self.run_in(group, posts, deadline)
             except (Fault, NotKept):
                 pass  # each is told by the group, or when it is written again
-            except (
-                Exception
-            ):  # our bug: it is no reason to refuse what others, or this one, can still write
+            except Exception:
+                # Our bug: no reason to refuse what others, or this one, can still write.
                 LOG.exception("a batch failed, and each of its writes is tried by itself")
         except NoTurn as error:
             for post in posts:

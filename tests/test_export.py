@@ -47,11 +47,9 @@ def test_export_that_cannot_be_written_is_refused_in_one_line(app: object, tmp_p
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.sqlite("names a file")
-def test_export_to_an_output_that_is_full_is_refused_in_one_line(
-    app: object, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("app")
+def test_export_to_an_output_that_is_full_is_refused_in_one_line(tmp_path: Path) -> None:
     """More than a buffer holds, or less: what is written at the end can fail, too."""
-    assert app is not None
     environ = {**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path / 'walkthrough.db'}"}
     words = [sys.executable, "-m", "flask", "--app", "app", "export"]
 

@@ -107,6 +107,32 @@ def test_everybody_s_rows_of_an_inspector_are_sought_client_by_client(
             assert any("(ANY(client_id) AND inspector_id=?)" in row[3] for row in planned), planned
 
 
+def test_who_is_deleted_is_sought_client_by_client(apps: dict[str, Flask]) -> None:
+    """An inspector's rows, which are to name nobody: they are not looked for in every row."""
+    counted = []
+    for size in ("small", "large"):
+        database: Database = apps[size].extensions["walkthrough"]
+        looks = 0
+
+        def look() -> int:
+            nonlocal looks
+            looks += 1
+            return 0
+
+        with apps[size].app_context(), database.writing() as transaction:
+            transaction.run("INSERT INTO inspectors (id, name) VALUES (999, 'gone')")
+            driver = transaction.connection.driver_connection
+            driver.set_progress_handler(look, 1)
+            transaction.run("DELETE FROM inspectors WHERE id = 999")
+            driver.set_progress_handler(
+                transaction.connection.overdue, sqlite.OPCODES_BETWEEN_LOOKS
+            )
+            transaction.roll_back_at_end()
+        counted.append(looks)
+
+    assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
+
+
 def visited(visits: int) -> dict[str, list[dict]]:
     """Ten buildings, all of them granted to moe, each inspected so often."""
     rows = portfolio(0)
