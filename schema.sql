@@ -94,12 +94,12 @@ CREATE TABLE inspections (
     CONSTRAINT inspections_text_check CHECK (
         length(CAST(inspection_type AS BLOB)) <= 65536 AND length(CAST(status AS BLOB)) <= 65536 AND length(CAST(notes AS BLOB)) <= 65536)
 ) STRICT;
--- An id that stands in an index before its end lets a list leave a building, or a client, at the first row beyond its page.
--- None begins with a date, a status or an inspector: everybody's rows would have to be kept in order for the few who see
--- them all, and each row of a body would meet a page of its own. SQLite looks for an inspector's client by client.
+-- An id that stands in an index before its end lets a list leave a building, or a client's rows of a status, at the first
+-- row beyond its page. None begins with a date, a status or an inspector: everybody's rows would have to be kept in order
+-- for the few who see them all, and each row of a body would meet a page of its own. SQLite looks for an inspector's client
+-- by client. None holds a client's rows by date alone: those are looked for status by status (models/sql/walk.py).
 CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, id, status);
 CREATE INDEX inspections_client_inspector ON inspections (client_id, inspector_id);
-CREATE INDEX inspections_client_date ON inspections (client_id, date_visited, id, status, inspection_type);
 CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited, id, inspection_type);
 
 -- client_id is hidden here too, and equals the inspection's, kept so by triggers: a compound foreign key would want an index

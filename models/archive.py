@@ -74,9 +74,6 @@ class Unrestricted:
     def extent(self, model: Any) -> Extent:
         return Extent.EVERYTHING
 
-    def narrow(self, model: Any) -> bool:
-        return False
-
     @property
     def unchosen(self) -> frozenset[str]:
         return frozenset()

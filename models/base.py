@@ -37,13 +37,15 @@ Row = Any
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How everybody's rows are found in an order: `owner` names one of the few rows of `owners`, and of each one's rows
-    an index knows the `order`, of all of them and of those alike in a column of `within`."""
+    """How rows are found in an order: `owner` names one of the few rows of `owners`, and of each one's rows that are
+    `alike` in a column, of which there are few kinds, an index knows the `order`. `beside`: filters of no other columns
+    may stand beside it, as rows would have to be fetched for those; None: of any."""
 
     owners: str
     owner: str
+    alike: str
     order: str
-    within: frozenset[str]
+    beside: frozenset[str] | None = None
 
 
 class Model(DeclarativeBase):
@@ -52,7 +54,7 @@ class Model(DeclarativeBase):
     `indexed_within` by which columns the rows of one value of another are found at once,
     `named_within` by which, where values are named, of a leading one and of each after it,
     `inherited` which more columns are, by a foreign key's column, the same as which of the row that it names,
-    `walk` how everybody's rows are found in an order,
+    `walks` how rows are found in orders that no index knows of all of them,
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
 
@@ -60,7 +62,7 @@ class Model(DeclarativeBase):
     indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
     named_within: ClassVar[dict[str, tuple[str, ...]]] = {}
     inherited: ClassVar[dict[str, dict[str, str]]] = {}
-    walk: ClassVar[Walk | None] = None
+    walks: ClassVar[tuple[Walk, ...]] = ()
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
     is_published: ClassVar[bool] = True

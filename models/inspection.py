@@ -49,11 +49,19 @@ class Inspection(Model):
     indexed_texts: ClassVar = ("status",)
     indexed_within: ClassVar = {
         "building_id": ("date_visited",),
-        "client_id": ("date_visited", "status"),
+        "client_id": ("status",),
     }
     named_within: ClassVar = {"client_id": ("inspector_id",)}
     inherited: ClassVar = {"building_id": {"client_id": "client_id"}}
-    walk: ClassVar = Walk("clients", "client_id", "date_visited", frozenset({"status"}))
+    by_date: ClassVar = Walk("clients", owner="client_id", alike="status", order="date_visited")
+    by_id: ClassVar = Walk(
+        "clients",
+        owner="client_id",
+        alike="inspector_id",
+        order="id",
+        beside=frozenset({"id", "inspector_id"}),
+    )
+    walks: ClassVar = (by_date, by_id)
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     building_id = column(BIGINT, required=True)

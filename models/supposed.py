@@ -25,7 +25,6 @@ SUPPOSED: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
     ("buildings", "buildings_city", "10000 250 1"),
     ("inspections", "inspections_building_id", "1000000 100 1 1 1"),
     ("inspections", "inspections_client_inspector", "1000000 50000 254"),
-    ("inspections", "inspections_client_date", "1000000 50000 44 1 1 1 sz=20"),
     ("inspections", "inspections_client_status", "1000000 50000 10000 11 1 1"),
     ("reports_lead", "reports_lead_inspection_id", "690000 3"),
     ("reports_lead", "reports_lead_client_id", "690000 34500"),
@@ -45,8 +44,7 @@ SUPPOSED: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
     ("audit_log", "audit_log_relation", "3000000 300000 3 3"),
     ("audit_log", "audit_log_refused", "1000 10"),
 })  # fmt: skip
-"""As in sqlite_stat1: table, index, and how many rows have the same first column, first two, and so on; and how wide an
-entry is, where of two indexes SQLite is to take the one whose order lets a list end early, though it is wider."""
+"""As in sqlite_stat1: table, index, and how many rows have the same first column, first two, and so on."""
 
 KEPT: Final = "SELECT tbl, idx, stat FROM sqlite_stat1"
 COUNTED: Final = "SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat_'"

@@ -155,7 +155,7 @@ def visited(visits: int) -> dict[str, list[dict]]:
 
 
 @pytest.mark.parametrize("granted_alone", [False, True], ids=["one-kind-of-grants", "both-kinds"])
-@pytest.mark.parametrize("filters", ["", "&status=eq.completed"])
+@pytest.mark.parametrize("filters", ["", "&status=eq.completed", "&date_visited=lt.2001-01-01"])
 def test_a_manager_s_page_looks_no_deeper_into_each_building_than_it_shows(
     tmp_path: Path, filters: str, granted_alone: bool
 ) -> None:
@@ -256,6 +256,18 @@ def test_a_fast_function_costs_the_same_once_it_is_known(
 
     # A look more or less at each of its few statements is no growth.
     assert large <= small * STEPS_GROWTH_MAX + 100
+
+
+@pytest.mark.parametrize("who", ["ada", "moe"])
+def test_a_chart_that_nobody_has_asked_for_looks_at_no_others_rows(
+    apps: dict[str, Flask], who: str
+) -> None:
+    path = "/rpc/get_building_stats_chart_fast?start_date=2021-01-01&end_date=2021-03-01"
+
+    small, large = (steps(apps[size], who, path, counts_anew=True) for size in ("small", "large"))
+
+    assert small > 0
+    assert large <= small * STEPS_GROWTH_MAX + 200
 
 
 def test_a_dashboard_costs_what_has_changed_since(apps: dict[str, Flask]) -> None:

@@ -15,6 +15,7 @@ from models.migrations import m0005_fewer_indexes
 from models.migrations import m0006_readings_follow
 from models.migrations import m0007_a_clients_trail
 from models.migrations import m0008_by_client
+from models.migrations import m0009_status_by_status
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
@@ -27,6 +28,7 @@ STEPS: tuple[Step, ...] = (
     m0006_readings_follow.step,
     m0007_a_clients_trail.step,
     m0008_by_client.step,
+    m0009_status_by_status.step,
 )
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 

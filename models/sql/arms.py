@@ -17,14 +17,11 @@ Expression = sa.ColumnElement[Any]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A search, and what leaves out the rows that those before it have found."""
+    """What the rule says, the same as it is searched for, and what leaves out the rows that those before have found."""
 
+    said: Expression
     sought: Expression
     rest: tuple[Expression, ...]
-
-    @property
-    def condition(self) -> Expression:
-        return sa.and_(self.sought, *self.rest)
 
 
 def disjoint(whole: Expression, sought: Expression) -> list[Arm]:
@@ -36,7 +33,7 @@ def disjoint(whole: Expression, sought: Expression) -> list[Arm]:
     before: list[Expression] = []
     found = []
     for said, searched in zip(parts_of(whole), parts_of(sought), strict=True):
-        found.append(Arm(searched, tuple(before)))
+        found.append(Arm(said, searched, tuple(before)))
         before.append(sa.not_(sa.func.coalesce(said, sa.false())))
     return found
 

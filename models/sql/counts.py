@@ -100,8 +100,10 @@ class Counter(Planner):
             and not isinstance(where[0], AmongFew)
         )
 
-    def within_dates(self, inspection: sa.Alias) -> Expression:
-        visited = inspection.c.date_visited
+    def within_dates(self, inspection: sa.Alias, *, leads: bool = True) -> Expression:
+        """`leads`: whether rows are looked for by their dates."""
+        day = inspection.c.date_visited
+        visited: Expression = day if leads else self.spelling.not_sought(day)
         return visited.between(self.given("start_date"), self.given("end_date"))
 
     def period_of(self, inspection: sa.Alias, characters: int) -> Any:
@@ -205,8 +207,8 @@ def plan_ends(database: str, rule: Rule) -> Statement:
             scope, inspection.c.status == status, is_near(day)
         )
         if counter.walks(scope):
-            owners = owners_of(Inspection.walk)
-            of_one = looked_for.where(inspection.c[Inspection.walk.owner] == owners.c.id)
+            owners = owners_of(Inspection.by_date)
+            of_one = looked_for.where(inspection.c[Inspection.by_date.owner] == owners.c.id)
             looked_for = sa.select(aggregate(of_one.scalar_subquery())).select_from(owners)
         found: Expression = looked_for.scalar_subquery()
         return found
@@ -272,14 +274,16 @@ def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     kept, count = inspection.c, sa.func.count()
-    owner = (kept[Inspection.walk.owner],) if counter.walks(where[0]) else ()
+    is_along = counter.walks_along(where)
+    of_part = (kept.client_id, kept.status) if is_along else ()
+    leads = counter.walks(where[0]) or not is_along
     of_statuses = [count.filter(kept.status == status).label(status) for status in STATUSES]
     days = (
         sa.select(
             counter.period_of(inspection, period_characters), *of_statuses, count.label("total")
         )
-        .where(*where, counter.within_dates(inspection))
-        .group_by(*owner, kept.date_visited)
+        .where(*where, counter.within_dates(inspection, leads=leads))
+        .group_by(*of_part, kept.date_visited)
         .subquery("days")
     )
     sums = [sa.func.sum(days.c[name]) for name in (*STATUSES, "total")]
@@ -295,9 +299,14 @@ def plan_other_statuses(database: str, rule: Rule, period_characters: int) -> St
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     status = inspection.c.status
+    leads = counter.walks(where[0]) or not counter.walks_along(where)
     points = sa.select(
         counter.period_of(inspection, period_characters), shortened(status), sa.func.count()
-    ).where(*where, counter.within_dates(inspection), status.is_(None) | status.not_in(STATUSES))
+    ).where(
+        *where,
+        counter.within_dates(inspection, leads=leads),
+        status.is_(None) | status.not_in(STATUSES),
+    )
     grouped = points.group_by(points.selected_columns[0], points.selected_columns[1])
     return counter.finish(grouped.limit(POINT_LABELS_MAX + 1))
 

@@ -165,6 +165,10 @@ class Spelling(Protocol):
         """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
         ...
 
+    def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
+        """Few rows joined to others, of which those that each is tied to are looked for in turn."""
+        ...
+
     def not_leading(self, column: Expression) -> Expression:
         """The same column, by whose index no list of rows is begun."""
         ...

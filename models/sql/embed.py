@@ -21,6 +21,7 @@ from models.sql.columns import Output
 from models.sql.groups import Groups
 from models.sql.groups import has_aggregates
 from models.sql.planner import Planner
+from models.sql.planner import Way
 from models.sql.query import Column
 from models.sql.query import Embed
 from models.sql.query import Node
@@ -70,31 +71,31 @@ class Printer:
         node: Node,
         relation: Relation,
         source: Any,
-        where: list[Expression],
+        ways: list[Way],
         limits: tuple[Expression, Expression | None],
         correlated: Any = None,
         first: list[Expression] | None = None,
     ) -> sa.Select[Any]:
-        """The node's rows, each one JSON object: `where` over `source`, ordered and cut.
+        """The node's rows, each one JSON object: those of `source` that `ways` lead to, ordered and cut.
 
         `first` goes before the node's own order when that is empty; `correlated` is the parent.
         """
         if has_aggregates(node):
-            return self.grouped_rows(node, relation, source, where, limits, correlated)
+            return self.grouped_rows(node, relation, source, ways, limits, correlated)
         order = (
             self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
         )
         if first and not node.order:
             order = [*first, *order]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
-        keys_first = bool(node.order) and correlated is None
+        keys_first = correlated is None and (bool(node.order) or len(ways) > 1 or ways[0].is_led)
         page: Any
         if keys_first:
-            page = self.page_of_keys(node, relation, source, where, order)
+            page = self.page_of_keys(node, relation, source, ways, limits)
         else:
             names = self.needed(node, relation)
             page = sa.select(*(source.c[name] for name in names), *labelled(sorts))
-            page = page.where(*where).order_by(*order)
+            page = page.where(*ways[0].conditions).order_by(*order)
         page = page.limit(limits[0])
         if limits[1] is not None:
             page = page.offset(limits[1])
@@ -115,26 +116,27 @@ class Printer:
         node: Node,
         relation: Relation,
         source: Any,
-        where: list[Expression],
-        order: list[Expression],
+        ways: list[Way],
+        limits: tuple[Expression, Expression | None],
     ) -> sa.Select[Any] | sa.CompoundSelect[Any]:
-        """The keys of rows in their order; those that are looked for arm by arm are put in order together."""
-        sought, *filters = where
-        arms = self.planner.arms(source, sought)
-        is_whole = len(arms) == 1 and self.spelling.keeps_subquery_order
+        """The keys of rows in their order; those that are found in several ways are put in order together."""
+        keeps_order = self.spelling.keeps_subquery_order
         keys = [source.c[name] for name in relation.key]
-        found = []
-        for arm in arms:
-            led = self.planner.led(node, relation, source, arm)
-            if led is None:
-                search, terms = sa.select(*keys).where(arm.condition, *filters), order
-            else:
-                search = sa.select(*keys).select_from(led.joined)
-                search = search.where(*led.conditions, *arm.rest, *filters)
-                terms = self.planner.order(node, relation, source, is_led=True)
-            if is_whole:
-                return search.order_by(*terms)
-            found.append(search.add_columns(*labelled(unordered(terms))))
+        order: list[Expression] = []
+        found: list[sa.Select[Any]] = []
+        for way in ways:
+            if node.order or not keeps_order:
+                order = self.planner.order(node, relation, source, may_lead=way.may_lead)
+            search = sa.select(*keys).select_from(way.rows).where(*way.conditions)
+            if len(ways) == 1 and keeps_order:
+                return search.order_by(*order)
+            search = search.add_columns(*labelled(unordered(order)))
+            if len(ways) > 1 and way.may_lead and not keeps_order:
+                # An index ends it where the page does, which SQLite sees by itself. Not a search for few: PostgreSQL
+                # might walk along an order through everybody's rows until it has met them.
+                most = limits[0] if limits[1] is None else limits[0] + limits[1]
+                search = sa.select(search.order_by(*order).limit(most).subquery())
+            found.append(search)
         if len(found) == 1:
             return found[0].order_by(*order)
         named: list[Expression] = [sa.literal_column(f"s{n}") for n in range(len(order))]
@@ -158,13 +160,14 @@ class Printer:
         node: Node,
         relation: Relation,
         source: Any,
-        where: list[Expression],
+        ways: list[Way],
         limits: tuple[Expression, Expression | None],
         correlated: Any,
     ) -> sa.Select[Any]:
-        origin = Source(source, source)
+        [way] = ways
+        origin = Source(source, way.rows)
         groups = Groups(self.planner, node, relation, source, self.outputs(node, relation, origin))
-        page = groups.page(origin.joined, where, limits, correlated)
+        page = groups.page(origin.joined, way.conditions, limits, correlated)
         row = self.columns.row(groups.printed(page))
         return sa.select(row.label("row")).select_from(page)
 
@@ -255,7 +258,7 @@ class Printer:
             embed.node,
             there,
             target,
-            [*ties, scope, *conditions],
+            [Way(target, [*ties, scope, *conditions])],
             self.limits(embed.node),
             source.alias,
         )

@@ -14,6 +14,7 @@ from models.sql.embed import require_spreadable
 from models.sql.groups import has_aggregates
 from models.sql.kept import Kept
 from models.sql.planner import Planner
+from models.sql.planner import Way
 from models.sql.query import Node
 from models.sql.query import Shape
 from models.sql.rule import Rule
@@ -71,7 +72,7 @@ def make_representation(database: str, relation_name: str, shape: Shape, rule: R
         shape.root,
         relation,
         source,
-        [*ties, scope],
+        [Way(source, [*ties, scope])],
         (parameter("rows_max", sa.BigInteger), None),
         first=[keys.c.position],
     )
@@ -95,17 +96,22 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     planner.require_ways(shape.root, relation)
     source, scope = planner.scoped(relation)
-    where = planner.where(shape.root, relation, source, scope)
+    root = shape.root
+    is_list = not has_aggregates(root) and planner.ends_early(root, relation)
+    if is_list:
+        ways = planner.ways(root, relation, source, scope, is_list=True)
+    else:
+        ways = [planner.one_way(root, relation, source, scope)]
     printer = Printer(planner, in_timezone=shape.timezone)
-    rows = printer.rows(shape.root, relation, source, where, (ROOT_LIMIT, ROOT_OFFSET))
-    return planner.finish(rows)
+    return planner.finish(printer.rows(root, relation, source, ways, (ROOT_LIMIT, ROOT_OFFSET)))
 
 
 def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     source, scope = planner.scoped(relation)
-    where = planner.where(shape.root, relation, source, scope)
-    page = sa.select(sa.literal_column("1", sa.Integer())).select_from(source).where(*where)
+    way = planner.one_way(shape.root, relation, source, scope)
+    page = sa.select(sa.literal_column("1", sa.Integer())).select_from(way.rows)
+    page = page.where(*way.conditions)
     page = page.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
     return planner.finish(sa.select(sa.func.count()).select_from(page.subquery("shown")))
 
@@ -113,12 +119,9 @@ def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement
 def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     source, scope = planner.scoped(relation)
-    sought, *filters = planner.where(shape.root, relation, source, scope)
     counts = [
-        sa.select(sa.func.count().label("counted"))
-        .select_from(source)
-        .where(arm.condition, *filters)
-        for arm in planner.arms(source, sought)
+        sa.select(sa.func.count().label("counted")).select_from(way.rows).where(*way.conditions)
+        for way in planner.ways(shape.root, relation, source, scope, is_list=False)
     ]
     if len(counts) == 1:
         return planner.finish(counts[0])

@@ -9,6 +9,8 @@ computed only for rows that are returned.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,6 +19,8 @@ from sqlalchemy.sql import visitors
 from models import RESOURCES
 from models.faults import Fault
 from models.sql import operators
+from models.sql.arms import Arm
+from models.sql.arms import parts_of
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
 from models.sql.catalog import aliased
@@ -29,8 +33,11 @@ from models.sql.query import OrderTerm
 from models.sql.rule import Action
 from models.sql.rule import Rule
 from models.sql.search import Search
+from models.sql.spelling import AmongFew
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
+from models.sql.walk import Parts
+from models.sql.walk import names_few
 from models.types import TEXT
 from models.types import ColumnType
 
@@ -50,6 +57,21 @@ class NotToOne(Fault):
 
 class UnguardedRelation(AssertionError):
     """A plan that reads a relation without its rule. Never a caller's fault: nothing is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A search: its rows, joined to whatever it begins with, and what is to hold of them. `may_lead`: their order may
+    be that of an index, for whichever it is, it is of the rows that are looked for."""
+
+    rows: sa.FromClause
+    conditions: list[Expression]
+    may_lead: bool = True
+
+    @property
+    def is_led(self) -> bool:
+        """Whether it begins with others than its rows."""
+        return isinstance(self.rows, sa.Join)
 
 
 class Planner(Search):
@@ -74,8 +96,8 @@ class Planner(Search):
         scope = self.rule.rows(action, relation.model, alias.c)
         if not isinstance(scope, sa.True_):
             self.restricted[alias] = scope
-        if self.rule.narrow(relation.model):
-            self.narrow[alias] = scope
+        if any(isinstance(part, AmongFew) for part in parts_of(scope)):
+            self.narrow.add(alias)
         return alias, scope
 
     def scoped_embed(self, relation: Relation, way: Relationship) -> tuple[Any, Expression]:
@@ -99,16 +121,74 @@ class Planner(Search):
         self, node: Node, relation: Relation, alias: Any, scope: Expression
     ) -> list[Expression]:
         """A node's filters and inner embeds, over an alias of its relation."""
+        self.beside[alias] = self.known_beside(node, relation, alias)
         found = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
         inner = [embed for embed in node.embeds if embed.join == "inner"]
         return found + [self.embed_exists(embed, relation, alias) for embed in inner]
 
-    def where(
-        self, node: Node, relation: Relation, alias: Any, scope: Expression
-    ) -> list[Expression]:
-        """The rule and a node's filters."""
-        conditions = self.conditions(node, relation, alias, scope)
-        return [self.sought(node, relation, alias, scope), *conditions]
+    # Ways to the rows of a node
+
+    def ways(
+        self, node: Node, relation: Relation, alias: Any, scope: Expression, *, is_list: bool
+    ) -> list[Way]:
+        """How a node's rows are found, arm by arm of the rule where that knows few rows by any: those of a list, which
+        may end early, or all of them."""
+        sought = self.sought(node, relation, alias, scope)
+        return [
+            self.way(node, relation, alias, scope, arm, is_list=is_list)
+            for arm in self.arms(alias, scope, sought)
+        ]
+
+    def ends_early(self, node: Node, relation: Relation) -> bool:
+        """Whether a list of a node's rows may end at its page, whatever there is beyond: unless it is of few rows that
+        keys lead to, and in no order."""
+        if node.order:
+            return True
+        is_of_few = any(names_few(condition, relation) for condition in node.conditions)
+        return self.spelling.walks_by_owner and not is_of_few
+
+    def one_way(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> Way:
+        """How all of a node's rows are found by the rule as a whole."""
+        sought = self.sought(node, relation, alias, scope)
+        return self.way(node, relation, alias, scope, Arm(scope, sought, ()), is_list=False)
+
+    def way(
+        self,
+        node: Node,
+        relation: Relation,
+        alias: Any,
+        scope: Expression,
+        arm: Arm,
+        *,
+        is_list: bool,
+    ) -> Way:
+        parts = self.parts(node if is_list else replace(node, order=()), relation, alias, arm)
+        few = arm.sought if isinstance(arm.sought, AmongFew) else None
+        led = self.spelling.led_by(few, alias) if few is not None and is_list else None
+        within = None
+        if parts is not None:
+            within = parts.within
+        elif led is not None:
+            within = frozenset(relation.model.indexed_within.get(granted_by(arm.said), ()))
+        with self.looking(alias, arm, within):
+            conditions = [*arm.rest, *self.conditions(node, relation, alias, scope)]
+        if parts is not None:
+            joined = self.spelling.beginning_with(parts.rows, alias, parts.ties)
+            of_parts = self.conditions_of_parts(node, relation, parts)
+            return Way(joined, [arm.sought, *of_parts, *conditions])
+        if led is not None:
+            return Way(led.joined, [*led.conditions, *conditions])
+        return Way(alias, [arm.sought, *conditions], may_lead=few is None)
+
+    def conditions_of_parts(self, node: Node, relation: Relation, parts: Parts) -> list[Expression]:
+        """What a node's filters ask of whole parts: those of other kinds need not be looked into."""
+        return [
+            self.filter(flt, node, relation, parts.rows, sa.true())
+            for flt in node.conditions
+            if isinstance(flt, Filter)
+            and flt.column in parts.kinds
+            and self.null_filtered(flt, node) is None
+        ]
 
     def condition(
         self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression
@@ -223,10 +303,10 @@ class Planner(Search):
         alias: Any,
         *,
         by_key: bool = True,
-        is_led: bool = False,
+        may_lead: bool = False,
     ) -> list[Expression]:
-        """A node's order, made total by the primary key. `is_led`: it is plain already where the search begins."""
-        terms = [self.order_term(term, node, relation, alias, is_led) for term in node.order]
+        """A node's order, made total by the primary key. `may_lead`: to an index, which then is of its rows."""
+        terms = [self.order_term(term, node, relation, alias, may_lead) for term in node.order]
         if by_key:
             named = {term.column for term in node.order if term.embed is None}
             last = node.order[-1].descending if node.order else False
@@ -235,14 +315,14 @@ class Planner(Search):
         return terms
 
     def order_term(
-        self, term: OrderTerm, node: Node, relation: Relation, alias: Any, is_led: bool
+        self, term: OrderTerm, node: Node, relation: Relation, alias: Any, may_lead: bool
     ) -> Expression:
         if term.embed is not None:
             return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)
         column: Expression = alias.c[attribute.name]
         # An embed's order may follow the index that ties it to its parent: it seeks no value.
-        if not is_led and alias not in self.tied_to:
+        if not may_lead and alias not in self.tied_to:
             column = self.order_column(relation, alias, attribute.name)
         if term.path:
             return directed(no_text(), term, nullable=True)
@@ -288,6 +368,11 @@ class Planner(Search):
             if is_resource(table):
                 raise UnguardedRelation(table.name)
         return finished
+
+
+def granted_by(said: Any) -> str:
+    """The column by which few are granted."""
+    return str(said.column.name)
 
 
 def is_resource(table: Any) -> bool:

@@ -50,10 +50,6 @@ class Rule(Protocol):
         """How far reads reach, if it takes no more to say it than whose client's a row is."""
         ...
 
-    def narrow(self, model: type[Model]) -> bool:
-        """Whether few rows are within reach, whatever else is asked, and the rule knows them best."""
-        ...
-
     @property
     def unchosen(self) -> frozenset[str]:
         """The columns that a payload may give no value."""

@@ -7,6 +7,8 @@ holds of that; or with the few that were granted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from operator import eq
 from typing import Any
 
@@ -27,9 +29,10 @@ from models.sql.query import Filter
 from models.sql.query import Node
 from models.sql.spelling import Among
 from models.sql.spelling import AmongFew
-from models.sql.spelling import Led
 from models.sql.spelling import is_among
-from models.sql.walk import by_owner
+from models.sql.walk import Parts
+from models.sql.walk import parts_to_walk
+from models.sql.walk import values_said
 
 Expression = sa.ColumnElement[Any]
 
@@ -42,7 +45,11 @@ class Search(Operands):
         self.catalog = catalog()
         self.restricted: dict[Any, Expression] = {}  # aliases of whose rows some may be hidden
         self.tied_to: set[Any] = set()  # those of them that are embeds
-        self.narrow: dict[Any, Expression] = {}  # aliases of which the rule knows the rows best
+        self.narrow: set[Any] = set()  # aliases of which the rule knows few rows best
+        self.leading: dict[
+            Any, frozenset[str]
+        ] = {}  # what leads to rows within each of the few that a search begins with
+        self.beside: dict[Any, frozenset[str]] = {}  # what leads to their rows beside the rule
 
     # What the rule says, as a search
 
@@ -118,16 +125,31 @@ class Search(Operands):
         kind = relation.attribute(flt.column).type
         return self.comparison(flt, operators.OPERATORS["eq"], column, kind)
 
-    def arms(self, alias: Any, sought: Expression) -> list[Arm]:
-        """The rule in arms that are searched one by one, where it knows few rows by each; else as it is."""
-        whole = self.narrow.get(alias)
-        return [Arm(sought, ())] if whole is None else disjoint(whole, sought)
+    def arms(self, alias: Any, scope: Expression, sought: Expression) -> list[Arm]:
+        """The rule in arms that are searched one by one, where it knows few rows by any; else as it is."""
+        return disjoint(scope, sought) if alias in self.narrow else [Arm(scope, sought, ())]
 
-    def led(self, node: Node, relation: Relation, alias: Any, arm: Arm) -> Led | None:
-        """An arm as a join that begins with the few that it looks for, be they the owners of all that there is; None
-        where the database does by itself."""
-        few = by_owner(node, relation, alias) if self.walks(arm.sought) else arm.sought
-        return self.spelling.led_by(few, alias) if isinstance(few, AmongFew) else None
+    def parts(self, node: Node, relation: Relation, alias: Any, arm: Arm) -> Parts | None:
+        """The parts in which an arm's rows are best looked for; None where an index leads to them at once."""
+        if not self.spelling.walks_by_owner:
+            return None
+        return parts_to_walk(node, relation, alias, arm.said)
+
+    @contextmanager
+    def looking(self, alias: Any, arm: Arm, within: frozenset[str] | None) -> Iterator[None]:
+        """A block in which rows are looked for by one arm of the rule and no other, `within` each of the few it begins
+        with, if it does, by these columns."""
+        scope = self.restricted.get(alias)
+        if scope is not None:
+            self.restricted[alias] = arm.said
+        if within is not None:
+            self.leading[alias] = within
+        try:
+            yield
+        finally:
+            self.leading.pop(alias, None)
+            if scope is not None:
+                self.restricted[alias] = scope
 
     def walks(self, scope: Expression) -> bool:
         """Whether rows within it are best found owner by owner: all there are, in no index that holds all of them."""
@@ -145,24 +167,34 @@ class Search(Operands):
         to look at what is hidden would tell how much there is.
         """
         column: Expression = alias.c[name]
-        if alias not in self.restricted:
+        if alias not in self.restricted and alias not in self.leading:
             return column
+        named = relation.model.named_within.get(self.asked_of(alias), ())
         leads = alias not in self.tied_to and (
-            (names_few and relation.key == (name,))
-            or self.is_known_beside(relation, alias, name, names_few=names_few)
+            name in self.beside[alias] or (names_few and (relation.key == (name,) or name in named))
         )
         return column if leads else self.spelling.not_sought(column)
 
-    def is_known_beside(
-        self, relation: Relation, alias: Any, name: str, *, names_few: bool
-    ) -> bool:
-        """Whether an index knows it of the rows that have the one value that the rule asks for."""
-        scope: Any = self.restricted[alias]
-        if not (isinstance(scope, sa.BinaryExpression) and scope.operator is eq):
-            return False
-        model, asked = relation.model, scope.left.name
-        named = model.named_within.get(asked, ()) if names_few else ()
-        return name in named or name in model.indexed_within.get(asked, ())
+    def asked_of(self, alias: Any) -> str:
+        """The column of which the rule asks for one value; nothing, where it is another rule."""
+        scope: Any = self.restricted.get(alias)
+        is_of_value = isinstance(scope, sa.BinaryExpression) and scope.operator is eq
+        return str(scope.left.name) if is_of_value else ""
+
+    def known_beside(self, node: Node, relation: Relation, alias: Any) -> frozenset[str]:
+        """The columns that an index knows of the rows of one of the few, or of the one value that the rule asks for."""
+        if alias in self.leading:
+            return self.leading[alias]
+        model, asked = relation.model, self.asked_of(alias)
+        known = frozenset(model.indexed_within.get(asked, ()))
+        said = values_said(node)
+        return known | {
+            walk.order
+            for walk in model.walks
+            if walk.owner == asked
+            and walk.order not in relation.key  # which has an index of everybody's
+            and (walk.alike in said or not self.spelling.walks_by_owner)
+        }
 
     def order_column(self, relation: Relation, alias: Any, name: str) -> Expression:
         """A column to order a list by; where the rule knows the rows best, none that leads elsewhere."""

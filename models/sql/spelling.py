@@ -104,6 +104,10 @@ class CommonSpelling(ABC):
         """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
         return None
 
+    def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
+        """Few rows joined to others, of which those that each is tied to are looked for in turn."""
+        return sa.join(few, rows, ties)
+
     @abstractmethod
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str

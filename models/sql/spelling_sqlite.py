@@ -202,15 +202,18 @@ class SqliteSpelling(CommonSpelling):
         return few.with_values(values)
 
     def led_by(self, few: AmongFew, rows: Any) -> Led | None:
-        # Then an index that holds a key's rows in the order that is asked for is left, for each of the few, at its
-        # first row that is beyond the page (decision 0149).
         sought, chosen = few.column, few.chosen
         (grants,) = chosen.get_final_froms()
         keys = list(sought.clauses) if isinstance(sought, sa.Tuple) else [sought]
         pairs = zip(keys, chosen.selected_columns, strict=True)
         ties = sa.and_(*(key == found for key, found in pairs))
         conditions = () if chosen.whereclause is None else (chosen.whereclause,)
-        return Led(CrossJoin(grants, rows, ties), conditions)
+        return Led(self.beginning_with(grants, rows, ties), conditions)
+
+    def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
+        # Then an index that holds their rows in the order that is asked for is left, for each of the few, at its
+        # first row that is beyond the page (decision 0149).
+        return CrossJoin(few, rows, ties)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement

@@ -52,12 +52,12 @@ class Writer:
         """The same, to be part of a statement."""
         source, scope = self.planner.scoped(self.relation, action)
         visible = self.rule.rows(Action.READ, self.relation.model, source.c)
-        conditions = self.planner.conditions(shape.root, self.relation, source, scope)
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
         if shape.root.limit is None and shape.root.offset is None:
-            sought = self.planner.sought(shape.root, self.relation, source, scope)
-            return keys.where(sought, visible, *conditions).order_by(*order)
+            way = self.planner.one_way(shape.root, self.relation, source, scope)
+            keys = keys.select_from(way.rows)
+            return keys.where(*way.conditions, visible).order_by(*order)
         return keys.where(scope, self.within_range(shape, source)).order_by(*order)
 
     def within_range(self, shape: Shape, source: Any) -> Expression:
@@ -66,11 +66,10 @@ class Writer:
         As in PostgREST: the range is taken of what is visible, not of what may be written.
         """
         shown, visible = self.planner.scoped(self.relation)
-        conditions = self.planner.conditions(shape.root, self.relation, shown, visible)
         order = self.planner.order(shape.root, self.relation, shown)
-        sought = self.planner.sought(shape.root, self.relation, shown, visible)
-        page = sa.select(*(shown.c[name] for name in self.relation.key)).where(sought, *conditions)
-        page = page.order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+        way = self.planner.one_way(shape.root, self.relation, shown, visible)
+        page = sa.select(*(shown.c[name] for name in self.relation.key)).select_from(way.rows)
+        page = page.where(*way.conditions).order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
         return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
 
     @property

@@ -1,0 +1,353 @@
+"""A client admin's lists: their client's by date are found status by status, by id inspector by inspector, and beside
+them what was granted.
+
+Each row once, in order, and no deeper than the page, however many rows are their own.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from access.caller import STANDINGS
+from access.caller import Role
+from access.policy import AccessRule
+from models.sql.catalog import catalog
+from models.sql.plan import plan_read
+from models.sql.statement import parameter
+from models.sql.walk import parts_to_walk
+from routes.postgrest.querystring import parse
+from tests.applications import import_rows
+from tests.applications import open_app
+from tests.conftest import ADA
+from tests.costs import STEPS_GROWTH_MAX
+from tests.costs import portfolio
+from tests.costs import steps
+from tests.test_everybodys_lists import INSPECTIONS
+from tests.test_everybodys_lists import NULLS
+from tests.test_everybodys_lists import ROWS
+from tests.test_manager_lists import at_once_and_by_pages
+from tests.test_manager_lists import in_order
+
+OWN = 1
+CLIENT_OF = {each["id"]: each["client_id"] for each in ROWS["buildings"]}
+BY_BUILDING = (3, 4)  # one of another client, and one of one's own
+ONE_BY_ONE = (2, 4, 6, 7, 8, 13)  # of either building, and of others
+ADMIN = {"id": ADA, "email": "ada@x", "name": "Ada", "role": "client_admin", "client_id": OWN}
+GRANTED = {
+    "client_admin_building_access": [
+        {"admin_id": ADA, "building_id": number} for number in BY_BUILDING
+    ],
+    "client_admin_inspection_access": [
+        {"admin_id": ADA, "inspection_id": number} for number in ONE_BY_ONE
+    ],
+}
+KINDS = {
+    "nothing granted": {},
+    "buildings": {"client_admin_building_access": GRANTED["client_admin_building_access"]},
+    "one by one": {"client_admin_inspection_access": GRANTED["client_admin_inspection_access"]},
+    "both": GRANTED,
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def ada(world: Callable, kind: str) -> object:
+    return world({**ROWS, "users": [*ROWS["users"], ADMIN], **KINDS[kind]})("ada")
+
+
+@pytest.fixture
+def seen(kind: str) -> list[dict]:
+    buildings = BY_BUILDING if "client_admin_building_access" in KINDS[kind] else ()
+    single = ONE_BY_ONE if "client_admin_inspection_access" in KINDS[kind] else ()
+    return [
+        each
+        for each in INSPECTIONS
+        if CLIENT_OF[each["building_id"]] == OWN
+        or each["building_id"] in buildings
+        or each["id"] in single
+    ]
+
+
+@pytest.mark.parametrize("column", ["date_visited", "status", "id"])
+@pytest.mark.parametrize("direction", NULLS)
+@pytest.mark.parametrize("status", [None, "completed"])
+def test_rows_stand_once_and_in_order(
+    ada: object, seen: list[dict], column: str, direction: str, status: str | None
+) -> None:
+    rows = [each for each in seen if status in (None, each["status"])]
+    expected = in_order(rows, column, direction.startswith("desc"), NULLS[direction])
+    where = f"&status=eq.{status}" if status else ""
+
+    path = f"/inspections?select=id&order={column}.{direction}{where}"
+
+    assert rows
+    assert at_once_and_by_pages(ada, path, len(rows), 7) == [expected, expected]
+
+
+HOLDS = {
+    "date_visited=gte.2025-01-02": lambda row: (row["date_visited"] or "") >= "2025-01-02",
+    "date_visited=lt.2025-01-02": lambda row: (row["date_visited"] or "9") < "2025-01-02",
+    "date_visited=eq.2025-01-02": lambda row: row["date_visited"] == "2025-01-02",
+    "date_visited=in.(2025-01-01,2025-01-02)": lambda row: row["date_visited"] is not None,
+    "date_visited=not.eq.2025-01-02": lambda row: row["date_visited"] == "2025-01-01",
+    "date_visited=is.null": lambda row: row["date_visited"] is None,
+    "status=in.(completed,scheduled)": lambda row: row["status"] is not None,
+    "status=is.null": lambda row: row["status"] is None,
+    "status=not.is.null": lambda row: row["status"] is not None,
+    "status=neq.completed": lambda row: row["status"] == "scheduled",
+    "status=not.in.(scheduled)": lambda row: row["status"] == "completed",
+    "status=like.*ed": lambda row: row["status"] is not None,
+    "status=match.^c": lambda row: row["status"] == "completed",
+    "status=gt.d": lambda row: row["status"] == "scheduled",
+    "status=isdistinct.completed": lambda row: row["status"] != "completed",
+    "status=is.null&date_visited=gte.2025-01-01": lambda row: (
+        row["status"] is None and row["date_visited"] is not None
+    ),
+    "status=eq.completed&date_visited=eq.2025-01-01": lambda row: (
+        row["status"] == "completed" and row["date_visited"] == "2025-01-01"
+    ),
+    "or=(date_visited.eq.2025-01-01,status.eq.scheduled)": lambda row: (
+        row["status"] == "scheduled" or row["date_visited"] == "2025-01-01"
+    ),
+    "inspection_type=eq.fire&date_visited=gte.2025-01-01": lambda row: (
+        row["inspection_type"] == "fire" and row["date_visited"] is not None
+    ),
+    "inspector_id=neq.2": lambda row: row["inspector_id"] != 2,
+    "inspector_id=eq.2": lambda row: row["inspector_id"] == 2,
+    "id=in.(1,2,3,4,5,6,7,8)": lambda row: row["id"] <= 8,
+    "id=gt.30": lambda row: row["id"] > 30,
+    "building_id=eq.3": lambda row: row["building_id"] == 3,
+    "select=id,buildings!inner(name)&buildings.name=eq.B2": lambda row: row["building_id"] == 2,
+}
+"""What a query asks, said of a row."""
+
+
+@pytest.mark.parametrize("order", ["", "&order=date_visited", "&order=id.desc"])
+@pytest.mark.parametrize("query", HOLDS)
+def test_filters_hold_whichever_way_rows_are_found(
+    ada: object, seen: list[dict], query: str, order: str
+) -> None:
+    expected = sorted(row["id"] for row in seen if HOLDS[query](row))
+    path = f"/inspections?{query}{order}"
+
+    whole = [row["id"] for row in ada.get(path).json]
+    pages = [
+        row["id"] for place in range(0, len(seen), 6)
+        for row in ada.get(f"{path}&limit=6&offset={place}").json
+    ]  # fmt: skip
+    page = ada.get(f"{path}&limit=1", prefer="count=exact")
+    head = ada.head(f"{path}&offset=1", prefer="count=exact")
+
+    assert sorted(whole) == expected
+    assert pages == whole
+    for counted in (page, head):
+        assert counted.headers["Content-Range"].split("/")[1] == str(len(expected))
+
+
+@pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
+def test_aggregates_are_of_the_rows_that_filters_find(
+    ada: object, seen: list[dict], query: str
+) -> None:
+    rows = [row for row in seen if HOLDS[query](row)]
+    dates = [row["date_visited"] for row in rows if row["date_visited"] is not None]
+
+    found = ada.get(f"/inspections?{query}&select=count(),date_visited.max()").json
+
+    assert found == [{"count": len(rows), "max": max(dates, default=None)}]
+
+
+@pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
+def test_writes_find_what_is_one_s_own(ada: object, seen: list[dict], query: str) -> None:
+    expected = [
+        row["id"] for row in seen if HOLDS[query](row) and CLIENT_OF[row["building_id"]] == OWN
+    ]
+
+    changed = ada.patch(
+        f"/inspections?{query}&order=date_visited&select=id",
+        {"notes": "seen"},
+        prefer="return=representation",
+    )
+    noted = ada.get("/inspections?notes=eq.seen&select=id&order=id").json
+
+    assert sorted(row["id"] for row in changed.json) == sorted(expected)
+    assert [row["id"] for row in noted] == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_walked"),
+    [
+        ("order=date_visited.desc", True),
+        ("order=date_visited&status=eq.completed", False),
+        ("order=date_visited&status=in.(completed,failed)", True),
+        ("order=date_visited&inspector_id=eq.1", False),
+        ("order=status", False),
+        ("order=id.desc", True),
+        ("order=id&id=gt.5", True),
+        ("order=inspectors(id)&select=id,inspectors(id)", False),
+        ("order=id&id=eq.5", False),
+        ("order=id&inspector_id=is.null", True),
+        ("order=id&inspector_id=eq.1", False),
+        ("order=id&status=eq.completed", False),
+        ("order=id&or=(id.gt.5,status.eq.completed)", False),
+        ("id=gt.5", True),
+        ("date_visited=gte.2025-01-01", True),
+        ("date_visited=gte.2025-01-01&order=id", True),
+        ("date_visited=gte.2025-01-01&status=eq.completed", False),
+        ("date_visited=gte.2025-01-01&status=not.eq.completed", True),
+        ("date_visited=not.gte.2025-01-01", False),
+        ("date_visited=gte(all).{2025-01-01,2025-01-02}", False),
+        ("date_visited=eq.2025-01-01&building_id=eq.1", False),
+        ("status=eq.completed", False),
+        ("", False),
+    ],
+)
+def test_what_is_walked_is_what_no_index_has_in_order(query: str, is_walked: bool) -> None:
+    relation = catalog().relations["inspections"]
+    node, rows = parse(query.encode()).shape.root, relation.table.alias("t0")
+    scope = rows.c.client_id == parameter("caller_client_id", sa.BigInteger)
+
+    parts = parts_to_walk(node, relation, rows, scope)
+
+    assert (parts is not None) is is_walked
+
+
+def grown(visits: int, granted: int) -> dict[str, list[dict]]:
+    """Eight buildings of four clients with so many visits each, of the five usual statuses and of none."""
+    draw = random.Random(visits)
+    statuses = ("scheduled", "in_progress", "completed", "failed", "cancelled", None)
+    return {
+        **portfolio(0),
+        "buildings": [
+            {"id": number, "name": f"B{number}", "client_id": 1 + number % 4}
+            for number in range(1, 9)
+        ],
+        "inspections": [
+            {"building_id": 1 + visit % 8, "inspection_type": draw.choice(("annual", "fire")),
+             "status": draw.choice(statuses), "inspector_id": draw.randrange(1, 4),
+             "date_visited": f"20{draw.randrange(30):02}-{draw.randrange(1, 13):02}-01"}
+            for visit in range(8 * visits)
+        ],
+        "reports_lead": [],
+        "client_manager_building_access": [],
+        "client_manager_inspection_access": [],
+        "client_admin_building_access": [{"admin_id": ADA, "building_id": 1}][:granted],
+        "client_admin_inspection_access": [{"admin_id": ADA, "inspection_id": 2}][:granted],
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["nothing granted", "granted"])
+def sizes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list:
+    made = []
+    for visits in (100, 2_000):
+        folder: Path = tmp_path_factory.mktemp("grown")
+        source = folder / "rows.json"
+        source.write_text(json.dumps(grown(visits, request.param)))
+        made.append(open_app(folder / "walkthrough.db"))
+        import_rows(made[-1], source)
+    return made
+
+
+@pytest.mark.sqlite("counts the steps of SQLite's engine")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "order=date_visited.desc",
+        "order=date_visited",
+        "order=date_visited.desc.nullslast&date_visited=lt.2020-01-01",
+        "order=date_visited&status=eq.failed",
+        "order=date_visited&status=in.(failed,scheduled)",
+        "order=date_visited&status=neq.completed",
+        "order=date_visited&inspection_type=eq.fire",
+        "date_visited=gte.2020-01-01",
+        "date_visited=eq.2001-01-01",
+        "id=gt.600",
+        "",
+    ],
+)
+def test_a_page_looks_no_deeper_than_it_shows_however_much_is_one_s_own(
+    sizes: list, query: str
+) -> None:
+    """Twenty times as many rows, of one's own as of others'; with grants beside them too."""
+    small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
+
+    assert small > 0
+    assert large <= small * STEPS_GROWTH_MAX + 200
+
+
+@pytest.mark.sqlite("counts the steps of SQLite's engine")
+@pytest.mark.parametrize("query", ["order=id", "order=id.desc", "order=id.desc&id=lt.600"])
+@pytest.mark.parametrize("sizes", [0], ids=["nothing granted"], indirect=True)
+def test_a_page_by_id_looks_no_deeper_into_one_s_own_than_it_shows(sizes: list, query: str) -> None:
+    """A granted building's rows are gone through: there are few of one."""
+    small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
+
+    assert small > 0
+    assert large <= small * STEPS_GROWTH_MAX + 200
+
+
+KINDS_OF_OTHERS = (5, 400)
+
+
+@pytest.fixture(scope="module")
+def beside_others(tmp_path_factory: pytest.TempPathFactory) -> list:
+    """Two files alike but for how many kinds of rows others have: each with a status and an inspector of its own."""
+    made = []
+    for kinds in KINDS_OF_OTHERS:
+        rows = grown(100, 0)
+        rows["inspectors"] = [{"id": number, "name": "I"} for number in range(1, 500)]
+        rows["inspections"] += [
+            {"building_id": 1, "inspection_type": "annual", "status": f"status {number}",
+             "inspector_id": 10 + number, "date_visited": "2020-01-01"}
+            for number in range(kinds)
+        ]  # fmt: skip
+        folder: Path = tmp_path_factory.mktemp("others")
+        source = folder / "rows.json"
+        source.write_text(json.dumps(rows))
+        made.append(open_app(folder / "walkthrough.db"))
+        import_rows(made[-1], source)
+    return made
+
+
+@pytest.mark.sqlite("counts the steps of SQLite's engine")
+@pytest.mark.parametrize("query", ["order=date_visited", "date_visited=gte.2020-01-01", "order=id"])
+def test_of_how_many_kinds_the_rows_of_others_are_costs_nothing(
+    beside_others: list, query: str
+) -> None:
+    few, many = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in beside_others)
+
+    assert few > 0
+    assert abs(many - few) <= 60
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_an_id_that_names_no_few_leads_to_nothing_hidden(database: str) -> None:
+    """Its index is of everybody's rows, whatever is known beside it."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False])
+    shape = parse(b"id=gt.5&inspector_id=eq.1").shape
+
+    statement = plan_read(database, "inspections", shape, rule).rows.sql
+
+    assert "t0.id >" not in statement
+    assert "t0.inspector_id = " in statement
+
+
+def test_on_a_server_a_client_s_rows_end_with_the_page_and_few_are_found_first() -> None:
+    """A limit on a search for few would have PostgreSQL walk along the order through everybody's rows."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    shape = parse(b"order=date_visited.desc&select=id").shape
+
+    sql = plan_read("postgresql", "inspections", shape, rule).rows.sql
+    own, by_building, one_by_one = sql.split("UNION ALL")
+
+    assert [each.count("LIMIT") for each in (own, by_building, one_by_one)] == [1, 0, 1]
+    assert one_by_one.index("ORDER BY s0") < one_by_one.index("LIMIT")
