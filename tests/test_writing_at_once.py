@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from models.server_transaction import ServerTransaction
+from models.sql import rows as insertions
 from models.transaction import Transaction
 from tests import databases
 from tests.conftest import ADA
@@ -243,6 +244,24 @@ def test_values_that_are_equal_and_of_different_kinds_are_each_read_as_they_are(
     rows[4]["floors"] = True
     refused = api("root").post(select, rows)
     assert (refused.status, refused.json["code"]) == (400, "22P02")
+
+
+def test_what_is_the_same_in_all_rows_travels_once(
+    api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The moment is no part of what a database has to read row by row."""
+    travelled = []
+    spell = insertions.to_json
+    monkeypatch.setattr(
+        insertions, "to_json", lambda given: travelled.append(given) or spell(given)
+    )
+    body = [{"building_id": 1, "inspection_type": name} for name in ("annual", "fire")]
+
+    stored = api("root").post("/inspections?select=*", body, prefer="return=representation").json
+
+    assert travelled == [[(1, "annual"), (1, "fire")]]
+    assert [row["inspection_type"] for row in stored] == ["annual", "fire"]
+    assert len({row[name] for row in stored for name in ("created_at", "updated_at")}) == 1
 
 
 @pytest.mark.parametrize("columns", ["name", "name,city"])

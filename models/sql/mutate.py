@@ -24,13 +24,18 @@ from models.sql.writer import Writer
 
 class InsertPlan:
     """The statements of an insert of `columns`: one row's values by `Binding.new`, in that order, all rows' by
-    `Binding.rows`.
+    `Binding.rows`, but for columns that are the `same` in all of them: those are `Binding.new` then.
     """
 
     def __init__(
-        self, database: str, relation_name: str, columns: tuple[str, ...], rule: Rule
+        self,
+        database: str,
+        relation_name: str,
+        columns: tuple[str, ...],
+        same: tuple[str, ...],
+        rule: Rule,
     ) -> None:
-        self.writer = partial(Writer, database, relation_name, rule)
+        self.writer = partial(Writer, database, relation_name, rule, same)
         self.columns = columns
 
     @cached_property
@@ -67,11 +72,12 @@ class UpsertPlan:
         database: str,
         relation_name: str,
         columns: tuple[str, ...],
+        same: tuple[str, ...],
         target: tuple[str, ...],
         merged: tuple[str, ...] | None,
         rule: Rule,
     ) -> None:
-        self.writer = partial(Writer, database, relation_name, rule)
+        self.writer = partial(Writer, database, relation_name, rule, same)
         self.columns, self.target, self.merged = columns, target, merged
 
     @cached_property

@@ -100,9 +100,11 @@ class Texts(dict[str, Bound]):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which columns the rows of an insertion have, each from its source, and where those stand that must be there."""
+    """Which columns the rows of an insertion have, each from its source, last those of one value in all of them, and
+    where those stand that must be there."""
 
     columns: tuple[str, ...]
+    same: tuple[str, ...]
     sources: tuple[Source, ...]
     required: tuple[tuple[str, int | None], ...]
 
@@ -115,6 +117,8 @@ def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -
         each for name, each in attributes.items()
         if name not in named and each.filled not in (None, Filled.BY_SEQUENCE)
     ]  # fmt: skip
+    same = [each for each in silent if unsaid(each).is_same]
+    silent = [*(each for each in silent if each not in same), *same]
     columns = (*named, *(each.name for each in silent))
     required = [
         name for name, each in attributes.items()
@@ -123,6 +127,7 @@ def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -
     ]  # fmt: skip
     return Layout(
         columns,
+        tuple(each.name for each in same),
         (*(said(attributes[name], default_missing) for name in named), *map(unsaid, silent)),
         tuple((name, columns.index(name) if name in columns else None) for name in required),
     )
@@ -177,7 +182,8 @@ to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Rows:
-    """`values` are the rows, each a tuple in the order of `columns`; `binding` carries them as JSON."""
+    """`values` are the rows, each a tuple in the order of `columns`; `binding` carries them as JSON, but for the last
+    columns, of which the values are the `same` in all of them."""
 
     def __init__(
         self, transaction: Transaction, relation: Relation, insertion: Insertion, binding: Binding
@@ -188,7 +194,7 @@ class Rows:
         self.now = transaction.now
         named = listed(relation, insertion)
         layout = lay_out(relation.name, named, insertion.default_missing)
-        self.columns = layout.columns
+        self.columns, self.same = layout.columns, layout.same
         self.required = layout.required
         self.values = self.read_columns(layout, insertion.rows)
 
@@ -225,7 +231,9 @@ class Rows:
 
     @cached_property
     def binding(self) -> Binding:
-        return self.original.but(rows=to_json(self.values))
+        own = len(self.columns) - len(self.same)
+        rows = to_json([values[:own] for values in self.values])
+        return self.original.but(rows=rows, new=self.values[0][own:] if self.values else ())
 
     def write_each(self, plan: InsertPlan) -> list[Key]:
         """Insert the rows one by one, to find what is at fault."""

@@ -18,6 +18,8 @@ from models.sql.patterns import in_one_case
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.spelling import Led
+from models.sql.sqlite import VERSION_OF_PARSED_JSON
+from models.sql.sqlite import driver
 from models.sql.statement import parameter
 from models.sql.statement import telling
 from models.types import ColumnType
@@ -25,6 +27,13 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
+
+
+def each_row(rows: Expression) -> sa.Function[Any]:
+    """The rows of a JSON array of arrays, each as SQLite takes it apart again at the least cost."""
+    if driver.sqlite_version_info < VERSION_OF_PARSED_JSON:
+        return sa.func.json_each(rows)
+    return sa.func.jsonb_each(rows)
 
 
 class CrossJoin(sa.Join):
@@ -173,7 +182,7 @@ class SqliteSpelling(CommonSpelling):
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
-        rows = sa.func.json_each(parameter(source, sa.Text)).table_valued("key", "value")
+        rows = each_row(parameter(source, sa.Text)).table_valued("key", "value")
         row = rows.alias(name + "_json")
         columns = [
             sa.func.json_extract(

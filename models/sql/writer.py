@@ -5,6 +5,7 @@ As `planner.py` is for reads; what it makes is kept by `mutate.py`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,10 +30,22 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The rows of a payload, where each of their columns stands, and which of them comes first."""
+
+    rows: sa.FromClause
+    values: dict[str, Expression]
+    position: Expression
+
+
 class Writer:
     """The state of one write's plan in the making."""
 
-    def __init__(self, database: str, relation_name: str, rule: Rule) -> None:
+    def __init__(
+        self, database: str, relation_name: str, rule: Rule, same: tuple[str, ...] = ()
+    ) -> None:
+        self.same = same
         self.spelling = SPELLINGS[database]
         self.rule = rule
         self.relation: Relation = catalog().relations[relation_name]
@@ -93,11 +106,16 @@ class Writer:
     def would_be(self, columns: tuple[str, ...]) -> Any:
         """The rows of `Binding.rows` as a table with every column, hidden ones included."""
         given = self.given(columns)
-        return self.completed(given, {name: given.c[name] for name in columns}, given.c.position)
+        return self.completed(given.rows, given.values, given.position)
 
-    def given(self, columns: tuple[str, ...]) -> Any:
-        kinds = [(name, self.relation.attributes[name].type) for name in columns]
-        return self.spelling.keys_table("given", kinds, "rows")
+    def given(self, columns: tuple[str, ...]) -> Given:
+        """The rows of `Binding.rows`, and what is the same in all of them, which is `Binding.new`."""
+        varying = [name for name in columns if name not in self.same]
+        kinds = [(name, self.relation.attributes[name].type) for name in varying]
+        rows = self.spelling.keys_table("given", kinds, "rows")
+        own: dict[str, Expression] = {name: rows.c[name] for name in varying}
+        values = {**own, **self.parameters(self.same)}
+        return Given(rows, {name: values[name] for name in columns}, rows.c.position)
 
     def completed(self, source: Any, known: dict[str, Expression], position: Expression) -> Any:
         row = Columns(known, self.table)
@@ -130,17 +148,21 @@ class Writer:
         """The same over rows that exist, as a merge would leave them."""
         source, given, ties = self.conflicts(columns, target)
         known = {
-            column.name: given.c[column.name] if column.name in merged else source.c[column.name]
+            column.name: given.values[column.name]
+            if column.name in merged
+            else source.c[column.name]
             for column in self.table.c
             if column.name not in self.relation.model.derived
         }
-        joined = source.join(given, sa.and_(*ties))
-        return self.violation(self.completed(joined, known, given.c.position))
+        joined = source.join(given.rows, sa.and_(*ties))
+        return self.violation(self.completed(joined, known, given.position))
 
-    def conflicts(self, columns: tuple[str, ...], target: tuple[str, ...]) -> tuple[Any, Any, Any]:
+    def conflicts(
+        self, columns: tuple[str, ...], target: tuple[str, ...]
+    ) -> tuple[Any, Given, list[Expression]]:
         given = self.given(columns)
         source = self.planner.alias(self.relation)
-        return source, given, [source.c[name] == given.c[name] for name in target]
+        return source, given, [source.c[name] == given.values[name] for name in target]
 
     def existing(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
         """Of the rows to be written those that exist: position, key, and whether a write reaches it."""
@@ -151,20 +173,24 @@ class Writer:
         )
         key = [source.c[name] for name in self.relation.key]
         within = sa.case((reach, 1), else_=0)
-        found = sa.select(given.c.position, within, *key).select_from(
-            source.join(given, sa.and_(*ties))
+        found = sa.select(given.position, within, *key).select_from(
+            source.join(given.rows, sa.and_(*ties))
         )
         return self.planner.finish(found)
 
     # Statements that write
 
     def new_values(self, columns: tuple[str, ...]) -> dict[str, Expression]:
+        """A parameter for each column, and what is computed from them."""
+        return self.with_derived(self.parameters(columns))
+
+    def parameters(self, columns: tuple[str, ...]) -> dict[str, Expression]:
         """A parameter for each column, its value taken from `Binding.new` by place."""
         values: dict[str, Expression] = {}
         for place, name in enumerate(columns):
             self.planner.slots[f"n{place}"] = new_value(place)
             values[name] = parameter(f"n{place}", self.table.c[name].type)
-        return self.with_derived(values)
+        return values
 
     def with_derived(self, values: dict[str, Expression]) -> dict[str, Expression]:
         """The same, and what the hidden columns are that are computed from them."""
@@ -203,13 +229,13 @@ class Writer:
 
     def of_all(self, columns: tuple[str, ...], *, is_judged: bool = False) -> sa.Insert:
         given = self.given(columns)
-        values = self.with_key(self.with_derived({name: given.c[name] for name in columns}))
+        values = self.with_key(self.with_derived(given.values))
         allowed = self.allowed(Columns(values, self.table)) if is_judged else None
         # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
         where = sa.true() if allowed is None else allowed
-        rows = sa.select(*values.values()).select_from(given).where(where)
+        rows = sa.select(*values.values()).select_from(given.rows).where(where)
         statement = self.spelling.insert_into(self.table)
-        ordered = rows.order_by(given.c.position)
+        ordered = rows.order_by(given.position)
         return statement.from_select([*values], ordered, include_defaults=False)
 
     def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
