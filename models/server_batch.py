@@ -53,6 +53,7 @@ TAKE_TURN: Final = (
     (),
 )
 """The turn to write, and for how long it was waited for: no longer than a statement of the session may take."""
+RIVAL_SECONDS: Final = 0.0001  # of a turn that another host, or process, had before
 
 
 class NewKey(str):
@@ -133,6 +134,8 @@ class Batch(ServerGroup):
             # Whatever the server says of one of them, it says before it keeps any.
             return unheard if error.diag.severity_nonlocalized is None else WrongGuess()
         _, self.seconds_waited = self.session.read(turn).fetchone()
+        if self.seconds_waited > RIVAL_SECONDS:
+            self.session.answers.have_rivals()
         for post in self.posts:
             post.take(self.session, results[: len(post.questions)])
             del results[: len(post.questions)]

@@ -11,7 +11,6 @@ known as leader and followers (Schmidt and others, 2000).
 
 from __future__ import annotations
 
-import os
 import selectors
 import threading
 import time
@@ -23,6 +22,8 @@ from typing import TypeVar
 
 from models.joint import Joint
 from models.joint import Task
+from models.processors import SERVED
+from models.processors import core_count
 from models.sql.turns import Turns
 from serving.incoming import Asked
 
@@ -34,14 +35,6 @@ AWAKE_SECONDS: Final = 0.0002  # a client on the same machine that asks on takes
 SILENT_SECONDS_MAX: Final = 1.0  # beside clients that do ask
 
 Connection = TypeVar("Connection")
-
-
-def core_count() -> int:
-    """How many processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
 
 
 class Seat(Generic[Connection]):
@@ -186,6 +179,7 @@ class Crew(Generic[Connection]):
         self.pause(not ready)
         if not ready:
             ready = self.next_ready()
+        SERVED.count = len(self.clients.get_map())
         asked = [(key.data, self.look(key.data.connection)) for key, _ in ready]
         small = [seat for seat, what in asked if what is Asked.SMALL_WRITE]
         together = small if self.serves_together and self.may_be_several(small) else []

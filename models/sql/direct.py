@@ -28,6 +28,7 @@ from psycopg.adapt import Transformer as Rows
 from psycopg.pq import TransactionStatus
 
 from models.sql.pipeline import GOOD
+from models.sql.pipeline import Answers
 from models.sql.pipeline import Step
 from models.sql.pipeline import is_silent
 from models.sql.pipeline import require
@@ -104,6 +105,7 @@ class DirectSession(psycopg.Connection[Any]):
         self.made = 0
         self.is_ending = False
         self.queued: list[Step] = []
+        self.answers = Answers()  # to what is run by `run_all`
 
     @cached_property
     def rows(self) -> Transformer:
@@ -133,7 +135,7 @@ class DirectSession(psycopg.Connection[Any]):
     def run_all(self, steps: Sequence[Step]) -> list[Any]:
         """Run several statements in one trip, as one transaction if none is open; their results. psycopg.Error if
         one fails."""
-        results: list[Any] = self.answer_of(run_together, self.pgconn, steps)
+        results: list[Any] = self.answer_of(run_together, self.pgconn, steps, self.answers)
         return results
 
     def read(self, result: Any) -> Found:

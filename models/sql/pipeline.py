@@ -5,9 +5,11 @@ libpq's pipeline mode, by the driver's binding of it. What follows a statement t
 
 from __future__ import annotations
 
+import os
 import select
 from collections.abc import Iterable
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 from typing import Final
 
@@ -15,13 +17,50 @@ import psycopg
 from psycopg import errors
 from psycopg.pq import ExecStatus
 
+from models.processors import SERVED
+from models.processors import core_count
+
 GOOD: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 Step = tuple[bytes, Any]
 """A prepared statement by its name, and its values as text."""
 
 
-def run_together(pgconn: Any, steps: Sequence[Step]) -> list[Any]:
+AWAKE_SECONDS: Final = 0.0005  # a server on the same machine has kept a row within this
+LONG_SECONDS: Final = 2 * AWAKE_SECONDS  # whatever took longer took as long
+MEMORY: Final = 0.125  # of the last answer in what is known of all
+
+
+class Answers:
+    """How soon a server answers lately. One that comes soon is looked for before who waits goes to sleep: to be woken
+    takes a processor a tenth of that time. Whoever else has something to do there goes first."""
+
+    stays_awake = core_count() > 1
+
+    def __init__(self) -> None:
+        self.usual = 0.0  # seconds
+
+    def come_soon(self) -> bool:
+        """Whether it pays to look for the next one."""
+        return self.stays_awake and self.usual < AWAKE_SECONDS and SERVED.count == 1
+
+    def look_for(self, pgconn: Any) -> None:
+        """Look until the server has said something, for a while; whatever it is, take note of how long it took."""
+        poll = select.poll()
+        poll.register(pgconn.socket, select.POLLIN)
+        asked_at = monotonic()
+        if self.come_soon():
+            while not poll.poll(0) and monotonic() - asked_at < AWAKE_SECONDS:
+                os.sched_yield()
+        poll.poll()
+        self.usual += (min(monotonic() - asked_at, LONG_SECONDS) - self.usual) * MEMORY
+
+    def have_rivals(self) -> None:
+        """Take note that others ask, too: they have something to do for the processors, looking has not."""
+        self.usual = LONG_SECONDS
+
+
+def run_together(pgconn: Any, steps: Sequence[Step], answers: Answers | None = None) -> list[Any]:
     """Run them in their order; their results. psycopg.Error if one fails, or if the transaction they were is not kept:
     with the server's words for it, unless it may have been kept all the same.
     """
@@ -32,6 +71,8 @@ def run_together(pgconn: Any, steps: Sequence[Step]) -> list[Any]:
             pgconn.send_query_prepared(name, values)
         pgconn.pipeline_sync()
         send(pgconn)
+        if answers is not None:
+            answers.look_for(pgconn)
         results.extend(result_of(pgconn) for _ in steps)
         receive(pgconn)
         require_kept(pgconn.get_result())

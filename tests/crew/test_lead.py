@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from models import processors
 from serving import heads
 from serving import lead
 from serving.heads import Heads
@@ -222,13 +223,24 @@ def test_who_shares_one_processor_with_its_clients_sleeps_at_once(
     client.close()
 
 
+def test_how_many_clients_are_served_is_known(line: Line) -> None:
+    """By that it is decided whether who waits for a server may take a processor meanwhile."""
+    clients = seated(line, 2)
+    until(lambda: processors.SERVED.count == 2)
+
+    clients[0].close()
+
+    until(lambda: processors.SERVED.count == 1)
+    ask_again(line, clients[1])
+
+
 @pytest.mark.parametrize(("cores", "stays"), [({0}, False), ({0, 3}, True)])
 def test_a_processor_of_ones_own_is_looked_for(
     cores: set[int], stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lead.os, "sched_getaffinity", lambda _: cores, raising=False)
+    monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _: cores, raising=False)
 
-    assert (lead.core_count() > 1) is stays
+    assert (processors.core_count() > 1) is stays
 
 
 @pytest.mark.parametrize("how", ["it closes", "it may not ask on"])
