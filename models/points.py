@@ -79,6 +79,10 @@ def read_series(
         (transaction.spelling.name, visible.rule, window.characters),
         window.binding(visible),
     )
+    points = counts.plan_points(*plan_of)
+    if points is not None:
+        rows = read(transaction, points, binding)
+        return {(period, status): count for period, status, count in rows}
     counted: dict[tuple[str, str | None], int] = {}
     others = 0
     for period, *of_statuses, total in read(transaction, counts.plan_series(*plan_of), binding):

@@ -28,6 +28,8 @@ from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
 from models.sql.statement import parameter
+from models.sql.walk import of_every_kind
+from models.sql.walk import owner_said
 from models.sql.walk import owners_of
 from models.types import BIGINT
 from models.types import DATE
@@ -100,15 +102,20 @@ class Counter(Planner):
             and not isinstance(where[0], AmongFew)
         )
 
-    def within_dates(self, inspection: sa.Alias, *, leads: bool = True) -> Expression:
-        """`leads`: whether rows are looked for by their dates."""
-        day = inspection.c.date_visited
-        visited: Expression = day if leads else self.spelling.not_sought(day)
+    def within_dates(self, inspection: sa.Alias) -> Expression:
+        visited = inspection.c.date_visited
         return visited.between(self.given("start_date"), self.given("end_date"))
 
     def period_of(self, inspection: sa.Alias, characters: int) -> Any:
         day = self.spelling.day_text(inspection.c.date_visited)
         return sa.func.substr(day, 1, characters).label("period")
+
+    def days(self, inspection: sa.Alias, characters: int) -> sa.Select[Any]:
+        """Periods of inspections, their statuses, and how many, however they are grouped."""
+        many = sa.func.count().label("many")
+        return sa.select(
+            self.period_of(inspection, characters), shortened(inspection.c.status), many
+        )
 
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
         """How many inspections, or those of a status, a building had that is known to be visible: a walk along an
@@ -265,25 +272,67 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, how many of each of STATUSES, and how many in all: a period is the first so many characters of a date.
+def plan_points(database: str, rule: Rule, period_characters: int) -> Statement | None:
+    """Period, status and how many, where a client's rows of a status are in the order of an index; None where not. A
+    period is the first so many characters of a date.
 
-    Counted by day first, in the order of an index, which may be owner by owner, and then by period. In that order a
-    day's statuses are mixed: so they are no groups of their own.
+    The usual statuses are looked for one by one, and counted by day as they come; the others where there are any. One
+    row more than POINT_LABELS_MAX says that there are too many.
+    """
+    counter = Counter(SPELLINGS[database], rule)
+    if not counter.walks_along([counter.visible(Inspection)[1]]):
+        return None
+    found = sa.union_all(
+        *(points_of(counter, status, period_characters) for status in STATUSES),
+        points_of_others(counter, period_characters),
+    ).subquery("found")
+    points = found.c.period, found.c.status
+    counted = sa.select(*points, sa.func.sum(found.c.many)).group_by(*points)
+    return counter.finish(counted.limit(POINT_LABELS_MAX + 1))
+
+
+def points_of(counter: Counter, status: str, period_characters: int) -> sa.Select[Any]:
+    """Period, status and how many of it, a row a day, and an owner."""
+    inspection, scope = counter.visible(Inspection)
+    kept = inspection.c
+    owner = (kept[Inspection.by_date.owner],) if counter.walks(scope) else ()
+    days = counter.days(inspection, period_characters).where(
+        scope, kept.status == status, counter.within_dates(inspection)
+    )
+    return days.group_by(*owner, kept.date_visited)
+
+
+def points_of_others(counter: Counter, period_characters: int) -> sa.Select[Any]:
+    """The same of rows without one of STATUSES."""
+    inspection, scope = counter.visible(Inspection)
+    owner = owner_said(scope, Inspection.by_date)
+    relation = counter.catalog.relations[Inspection.__tablename__]
+    parts = of_every_kind(Inspection.by_date, relation, inspection, owner)
+    status = parts.rows.c.status
+    days = counter.days(inspection, period_characters)
+    days = days.select_from(counter.spelling.beginning_with(parts.rows, inspection, parts.ties))
+    is_other = status.is_(None) | status.not_in(STATUSES)
+    days = days.where(scope, is_other, counter.within_dates(inspection))
+    return days.group_by(*days.selected_columns[:2])
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
+    """Period, how many of each of STATUSES, and how many in all.
+
+    Counted by day first, in the order of an index, and then by period. In that order a day's statuses are mixed: so
+    they are no groups of their own.
     """
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     kept, count = inspection.c, sa.func.count()
-    is_along = counter.walks_along(where)
-    of_part = (kept.client_id, kept.status) if is_along else ()
-    leads = counter.walks(where[0]) or not is_along
     of_statuses = [count.filter(kept.status == status).label(status) for status in STATUSES]
     days = (
         sa.select(
             counter.period_of(inspection, period_characters), *of_statuses, count.label("total")
         )
-        .where(*where, counter.within_dates(inspection, leads=leads))
-        .group_by(*of_part, kept.date_visited)
+        .where(*where, counter.within_dates(inspection))
+        .group_by(kept.date_visited)
         .subquery("days")
     )
     sums = [sa.func.sum(days.c[name]) for name in (*STATUSES, "total")]
@@ -299,12 +348,11 @@ def plan_other_statuses(database: str, rule: Rule, period_characters: int) -> St
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=False)
     status = inspection.c.status
-    leads = counter.walks(where[0]) or not counter.walks_along(where)
     points = sa.select(
         counter.period_of(inspection, period_characters), shortened(status), sa.func.count()
     ).where(
         *where,
-        counter.within_dates(inspection, leads=leads),
+        counter.within_dates(inspection),
         status.is_(None) | status.not_in(STATUSES),
     )
     grouped = points.group_by(points.selected_columns[0], points.selected_columns[1])
