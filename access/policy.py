@@ -98,7 +98,9 @@ def inspection_grant(standing: Standing, inspection: Row) -> Condition:
 
 def of_granted_inspection(standing: Standing, reading: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    return among(reading.inspection_id, inspection.c.id, visible_by_grant(standing, inspection.c))
+    return among_few(
+        reading.inspection_id, inspection.c.id, visible_by_grant(standing, inspection.c)
+    )
 
 
 def on_visible_inspection(standing: Standing, inspector: Row) -> Condition:

@@ -44,7 +44,9 @@ class Either:
     arms: tuple[Predicate, ...]
 
     def __call__(self, standing: Standing, row: Row) -> Condition:
-        return sa.or_(sa.false(), *(arm(standing, row) for arm in self.arms))
+        found = [arm(standing, row) for arm in self.arms]
+        held = [each for each in found if not isinstance(each, sa.False_)]
+        return sa.or_(*held) if held else sa.false()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,16 @@ def both(*claims: Predicate) -> Both:
 
 
 def among(key: Row, column: Row, where: Condition) -> Condition:
-    return Among(key, sa.select(column).where(where))
+    """A key among those of rows of which a condition holds; of none, if it cannot hold under a standing."""
+    return (
+        sa.false() if isinstance(where, sa.False_) else Among(key, sa.select(column).where(where))
+    )
 
 
 def among_few(key: Row, column: Row, where: Condition) -> Condition:
     """The same where those are few: what is granted to one person."""
-    return AmongFew(key, sa.select(column).where(where))
+    few = sa.select(column).where(where)
+    return sa.false() if isinstance(where, sa.False_) else AmongFew(key, few)
 
 
 def alias(model: type[Model], name: str) -> Row:

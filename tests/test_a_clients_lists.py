@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,6 +167,27 @@ def test_aggregates_are_of_the_rows_that_filters_find(
     assert found == [{"count": len(rows), "max": max(dates, default=None)}]
 
 
+@pytest.mark.parametrize("query", ["", "date_visited=gte.2025-01-02", "status=neq.completed"])
+def test_groups_are_of_the_rows_that_filters_find(
+    ada: object, seen: list[dict], query: str
+) -> None:
+    rows = [row for row in seen if HOLDS.get(query, bool)(row)]
+    by_status = Counter(row["status"] for row in rows)
+    names = Counter(f"B{row['building_id']}" if is_shown(row, ada) else None for row in rows)
+
+    found = ada.get(f"/inspections?{query}&select=status,count()&order=status").json
+    spread = ada.get(f"/inspections?{query}&select=...buildings(name),count()").json
+
+    assert {row["status"]: row["count"] for row in found} == by_status
+    assert [row["status"] for row in found if row["status"]] == sorted(filter(None, by_status))
+    assert {row["name"]: row["count"] for row in spread} == names
+
+
+def is_shown(row: dict, person: object) -> bool:
+    """Whether its building is visible as well."""
+    return bool(person.get(f"/buildings?id=eq.{row['building_id']}").json)
+
+
 @pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
 def test_writes_find_what_is_one_s_own(ada: object, seen: list[dict], query: str) -> None:
     expected = [
@@ -232,12 +254,12 @@ def grown(visits: int, granted: int) -> dict[str, list[dict]]:
             for number in range(1, 9)
         ],
         "inspections": [
-            {"building_id": 1 + visit % 8, "inspection_type": draw.choice(("annual", "fire")),
+            {"id": 1 + visit, "building_id": 1 + visit % 8, "inspection_type": draw.choice(("annual", "fire")),
              "status": draw.choice(statuses), "inspector_id": draw.randrange(1, 4),
              "date_visited": f"20{draw.randrange(30):02}-{draw.randrange(1, 13):02}-01"}
             for visit in range(8 * visits)
         ],
-        "reports_lead": [],
+        "reports_lead": [{"inspection_id": 1 + visit} for visit in range(8 * visits)],
         "client_manager_building_access": [],
         "client_manager_inspection_access": [],
         "client_admin_building_access": [{"admin_id": ADA, "building_id": 1}][:granted],
@@ -267,6 +289,8 @@ def sizes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "order=date_visited&status=eq.failed",
         "order=date_visited&status=in.(failed,scheduled)",
         "order=date_visited&status=neq.completed",
+        "order=date_visited&select=id,reports_lead!inner(id)",
+        "order=date_visited&select=id,inspectors!inner(id)&inspectors.id=lt.3",
         "order=date_visited&inspection_type=eq.fire",
         "date_visited=gte.2020-01-01",
         "date_visited=eq.2001-01-01",
@@ -285,11 +309,20 @@ def test_a_page_looks_no_deeper_than_it_shows_however_much_is_one_s_own(
 
 
 @pytest.mark.sqlite("counts the steps of SQLite's engine")
-@pytest.mark.parametrize("query", ["order=id", "order=id.desc", "order=id.desc&id=lt.600"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "inspections?order=id",
+        "inspections?order=id.desc",
+        "inspections?order=id.desc&id=lt.600",
+        "reports_lead?order=id",
+        "reports_lead?order=id.desc",
+    ],
+)
 @pytest.mark.parametrize("sizes", [0], ids=["nothing granted"], indirect=True)
-def test_a_page_by_id_looks_no_deeper_into_one_s_own_than_it_shows(sizes: list, query: str) -> None:
+def test_a_page_by_id_looks_no_deeper_into_one_s_own_than_it_shows(sizes: list, path: str) -> None:
     """A granted building's rows are gone through: there are few of one."""
-    small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
+    small, large = (steps(app, "ada", f"/{path}&limit=5") for app in sizes)
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200

@@ -164,10 +164,19 @@ class Printer:
         limits: tuple[Expression, Expression | None],
         correlated: Any,
     ) -> sa.Select[Any]:
-        [way] = ways
-        origin = Source(source, way.rows)
+        if len(ways) == 1:
+            origin, where = Source(source, ways[0].rows), ways[0].conditions
+        else:
+            # Nothing else of them: an index that holds all that is wanted is the shortest way.
+            names = {*self.needed(node, relation), *(term.column for term in node.order)}
+            wanted = [column for column in source.c if column.name in names]
+            found = [
+                sa.select(*wanted).select_from(way.rows).where(*way.conditions) for way in ways
+            ]
+            source = sa.union_all(*found).subquery("u" + str(source.name)[1:])
+            origin, where = Source(source, source), []
         groups = Groups(self.planner, node, relation, source, self.outputs(node, relation, origin))
-        page = groups.page(origin.joined, way.conditions, limits, correlated)
+        page = groups.page(origin.joined, where, limits, correlated)
         row = self.columns.row(groups.printed(page))
         return sa.select(row.label("row")).select_from(page)
 

@@ -97,8 +97,9 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     planner.require_ways(shape.root, relation)
     source, scope = planner.scoped(relation)
     root = shape.root
-    is_list = not has_aggregates(root) and planner.ends_early(root, relation)
-    if is_list:
+    if has_aggregates(root):
+        ways = planner.ways(root, relation, source, scope, is_list=False)
+    elif planner.ends_early(root, relation):
         ways = planner.ways(root, relation, source, scope, is_list=True)
     else:
         ways = [planner.one_way(root, relation, source, scope)]
@@ -109,10 +110,13 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
 def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     relation = planner.catalog.relations[relation_name]
     source, scope = planner.scoped(relation)
-    way = planner.one_way(shape.root, relation, source, scope)
-    page = sa.select(sa.literal_column("1", sa.Integer())).select_from(way.rows)
-    page = page.where(*way.conditions)
-    page = page.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+    one = sa.literal_column("1", sa.Integer())
+    found = [
+        sa.select(one.label("one")).select_from(way.rows).where(*way.conditions)
+        for way in planner.ways(shape.root, relation, source, scope, is_list=False)
+    ]
+    rows = found[0] if len(found) == 1 else sa.union_all(*found)
+    page = rows.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
     return planner.finish(sa.select(sa.func.count()).select_from(page.subquery("shown")))
 
 

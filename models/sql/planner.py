@@ -260,8 +260,10 @@ class Planner(Search):
         if way.to_one:
             where += self.within(node)
         elif node.limit is not None or node.offset is not None:
-            return self.rows_left(node, where).correlate(alias).exists()
-        return sa.exists().where(*where).correlate(alias)
+            return self.spelling.asked_of_each(
+                self.rows_left(node, where).correlate(alias).exists()
+            )
+        return self.spelling.asked_of_each(sa.exists().where(*where).correlate(alias))
 
     def rows_left(self, node: Node, where: list[Expression]) -> sa.Select[Any]:
         """What a limit and an offset leave of the rows of a to-many embed."""

@@ -104,6 +104,10 @@ class CommonSpelling(ABC):
         """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
         return None
 
+    def asked_of_each(self, condition: Expression) -> Expression:
+        """A condition that looks at other rows, for each row that is looked for: never a join of both."""
+        return condition
+
     def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
         """Few rows joined to others, of which those that each is tied to are looked for in turn."""
         return sa.join(few, rows, ties)

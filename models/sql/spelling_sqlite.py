@@ -219,6 +219,10 @@ class SqliteSpelling(CommonSpelling):
         conditions = () if chosen.whereclause is None else (chosen.whereclause,)
         return Led(self.beginning_with(grants, rows, ties), conditions)
 
+    def asked_of_each(self, condition: Expression) -> Expression:
+        # As the inner loop of a join it would keep a list from ending at its page.
+        return self.not_leading(condition)
+
     def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
         # Then an index that holds their rows in the order that is asked for is left, for each of the few, at its
         # first row that is beyond the page (decision 0149).
