@@ -51,7 +51,7 @@ class Policy:
 
     `write`: the rows a write may touch. `check`: the rows a write may leave behind; unless said, the
     same. `implied_by`: a model whose visible rows show these, whoever reaches them by their foreign key.
-    `is_narrow`: what is visible is visible by grants alone, so that a list had better start from them.
+    `is_narrow`: what is visible is visible by grants alone.
     """
 
     read: Predicate
@@ -378,7 +378,7 @@ class AccessRule:
         return extent_of(policy.read, self.standing, model) if policy is not None else None
 
     def narrow(self, model: type[Model]) -> bool:
-        """Whether a list of the model had better start from what the caller was granted."""
+        """Whether the caller sees of a model what they were granted, and nothing else."""
         policy = POLICIES[model].get(self.standing.role)
         return policy is not None and policy.is_narrow
 

@@ -69,9 +69,8 @@ def both(*claims: Predicate) -> Both:
 
 def among(key: Row, column: Row, where: Condition) -> Condition:
     """A key among those of rows of which a condition holds; of none, if it cannot hold under a standing."""
-    return (
-        sa.false() if isinstance(where, sa.False_) else Among(key, sa.select(column).where(where))
-    )
+    found = sa.select(column).where(where)
+    return sa.false() if isinstance(where, sa.False_) else Among(key, found)
 
 
 def among_few(key: Row, column: Row, where: Condition) -> Condition:

@@ -21,12 +21,13 @@ from models.points import Points
 from models.points import Window
 from models.points import read_outcomes
 from models.sql import counts
-from models.sql.counts import BUSIEST_MAX
+from models.sql import points as chart_statements
 from models.sql.counts import COMPLETED
 from models.sql.counts import IN_PROGRESS
 from models.sql.counts import LABEL_CHARACTERS_MAX
 from models.sql.counts import SCHEDULED
 from models.sql.dialect import json_array
+from models.sql.points import BUSIEST_MAX
 from models.tally import Pair
 from models.tally import Tally
 from models.tally import calendar_days
@@ -127,7 +128,7 @@ def follow_points(
             counted[day[: window.characters], status_of(state)] += times
             changed.add(state["building_id"])
     counted = Counter({point: count for point, count in counted.items() if count})
-    if len(counted) > counts.POINT_LABELS_MAX or min(counted.values(), default=0) < 0:
+    if len(counted) > chart_statements.POINT_LABELS_MAX or min(counted.values(), default=0) < 0:
         return None
     busiest = busiest_after(transaction, visible, window, then.busiest, changed)
     return Points(counted, busiest) if busiest is not None else None
@@ -141,7 +142,7 @@ def busiest_after(
     changed: set[int],
 ) -> list[BusyBuilding] | None:
     """The busiest buildings after some have changed; the others are as busy as they were."""
-    statement = counts.plan_names(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_names(transaction.spelling.name, visible.rule)
     names = dict(read(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
     found = [each for each in then if each.building_id not in changed]

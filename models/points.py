@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from models.db import Transaction
 from models.faults import Fault
-from models.sql import counts
-from models.sql.counts import POINT_LABELS_MAX
+from models.sql import points as chart_statements
 from models.sql.counts import STATUSES
 from models.sql.dialect import json_array
+from models.sql.points import POINT_LABELS_MAX
 from models.sql.statement import Binding
 from models.visible import Visible
 from models.visible import read
@@ -79,13 +79,15 @@ def read_series(
         (transaction.spelling.name, visible.rule, window.characters),
         window.binding(visible),
     )
-    points = counts.plan_points(*plan_of)
+    points = chart_statements.plan_points(*plan_of)
     if points is not None:
         rows = read(transaction, points, binding)
         return {(period, status): count for period, status, count in rows}
     counted: dict[tuple[str, str | None], int] = {}
     others = 0
-    for period, *of_statuses, total in read(transaction, counts.plan_series(*plan_of), binding):
+    for period, *of_statuses, total in read(
+        transaction, chart_statements.plan_series(*plan_of), binding
+    ):
         counted |= {
             (period, status): count
             for status, count in zip(STATUSES, of_statuses, strict=True)
@@ -93,14 +95,14 @@ def read_series(
         }
         others += total - sum(of_statuses)
     if others:
-        rows = read(transaction, counts.plan_other_statuses(*plan_of), binding)
+        rows = read(transaction, chart_statements.plan_other_statuses(*plan_of), binding)
         counted |= {(period, status): count for period, status, count in rows}
     return counted
 
 
 def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:
     """The busiest buildings; none without an inspection."""
-    statement = counts.plan_busiest(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_busiest(transaction.spelling.name, visible.rule)
     rows = [row for row in read(transaction, statement, window.binding(visible)) if row[2]]
     outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
     return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
@@ -110,6 +112,6 @@ def read_outcomes(
     transaction: Transaction, visible: Visible, window: Window, keys: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
     """Of those buildings that had any: how many inspections, how many completed, and how many failed."""
-    statement = counts.plan_outcomes(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_outcomes(transaction.spelling.name, visible.rule)
     rows = read(transaction, statement, window.binding(visible, json_array(keys)))
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

@@ -19,7 +19,11 @@ from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
 from models.sql.catalog import catalog
+from models.sql.counts import places
+from models.sql.counts import plan_tally
 from models.sql.plan import plan_read
+from models.sql.points import plan_points
+from models.sql.statement import Binding
 from models.sql.statement import parameter
 from models.sql.walk import parts_to_walk
 from routes.postgrest.querystring import parse
@@ -384,3 +388,45 @@ def test_on_a_server_a_client_s_rows_end_with_the_page_and_few_are_found_first()
 
     assert [each.count("LIMIT") for each in (own, by_building, one_by_one)] == [1, 0, 1]
     assert one_by_one.index("ORDER BY s0") < one_by_one.index("LIMIT")
+
+
+def test_numbers_are_of_everything_that_is_seen(ada: object, seen: list[dict]) -> None:
+    """Dashboards and charts, rows without a status included."""
+    dashboard = ada.get("/rpc/get_inspections_dashboard_summary_fast").json
+    chart = ada.get(
+        "/rpc/get_building_stats_chart_fast?start_date=2025-01-01&end_date=2025-01-31"
+    ).json
+    dated = [row for row in seen if row["date_visited"]]
+
+    assert dashboard["total_inspections"] == len(seen)
+    assert sum(dashboard["by_type"].values()) == len(seen)
+    assert dashboard["by_status"]["completed"] == sum(row["status"] == "completed" for row in seen)
+    assert sum(point["total"] for point in chart["series"]) == len(dated)
+    for point in chart["series"]:
+        rows = [row for row in dated if row["date_visited"] == point["period"]]
+        assert point["total"] == len(rows)
+        assert point["by_status"]["completed"] == sum(row["status"] == "completed" for row in rows)
+        assert sum(point["by_status"].values()) == len(rows)
+
+
+@pytest.mark.sqlite("reads SQLite's plans")
+def test_with_grants_too_numbers_are_counted_along_the_index(sizes: list) -> None:
+    """Of one's own no row is fetched for a dashboard or a chart, whatever was granted beside it."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    bound = Binding(
+        (),
+        caller_id=ADA,
+        caller_client_id=OWN,
+        new=places(start_date="2020-01-01", end_date="2021-01-01"),
+    )
+    database = sizes[0].extensions["walkthrough"]
+    for plan in (plan_tally("sqlite", rule, of_building=False), plan_points("sqlite", rule, 7)):
+        with sizes[0].app_context(), database.reading() as transaction:
+            looks = [
+                row[3]
+                for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))
+            ]
+        own = [look for look in looks if "(client_id=?" in look]
+        assert own
+        assert all("COVERING INDEX inspections_client_status" in look for look in own), looks
+        assert not any("MULTI-INDEX OR" in look for look in looks), looks

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import select
-import socket
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -19,20 +17,16 @@ LOOK = 0.0001
 class Wire:
     """A server that answers after so many looks, on a clock that goes by looks; how often was looked, and slept."""
 
-    def __init__(self, near: socket.socket, far: socket.socket) -> None:
-        self.near, self.far = near, far
-        self.pgconn = SimpleNamespace(socket=near.fileno())
+    def __init__(self) -> None:
+        self.pgconn = SimpleNamespace(socket=7)
         self.now = 0.0
         self.answers_at = 0.0
         self.looks, self.sleeps = 0, 0
 
-    def poll(self) -> Wire:
-        return self
-
     def register(self, descriptor: int, for_what: int) -> None:
-        assert (descriptor, for_what) == (self.near.fileno(), select.POLLIN)
+        assert (descriptor, for_what) == (7, select.POLLIN)
 
-    def __call__(self, timeout: int | None = None) -> bool:
+    def poll(self, timeout: int | None = None) -> bool:
         if timeout == 0:
             self.looks += 1
             self.now += LOOK
@@ -50,16 +44,12 @@ class Wire:
 
 
 @pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    near, far = socket.socketpair()
-    with near, far:
-        made = Wire(near, far)
-        poll = SimpleNamespace(register=made.register, poll=made)
-        monkeypatch.setattr(
-            pipeline, "select", SimpleNamespace(poll=lambda: poll, POLLIN=select.POLLIN)
-        )
-        monkeypatch.setattr(pipeline, "monotonic", lambda: made.now)
-        yield made
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    made = Wire()
+    words = SimpleNamespace(poll=lambda: made, POLLIN=select.POLLIN)
+    monkeypatch.setattr(pipeline, "select", words)
+    monkeypatch.setattr(pipeline, "monotonic", lambda: made.now)
+    return made
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from models.db import reading
 from models.inspection import Inspection
 from models.remembered import Remembered
 from models.sql import counts
+from models.sql import points as chart_statements
 from models.sql.rule import Extent
 from models.visible import Visible
 from tests import databases
@@ -197,10 +198,10 @@ def test_charts_that_follow_are_those_drawn_anew(
     most: int,
 ) -> None:
     """Also with fewer buildings named than there are: if one of them sinks, who comes next has to be counted."""
-    for module in (counts, followed):
+    for module in (chart_statements, followed):
         monkeypatch.setattr(module, "BUSIEST_MAX", most)
     monkeypatch.setattr(changes, "LINES_MIN", changes.LINES_MAX)
-    counts.plan_busiest.cache_clear()
+    chart_statements.plan_busiest.cache_clear()
     draw = random.Random(seed)
     asked = [(who, days) for who in ALONE for days in WINDOWS]
     try:
@@ -213,7 +214,7 @@ def test_charts_that_follow_are_those_drawn_anew(
                 assert found == drawn_anew(shown, who, days), (who, days)
                 del counted[before:]
     finally:
-        counts.plan_busiest.cache_clear()
+        chart_statements.plan_busiest.cache_clear()
 
     assert most < 20 or len(counted) == len(asked), "nothing was counted a second time"
 
@@ -295,7 +296,7 @@ def test_so_are_more_points_than_anybody_reads(
     days = ("2025-01-01", "2025-12-31")
     series = drawn(shown, "root", days)["series"]
     told_apart = sum(count > 0 for point in series for count in point["by_status"].values())
-    for module in (counts, points):
+    for module in (chart_statements, points):
         monkeypatch.setattr(module, "POINT_LABELS_MAX", told_apart)
     row = {"building_id": 1, "inspection_type": "fire", "date_visited": "2025-12-24"}
     shown("root").post("/inspections", {**row, "status": "unheard of"})

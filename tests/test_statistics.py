@@ -19,6 +19,7 @@ from models.chart import Interval
 from models.chart import InvalidPeriod
 from models.db import reading
 from models.sql import counts
+from models.sql import points as chart_statements
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.statistics import NoSuchBuilding
@@ -364,10 +365,10 @@ def test_rows_that_nobody_sees_are_not_walked_through(
     plans = [
         counts.plan_tally("sqlite", visible.rule, of_building=False),
         counts.plan_tally("sqlite", visible.rule, of_building=True),
-        counts.plan_points("sqlite", visible.rule, 7)
-        or counts.plan_series("sqlite", visible.rule, 7),
-        counts.plan_busiest("sqlite", visible.rule),
-        counts.plan_outcomes("sqlite", visible.rule),
+        chart_statements.plan_points("sqlite", visible.rule, 7)
+        or chart_statements.plan_series("sqlite", visible.rule, 7),
+        chart_statements.plan_busiest("sqlite", visible.rule),
+        chart_statements.plan_outcomes("sqlite", visible.rule),
         counts.plan_readings("sqlite", visible.rule),
     ]
     bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31")
@@ -398,7 +399,7 @@ def test_a_chart_walks_along_one_index_between_its_dates(
     supposed_large: object, visible: Visible
 ) -> None:
     """Decision 0167: status by status, and no row is sorted but those of other statuses."""
-    plan = counts.plan_points("sqlite", visible.rule, 7)
+    plan = chart_statements.plan_points("sqlite", visible.rule, 7)
     assert plan is not None
     bound = visible.binding(start_date="2025-01-01", end_date="2025-12-31")
 
@@ -425,7 +426,7 @@ def test_search_for_a_building_starts_from_the_building(supposed_large: object) 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, ADAS, MOES], ids=["root", "ada", "moe"])
 def test_outcomes_are_counted_from_indexes_alone(supposed_large: object, visible: Visible) -> None:
-    plan = counts.plan_outcomes("sqlite", visible.rule)
+    plan = chart_statements.plan_outcomes("sqlite", visible.rule)
     bound = visible.binding("[1, 2]", start_date="2025-01-01", end_date="2025-12-31")
 
     searched = [

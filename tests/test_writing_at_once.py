@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from models.archive import Unrestricted
 from models.server_transaction import ServerTransaction
+from models.sql import mutate
 from models.sql import rows as insertions
+from models.sql import sqlite
 from models.transaction import Transaction
 from tests import databases
 from tests.conftest import ADA
@@ -344,3 +347,18 @@ def test_a_full_disk_is_told_as_that(
     response = unchanged_after(api, "root", "POST", "/buildings", rows, prefer=prefer)
 
     assert (response.status, response.code) == (503, "53100")
+
+
+@pytest.mark.sqlite("spells it as SQLite has it")
+@pytest.mark.parametrize(
+    ("version", "name"), [((3, 50, 4), "json_each"), ((3, 51, 0), "jsonb_each")]
+)
+def test_an_older_sqlite_is_asked_in_words_that_it_knows(
+    monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], name: str
+) -> None:
+    monkeypatch.setattr(sqlite.driver, "sqlite_version_info", version)
+
+    plan = mutate.InsertPlan("sqlite", "inspectors", ("name",), (), Unrestricted())
+
+    assert plan.insert_all is not None
+    assert f"FROM {name}(?)" in plan.insert_all.sql

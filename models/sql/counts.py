@@ -1,4 +1,5 @@
-"""The statements that count: what models/statistics.py asks, each over rows that a rule lets be seen.
+"""The statements that count: what models/statistics.py asks, each over rows that a rule lets be seen. Those of charts
+are `points.py`'s.
 
 Each is driven by the rule, never by rows nobody sees; where the rule is one condition it is a walk
 along an index that holds all it needs. Where two ways of grouping mean the same, the one in the order of
@@ -8,6 +9,7 @@ an index is written. No value stands in a statement: days and ids are `Binding.n
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +21,7 @@ from models import Inspection
 from models import ReportLead
 from models.audit_log import AT_ONCE
 from models.base import Model
+from models.sql.arms import Arm
 from models.sql.arms import parts_of
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
@@ -28,8 +31,6 @@ from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
 from models.sql.statement import parameter
-from models.sql.walk import of_every_kind
-from models.sql.walk import owner_said
 from models.sql.walk import owners_of
 from models.types import BIGINT
 from models.types import DATE
@@ -45,8 +46,6 @@ TYPES = ("annual", "fire", "lead", "structural", "emergency")
 PLANS_MAX = 64  # of each kind; there are twelve standings
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of 64 KiB; long ones share a name
 LABELS_MAX = 1_000  # pairs of type and status that are told apart, the most frequent first
-POINT_LABELS_MAX = 20_000  # pairs of period and status: the common statuses fit any chart
-BUSIEST_MAX = 20  # as many as a chart can name
 
 PLACES = (
     "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
@@ -93,39 +92,14 @@ class Counter(Planner):
         inspection, scope = self.visible_by(Inspection, Building)
         return inspection, [inspection.c.building_id == self.given("building_id"), scope]
 
-    def walks_along(self, where: list[Expression]) -> bool:
+    def arms_of(self, inspection: sa.Alias, where: list[Expression]) -> list[Arm]:
+        """The arms of the rule, which is what was said last of inspections."""
+        return self.arms(inspection, where[-1], where[-1])
+
+    def walks_along(self, scope: Expression) -> bool:
         """Whether rows are found by walking along an index of their clients, be it of one or of all."""
-        is_of_one_condition = len(where) == 1 and len(parts_of(where[0])) == 1
-        return (
-            self.spelling.walks_by_owner
-            and is_of_one_condition
-            and not isinstance(where[0], AmongFew)
-        )
-
-    def within_dates(self, inspection: sa.Alias) -> Expression:
-        visited = inspection.c.date_visited
-        return visited.between(self.given("start_date"), self.given("end_date"))
-
-    def period_of(self, inspection: sa.Alias, characters: int) -> Any:
-        day = self.spelling.day_text(inspection.c.date_visited)
-        return sa.func.substr(day, 1, characters).label("period")
-
-    def days(self, inspection: sa.Alias, characters: int) -> sa.Select[Any]:
-        """Periods of inspections, their statuses, and how many, however they are grouped."""
-        many = sa.func.count().label("many")
-        return sa.select(
-            self.period_of(inspection, characters), shortened(inspection.c.status), many
-        )
-
-    def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
-        """How many inspections, or those of a status, a building had that is known to be visible: a walk along an
-        index, be it of the building's dates or of those of the status."""
-        inspection, scope = self.visible_by(Inspection, Building)
-        kept, conditions = inspection.c, [self.within_dates(inspection), scope]
-        if status is not None:
-            conditions.append(self.spelling.of_short_text(kept.status, kept.status == status))
-        counted = sa.select(sa.func.count()).where(kept.building_id == building_id, *conditions)
-        return counted.correlate_except(inspection).scalar_subquery()
+        is_one = len(parts_of(scope)) == 1 and not isinstance(scope, AmongFew)
+        return self.spelling.walks_by_owner and is_one
 
 
 def new_value(place: int) -> Slot:
@@ -147,18 +121,22 @@ def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=of_building)
     kept, given = inspection.c, counter.given
-    rows = sa.select(shortened(kept.status), kept.date_visited.label("day")).where(*where)
     are_of = [(name, kept.inspection_type == name) for name in TYPES]
-    if counter.walks_along(where):
-        count = sa.func.count()
-        many = [*(count.filter(is_of).label(name) for name, is_of in are_of), count.label("many")]
-        rows = rows.group_by(kept.client_id, kept.status, kept.date_visited)
-    else:
-        one: Expression = sa.literal_column("1")
-        none: Expression = sa.literal_column("0")
-        of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
-        many = [*of_types, one.label("many")]
-    found = rows.add_columns(*many).subquery("found").c
+    count = sa.func.count()
+    one: Expression = sa.literal_column("1")
+    none: Expression = sa.literal_column("0")
+
+    def of_arm(arm: Arm) -> sa.Select[Any]:
+        rows = sa.select(shortened(kept.status), kept.date_visited.label("day"))
+        rows = rows.where(*where[:-1], arm.sought, *arm.rest)
+        if of_building or not counter.walks_along(arm.sought):
+            of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
+            return rows.add_columns(*of_types, one.label("many"))
+        of_types = [count.filter(is_of).label(name) for name, is_of in are_of]
+        rows = rows.add_columns(*of_types, count.label("many"))
+        return rows.group_by(kept.client_id, kept.status, kept.date_visited)
+
+    found = united(of_arm(arm) for arm in counter.arms_of(inspection, where))
     day, today, total = found.day, given("today"), sa.func.sum(found.many)
 
     def of_all(aggregate: Any, value: Expression, is_near: Expression, *statuses: str) -> Any:
@@ -188,11 +166,22 @@ def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Stateme
     """Type, status and how many, of inspections of none of TYPES, the most frequent pairs first."""
     counter = Counter(SPELLINGS[database], rule)
     inspection, where = counter.inspections(of_building=of_building)
-    kept, counted = inspection.c, sa.func.count()
-    pair = shortened(kept.inspection_type), shortened(kept.status)
-    pairs = sa.select(*pair, counted).where(*where, kept.inspection_type.not_in(TYPES))
-    ordered = pairs.group_by(*pair).order_by(counted.desc(), *pair)
-    return counter.finish(ordered.limit(LABELS_MAX))
+    pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
+    other = inspection.c.inspection_type.not_in(TYPES)
+    found = united(
+        sa.select(*pair).where(*where[:-1], arm.sought, *arm.rest, other)
+        for arm in counter.arms_of(inspection, where)
+    )
+    kinds, counted = (found.inspection_type, found.status), sa.func.count()
+    pairs = sa.select(*kinds, counted).group_by(*kinds).order_by(counted.desc(), *kinds)
+    return counter.finish(pairs.limit(LABELS_MAX))
+
+
+def united(found: Iterable[sa.Select[Any]]) -> Any:
+    """The columns of all rows that several searches find."""
+    searches = list(found)
+    rows = searches[0] if len(searches) == 1 else sa.union_all(*searches)
+    return rows.subquery("found").c
 
 
 def over_all(aggregate: Any, value: Expression) -> Expression:
@@ -269,140 +258,6 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
     counter = Counter(SPELLINGS[database], rule)
     building, scope = counter.visible(Building)
     return counter.finish(sa.select(sa.func.count()).select_from(building).where(scope))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_points(database: str, rule: Rule, period_characters: int) -> Statement | None:
-    """Period, status and how many, where a client's rows of a status are in the order of an index; None where not. A
-    period is the first so many characters of a date.
-
-    The usual statuses are looked for one by one, and counted by day as they come; the others where there are any. One
-    row more than POINT_LABELS_MAX says that there are too many.
-    """
-    counter = Counter(SPELLINGS[database], rule)
-    if not counter.walks_along([counter.visible(Inspection)[1]]):
-        return None
-    found = sa.union_all(
-        *(points_of(counter, status, period_characters) for status in STATUSES),
-        points_of_others(counter, period_characters),
-    ).subquery("found")
-    points = found.c.period, found.c.status
-    counted = sa.select(*points, sa.func.sum(found.c.many)).group_by(*points)
-    return counter.finish(counted.limit(POINT_LABELS_MAX + 1))
-
-
-def points_of(counter: Counter, status: str, period_characters: int) -> sa.Select[Any]:
-    """Period, status and how many of it, a row a day, and an owner."""
-    inspection, scope = counter.visible(Inspection)
-    kept = inspection.c
-    owner = (kept[Inspection.by_date.owner],) if counter.walks(scope) else ()
-    days = counter.days(inspection, period_characters).where(
-        scope, kept.status == status, counter.within_dates(inspection)
-    )
-    return days.group_by(*owner, kept.date_visited)
-
-
-def points_of_others(counter: Counter, period_characters: int) -> sa.Select[Any]:
-    """The same of rows without one of STATUSES."""
-    inspection, scope = counter.visible(Inspection)
-    owner = owner_said(scope, Inspection.by_date)
-    relation = counter.catalog.relations[Inspection.__tablename__]
-    parts = of_every_kind(Inspection.by_date, relation, inspection, owner)
-    status = parts.rows.c.status
-    days = counter.days(inspection, period_characters)
-    days = days.select_from(counter.spelling.beginning_with(parts.rows, inspection, parts.ties))
-    is_other = status.is_(None) | status.not_in(STATUSES)
-    days = days.where(scope, is_other, counter.within_dates(inspection))
-    return days.group_by(*days.selected_columns[:2])
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, how many of each of STATUSES, and how many in all.
-
-    Counted by day first, in the order of an index, and then by period. In that order a day's statuses are mixed: so
-    they are no groups of their own.
-    """
-    counter = Counter(SPELLINGS[database], rule)
-    inspection, where = counter.inspections(of_building=False)
-    kept, count = inspection.c, sa.func.count()
-    of_statuses = [count.filter(kept.status == status).label(status) for status in STATUSES]
-    days = (
-        sa.select(
-            counter.period_of(inspection, period_characters), *of_statuses, count.label("total")
-        )
-        .where(*where, counter.within_dates(inspection))
-        .group_by(kept.date_visited)
-        .subquery("days")
-    )
-    sums = [sa.func.sum(days.c[name]) for name in (*STATUSES, "total")]
-    return counter.finish(sa.select(days.c.period, *sums).group_by(days.c.period))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_other_statuses(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, status and how many, of inspections without one of STATUSES.
-
-    One row more than POINT_LABELS_MAX says that there are too many.
-    """
-    counter = Counter(SPELLINGS[database], rule)
-    inspection, where = counter.inspections(of_building=False)
-    status = inspection.c.status
-    points = sa.select(
-        counter.period_of(inspection, period_characters), shortened(status), sa.func.count()
-    ).where(
-        *where,
-        counter.within_dates(inspection),
-        status.is_(None) | status.not_in(STATUSES),
-    )
-    grouped = points.group_by(points.selected_columns[0], points.selected_columns[1])
-    return counter.finish(grouped.limit(POINT_LABELS_MAX + 1))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_busiest(database: str, rule: Rule) -> Statement:
-    """Id, name and number of inspections of the busiest buildings; idle ones may be among them, last."""
-    counter = Counter(SPELLINGS[database], rule)
-    if counter.spelling.joins_to_count:
-        return plan_busiest_joined(counter)
-    building, scope = counter.visible(Building)
-    total = counter.count_within_dates(building.c.id).label("total")
-    busiest = sa.select(building.c.id, building.c.name, total).where(scope)
-    return counter.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
-
-
-def plan_busiest_joined(counter: Counter) -> Statement:
-    """The same by one join, for a database that chooses between walking an index and hashing it all."""
-    building, scope = counter.visible(Building)
-    inspection, inspection_scope = counter.visible_by(Inspection, Building)
-    total = sa.func.count().label("total")
-    busiest = (
-        sa.select(building.c.id, building.c.name, total)
-        .select_from(building.join(inspection, inspection.c.building_id == building.c.id))
-        .where(scope, counter.within_dates(inspection), inspection_scope)
-        .group_by(building.c.id)
-    )
-    return counter.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_outcomes(database: str, rule: Rule) -> Statement:
-    """Building, how many inspections, completed ones and failed ones, of the buildings in `Binding.keys`."""
-    counter = Counter(SPELLINGS[database], rule)
-    listed = counter.spelling.elements(parameter("keys", sa.Text))
-    building_id = counter.spelling.element(listed, BIGINT)
-    outcomes = (None, COMPLETED, FAILED)
-    counted = [counter.count_within_dates(building_id, status) for status in outcomes]
-    return counter.finish(sa.select(building_id, *counted).select_from(listed))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_names(database: str, rule: Rule) -> Statement:
-    """Id and name of the visible buildings among those in `Binding.keys`."""
-    counter = Counter(SPELLINGS[database], rule)
-    building, scope = counter.visible(Building)
-    among = counter.spelling.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
-    return counter.finish(sa.select(building.c.id, building.c.name).where(among, scope))
 
 
 @lru_cache(maxsize=PLANS_MAX)

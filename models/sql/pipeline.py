@@ -25,7 +25,6 @@ GOOD: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 Step = tuple[bytes, Any]
 """A prepared statement by its name, and its values as text."""
 
-
 AWAKE_SECONDS: Final = 0.0005  # a server on the same machine has kept a row within this
 LONG_SECONDS: Final = 2 * AWAKE_SECONDS  # whatever took longer took as long
 MEMORY: Final = 0.125  # of the last answer in what is known of all
@@ -35,7 +34,7 @@ class Answers:
     """How soon a server answers lately. One that comes soon is looked for before who waits goes to sleep: to be woken
     takes a processor a tenth of that time. Whoever else has something to do there goes first."""
 
-    stays_awake = core_count() > 1
+    stays_awake = core_count() > 1 and hasattr(os, "sched_yield")
 
     def __init__(self) -> None:
         self.usual = 0.0  # seconds

@@ -162,6 +162,7 @@ class Planner(Search):
         *,
         is_list: bool,
     ) -> Way:
+        """How an arm finds a node's rows: part by part, beginning with the few that it knows, or as an index leads."""
         parts = self.parts(node if is_list else replace(node, order=()), relation, alias, arm)
         few = arm.sought if isinstance(arm.sought, AmongFew) else None
         led = self.spelling.led_by(few, alias) if few is not None and is_list else None
@@ -169,7 +170,11 @@ class Planner(Search):
         if parts is not None:
             within = parts.within
         elif led is not None:
-            within = frozenset(relation.model.indexed_within.get(granted_by(arm.said), ()))
+            granted_by: Any = (
+                arm.said
+            )  # as it is said: it is searched by more columns, where more are named
+            name = granted_by.column.name
+            within = frozenset(relation.model.indexed_within.get(name, ()))
         with self.looking(alias, arm, within):
             conditions = [*arm.rest, *self.conditions(node, relation, alias, scope)]
         if parts is not None:
@@ -370,11 +375,6 @@ class Planner(Search):
             if is_resource(table):
                 raise UnguardedRelation(table.name)
         return finished
-
-
-def granted_by(said: Any) -> str:
-    """The column by which few are granted."""
-    return str(said.column.name)
 
 
 def is_resource(table: Any) -> bool:

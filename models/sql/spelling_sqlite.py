@@ -18,7 +18,7 @@ from models.sql.patterns import in_one_case
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.spelling import Led
-from models.sql.sqlite import VERSION_OF_PARSED_JSON
+from models.sql.sqlite import VERSION_OF_JSONB_EACH
 from models.sql.sqlite import driver
 from models.sql.statement import parameter
 from models.sql.statement import telling
@@ -30,8 +30,8 @@ NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
 
 
 def each_row(rows: Expression) -> sa.Function[Any]:
-    """The rows of a JSON array of arrays, each as SQLite takes it apart again at the least cost."""
-    if driver.sqlite_version_info < VERSION_OF_PARSED_JSON:
+    """The rows of a JSON array of arrays, in the form from which their values are taken at the least cost."""
+    if driver.sqlite_version_info < VERSION_OF_JSONB_EACH:
         return sa.func.json_each(rows)
     return sa.func.jsonb_each(rows)
 

@@ -41,11 +41,7 @@ LARGE_CHARACTERS_MAX = 2_000_000  # of large statements, each of which the drive
 OPCODES_BETWEEN_LOOKS = 10_000
 VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
 VERSION_THAT_TELLS = (3, 51, 0)  # how long its log is; older ones fold it when asked
-VERSION_OF_PARSED_JSON = (
-    3,
-    51,
-    0,
-)  # whose arrays within arrays are not parsed again for each element
+VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each has each inner array parsed again
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
 
 PRAGMAS: tuple[tuple[str, object, object], ...] = (

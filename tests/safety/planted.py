@@ -8,9 +8,10 @@ from access import session
 from models.sql import counts
 from models.sql import mutate
 from models.sql import plan
+from models.sql import points
 from models.sql.kept import Kept
 
-ROOMS = (plan, mutate, counts, assignments, explain, session)
+ROOMS = (plan, mutate, counts, points, assignments, explain, session)
 KEPT = [
     found
     for room in ROOMS
