@@ -1,4 +1,4 @@
-"""How each construct is spelled on SQLite 3.38 and later."""
+"""How each construct is spelled on SQLite 3.43 and later."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def compile_cross_join(element: CrossJoin, compiler: SQLCompiler, **options: Any
 
 
 class SqliteSpelling(CommonSpelling):
-    """SQLite 3.38 and later, with the functions that models/sql/functions.py gives a connection."""
+    """SQLite 3.43 and later, with the functions that models/sql/functions.py gives a connection."""
 
     name = "sqlite"
     act_as = "UPDATE audit_context SET at = ?, actor_id = ?"

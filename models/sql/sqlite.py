@@ -39,7 +39,11 @@ READER_CACHE_KIB = 1_000
 LARGE_CHARACTERS_MAX = 2_000_000  # of large statements, each of which the driver may keep
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000
-VERSION_MIN = (3, 38, 0)  # unixepoch() in the triggers of schema.sql; STRICT tables are older
+VERSION_MIN = (
+    3,
+    43,
+    0,
+)  # 3.40 refuses json_object() in the triggers of a schema that is not trusted
 VERSION_THAT_TELLS = (3, 51, 0)  # how long its log is; older ones fold it when asked
 VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each has each inner array parsed again
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
@@ -220,7 +224,7 @@ switches.set_up_every_connection(driver)
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     """Set a fresh connection up, and make sure that the settings took."""
     if driver.sqlite_version_info < VERSION_MIN:
-        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.38 or later is needed")
+        raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.43 or later is needed")
     driver_connection.isolation_level = None
     switches.set_up(driver_connection)
     run = driver_connection.execute

@@ -307,3 +307,11 @@ def test_after_an_unclean_stop_a_damaged_file_is_not_served(served):
 
     assert said.startswith("walkthrough: the check after an unclean stop failed: ")
     assert (served.directory / "walkthrough.db.serving").exists()
+
+
+def test_an_sqlite_that_is_too_old_is_refused(tmp_path, monkeypatch):
+    """3.40 lets the file be made, and refuses every write that the trail's triggers tell of."""
+    monkeypatch.setattr(driver, "sqlite_version_info", (3, 42, 0))
+
+    with pytest.raises(NotStarted, match=r"is too old: 3\.43 or later is needed"):
+        open_app(tmp_path / "walkthrough.db")
