@@ -237,9 +237,9 @@ class Database:
             self.refused_a_write = True
         elif group.units and group.fault is None:
             self.written_at, self.refused_a_write = time.monotonic(), False
-            excess = self.pace.note(self.written_at - began, group.units, group.rows)
-            if excess:
-                self.log.learn(group.connection, excess)
+            seconds = self.pace.note(self.written_at - began, group.units, group.rows)
+            if seconds:
+                self.log.learn(group.connection, seconds)
             self.log.suit(group.connection)
             self.log.bound(group.connection)
 

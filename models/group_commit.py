@@ -29,6 +29,9 @@ QUICK_SECONDS: Final = 0.0001  # quicker ones are not told apart
 MEMORY: Final = 0.125  # of the last COMMIT in what is known of all
 LEAP: Final = 2.0  # what takes longer than so many usual COMMITs is an exception: it folded the log
 ROW_SECONDS: Final = 0.00002  # what a row adds, with its indexes, on a disk that is not slow
+MANY_ROWS: Final = (
+    100  # may fill so many pages that each such COMMIT folds the log: none is an exception
+)
 
 FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))
 NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"))
@@ -149,11 +152,13 @@ class Pace:
         return self.seconds > SLOW_SECONDS
 
     def note(self, seconds: float, units: int, rows: int) -> float:
-        """Take note of a COMMIT, and of how many rows it kept; by how much it was an exception."""
+        """Take note of a COMMIT, and of how many rows it kept; how long it may have folded the log."""
         took = max(seconds - rows * ROW_SECONDS, QUICK_SECONDS)
         usual, most = self.seconds, LEAP * self.seconds
         self.seconds += (min(took, most) - usual) * MEMORY
         self.units = max(float(units), self.units * (1 - 2 * MEMORY))
+        if rows >= MANY_ROWS:
+            return seconds
         return took - usual if took > most else 0.0
 
     def closing_time(self, group: Group) -> float:

@@ -43,7 +43,7 @@ class Log:
         connection.fold_after(self.pages)
 
     def learn(self, connection: sqlite.Connection, seconds: float) -> None:
-        """After a COMMIT that took so much longer than others: if it folded the log, that is what its pages take."""
+        """After a COMMIT of which a fold may have taken so long: if it folded the log, that is what its pages take."""
         folded = connection.pages_folded()
         if folded:
             within = int(folded / seconds * FOLD_SECONDS)

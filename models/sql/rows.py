@@ -86,15 +86,19 @@ class Source:
     is_same: bool = False
 
 
-class Texts(dict[str, Bound]):
-    """What texts are read as: dates, statuses and notes come again and again in a body, and are read once."""
+READ_ONCE = ({str}, {str, type(None)}, {int}, {int, type(None)})
+"""Types of which equal values are the same: not so of numbers (1 == 1.0 == True, 0.0 == -0.0)."""
+
+
+class ReadOnce(dict[Any, Bound]):
+    """What values are read as: dates, statuses and buildings come again and again in a body, and are read once."""
 
     def __init__(self, read: Callable[[object], Bound]) -> None:
         super().__init__()
         self.read = read
 
-    def __missing__(self, text: str) -> Bound:
-        value = self[text] = self.read(text)
+    def __missing__(self, given: object) -> Bound:
+        value = self[given] = self.read(given)
         return value
 
 
@@ -225,9 +229,10 @@ class Rows:
             return [of(self, {})] * len(rows)
         if read is None:
             return [of(self, row) for row in rows]
-        texts = Texts(read)
         given = [row[name] for row in rows]
-        return [texts[value] if type(value) is str else read(value) for value in given]
+        if set(map(type, given)) in READ_ONCE:
+            return list(map(ReadOnce(read).__getitem__, given))
+        return list(map(read, given))
 
     @cached_property
     def binding(self) -> Binding:

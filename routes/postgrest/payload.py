@@ -28,6 +28,7 @@ from routes.postgrest.media import parse_content_type
 Row = dict[str, object]
 
 NO_JSON = "Empty or invalid json"
+RUN_SHOWN = 10  # digits in a row, which nothing but a long number has where only few characters are looked at
 DOUBTFUL_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # of NUL, or of half a character
 
 
@@ -113,8 +114,11 @@ def _decode(body: bytes) -> str:
 
 def _parse_json(text: str, limits: Limits) -> object:
     """Read JSON strictly: one value, finite numbers, characters only, no deeper than allowed."""
+    characters_max = limits.number_characters
     try:
-        parsed: object = _decoder(limits.number_characters).decode(text)
+        parsed: object = _decoder(
+            characters_max, counts_digits=_may_hold_longer(text, characters_max)
+        ).decode(text)
     except RecursionError:
         raise InvalidPayload(too_deep(limits)) from None
     except ValueError as error:
@@ -126,8 +130,25 @@ def _parse_json(text: str, limits: Limits) -> object:
     return parsed
 
 
-@lru_cache(maxsize=1)
-def _decoder(characters_max: int) -> json.JSONDecoder:
+def _may_hold_longer(text: str, characters_max: int) -> bool:
+    """Whether there may be a number of more characters: one would show as a run of digits among few of them.
+
+    >>> _may_hold_longer("[" + "7" * 401 + "]", 400), _may_hold_longer('{"a": 7, "b": "2026-11-26"}' * 99, 400)
+    (True, False)
+    """
+    shown = min(RUN_SHOWN, characters_max)
+    return _run_of(shown).search(text[:: characters_max // shown]) is not None
+
+
+@lru_cache(maxsize=RUN_SHOWN)
+def _run_of(digits: int) -> re.Pattern[str]:
+    return re.compile(f"[0-9]{{{digits}}}")
+
+
+@lru_cache(maxsize=2)
+def _decoder(characters_max: int, *, counts_digits: bool) -> json.JSONDecoder:
+    """What reads JSON. To count the digits of each integer takes a call of ours for each, a quarter of the whole."""
+
     def parse_int(digits: str) -> int:
         if len(digits) > characters_max:
             raise NumberOutOfRange(digits)
@@ -143,7 +164,9 @@ def _decoder(characters_max: int) -> json.JSONDecoder:
         raise ValueError(f"{word} is no JSON value")
 
     return json.JSONDecoder(
-        parse_int=parse_int, parse_float=parse_float, parse_constant=parse_constant
+        parse_int=parse_int if counts_digits else int,
+        parse_float=parse_float,
+        parse_constant=parse_constant,
     )
 
 

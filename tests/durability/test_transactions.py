@@ -319,6 +319,22 @@ def test_a_disk_is_given_as_much_to_write_back_at_once_as_it_does_in_a_moment(
     assert log.PAGES_MIN <= folds_after(database) <= log.PAGES_MIN * log.GROWTH_MAX
 
 
+def test_bodies_that_fold_the_log_one_after_the_other_are_learned_from(database, monkeypatch):
+    """Each of them looked as usual, and the log was folded after each for good."""
+    learn, asked = log.Log.learn, []
+    monkeypatch.setattr(log.Log, "learn", lambda *given: (asked.append(given[2]), learn(*given))[1])
+    put(database, "any")
+    monkeypatch.setattr(log, "FOLD_SECONDS", 3_600.0)  # however slow the disk
+    for body in range(3):
+        with database.writing() as transaction:
+            for row in range(300):
+                transaction.run(PUT, (f"{body} {row}", "x" * 4_096 * 4))
+
+    assert len(asked) >= 3
+    assert min(asked) > 0
+    assert database.log.pages == log.PAGES_MIN * log.GROWTH_MAX
+
+
 def test_what_a_disk_is_given_at_once_has_a_bound_and_falls_again(database, monkeypatch):
     folded = iter([1_000, 4_000, 16_000, 16_000, 16_000])
     monkeypatch.setattr(sqlite.Connection, "pages_folded", lambda _: next(folded))

@@ -68,7 +68,14 @@ def test_a_commit_that_takes_far_longer_than_others_is_told_of():
         pace.note(0.002, 1, rows=4)
     assert pace.note(0.003, 1, rows=4) == 0.0
     assert pace.note(0.05, 1, rows=4) == pytest.approx(0.048, abs=0.001)
-    assert pace.note(0.002 + 0.02, 1, rows=1_000) == 0.0
+    assert pace.note(0.002 + 0.0015, 1, rows=99) == 0.0
+
+
+def test_how_long_a_commit_of_many_rows_took_is_always_told():
+    """Where each folds the log, none is an exception."""
+    pace = Pace()
+    for _ in range(50):
+        assert pace.note(0.03, 1, rows=1_000) == 0.03
 
 
 @pytest.mark.parametrize(("seconds", "is_slow"), [(0.02, False), (0.4, True)])
