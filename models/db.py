@@ -27,6 +27,7 @@ from models.connections import connection_of
 from models.faults import Fault
 from models.file_batch import guessing
 from models.group_commit import FIRST
+from models.group_commit import MANY_ROWS
 from models.group_commit import FileGroup
 from models.group_commit import Group
 from models.group_commit import Pace
@@ -241,6 +242,8 @@ class Database:
             if seconds:
                 self.log.learn(group.connection, seconds)
             self.log.suit(group.connection)
+            if group.rows < MANY_ROWS and not self.pace.is_slow:
+                self.log.make_room(group.connection)
             self.log.bound(group.connection)
 
     def begin(

@@ -39,11 +39,7 @@ READER_CACHE_KIB = 1_000
 LARGE_CHARACTERS_MAX = 2_000_000  # of large statements, each of which the driver may keep
 # A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
 OPCODES_BETWEEN_LOOKS = 10_000
-VERSION_MIN = (
-    3,
-    43,
-    0,
-)  # 3.40 refuses json_object() in the triggers of a schema that is not trusted
+VERSION_MIN = (3, 43, 0)  # 3.40 refuses json_object() in triggers, where no schema is trusted
 VERSION_THAT_TELLS = (3, 51, 0)  # how long its log is; older ones fold it when asked
 VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each has each inner array parsed again
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
@@ -176,16 +172,16 @@ class Connection:
             self.driver_connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
             self.fold_pages = pages
 
-    def pages_folded(self) -> int:
-        """How many pages the log had, if all of them are in the file again; 0 if not, or if that cannot be told."""
+    def pages_logged(self) -> tuple[int, int] | None:
+        """How many pages the log has, and how many of them are in the file again; None if that cannot be told."""
         if driver.sqlite_version_info < VERSION_THAT_TELLS:
-            return 0
+            return None
         question = "PRAGMA wal_checkpoint(NOOP)"
         try:
             _, pages, in_file = self.driver_connection.execute(question).fetchone()
         except ERRORS:
-            return 0  # what was committed stands, and the next one tells
-        return int(pages) if pages == in_file else 0
+            return None  # what was committed stands, and the next one tells
+        return int(pages), int(in_file)
 
     def failed(self, error: Exception) -> Exception:
         """Note what an error of the driver leaves of the connection; the error as a fact. Raises an interruption."""

@@ -2,10 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from models.db import Database
+from tests.applications import open_app
 from tests.durability.served import Served
 from tests.durability.shim import DATABASE
 
@@ -23,3 +26,10 @@ def served(base_file: Path, tmp_path: Path) -> Served:
     shutil.copy(base_file, directory / DATABASE)
     (directory / DATABASE).chmod(0o600)
     return Served(directory)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
+    yield found
+    found.close()

@@ -11,6 +11,7 @@ from typing import Any
 
 from app import create_app
 from models.group_commit import Group
+from models.group_commit import Pace
 from models.joint import Joint
 from models.sql import log
 from models.sql import sqlite
@@ -27,6 +28,14 @@ def pragma(name: str, value: object, expected: object) -> None:
 def often_folded() -> Any:
     """No fault: only a checkpoint every few pages, so that a cut often falls into one."""
     log.PAGES_MIN = log.PAGES_MAX = CHECKPOINT_PAGES
+    return create_app()
+
+
+def written_ahead() -> Any:
+    """No fault: only zeros ahead of every few writes, however quick the disk, so that a cut often falls beside some."""
+    Pace.is_slow = False  # type: ignore[assignment,method-assign]
+    log.PAGES_MIN = log.PAGES_MAX = CHECKPOINT_PAGES * 20
+    log.ROOM_PAGES, log.ZEROS = 4, bytes(32 << 10)  # type: ignore[misc]
     return create_app()
 
 

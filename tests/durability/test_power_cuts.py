@@ -134,7 +134,10 @@ def cut(
     return outcome
 
 
-@pytest.mark.parametrize("application", [SHIPPED, f"{PLANTED}:often_folded()"])
+SOUND = [SHIPPED, f"{PLANTED}:often_folded()", f"{PLANTED}:written_ahead()"]
+
+
+@pytest.mark.parametrize("application", SOUND)
 def test_nothing_acknowledged_is_lost_in_a_power_cut(served, application):
     outcome = cut(served, application, 400, 150)
 
@@ -194,7 +197,7 @@ def test_nothing_acknowledged_is_lost_in_many_cuts_where_writes_share_a_commit(s
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("application", [SHIPPED, f"{PLANTED}:often_folded()"])
+@pytest.mark.parametrize("application", SOUND)
 def test_nothing_acknowledged_is_lost_in_many_power_cuts(served, application):
     outcome = cut(served, application, scaled(4_000), scaled(5_000))
 

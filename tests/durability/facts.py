@@ -1,0 +1,15 @@
+"""Facts put into a database, and read again."""
+
+from models.db import Database
+
+PUT = "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+
+
+def put(database: Database, name: str, value: str = "there", **seconds: float) -> None:
+    with database.writing(**seconds) as transaction:
+        transaction.run(PUT, (name, value))
+
+
+def names(database: Database) -> list[str]:
+    with database.reading() as transaction:
+        return [row[0] for row in transaction.all("SELECT name FROM facts ORDER BY name")]
