@@ -134,6 +134,14 @@ class Spelling(Protocol):
         """A sum or an average of doubles, refused where it is beyond them."""
         ...
 
+    def computed_first(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+        """The same, to be a sub-select whose values are computed once a row, however often they are spoken of."""
+        ...
+
+    def in_given_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
+        """Rows of a `keys_table`, and of no other table, in the order in which they stand there."""
+        ...
+
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:

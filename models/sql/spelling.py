@@ -112,6 +112,9 @@ class CommonSpelling(ABC):
         """Few rows joined to others, of which those that each is tied to are looked for in turn."""
         return sa.join(few, rows, ties)
 
+    def in_given_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
+        return rows.order_by(position)
+
     @abstractmethod
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str

@@ -230,6 +230,9 @@ class PostgresqlSpelling(CommonSpelling):
     def finite(self, aggregate: Expression) -> Expression:
         return aggregate  # refused by the server itself
 
+    def computed_first(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+        return rows.offset(sa.literal_column("0", sa.Integer()))
+
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:

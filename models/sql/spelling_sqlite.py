@@ -179,6 +179,12 @@ class SqliteSpelling(CommonSpelling):
     def finite(self, aggregate: Expression) -> Expression:
         return sa.func.finite(aggregate)
 
+    def computed_first(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+        return rows.limit(sa.literal_column("-1", sa.Integer()))
+
+    def in_given_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
+        return rows  # an array is read from its beginning, and SQLite would sort what is sorted
+
     def keys_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
