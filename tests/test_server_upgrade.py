@@ -63,6 +63,24 @@ def test_an_older_versions_functions_and_triggers_are_made_anew(service: Service
     assert told.json == []
 
 
+INDEXES = "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1"
+
+
+def test_an_older_versions_indexes_become_those_of_today(service: Service) -> None:
+    made_today = rows(service, INDEXES)
+    make_it_of(service, 9)
+    with databases.connected(databases.NAMES[service.file]) as connection:
+        connection.execute("DROP INDEX inspections_building_id")
+        connection.execute(
+            "CREATE INDEX inspections_building_id ON inspections (building_id, date_visited)"
+        )
+    assert rows(service, INDEXES) != made_today
+
+    open_app(service.file)
+
+    assert rows(service, INDEXES) == made_today
+
+
 def test_a_later_versions_are_left_alone(service: Service) -> None:
     make_it_of(service, schema_version() + 1)
 

@@ -16,6 +16,7 @@ from models.migrations import m0006_readings_follow
 from models.migrations import m0007_a_clients_trail
 from models.migrations import m0008_by_client
 from models.migrations import m0009_status_by_status
+from models.migrations import m0010_lists_of_buildings
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
@@ -29,6 +30,7 @@ STEPS: tuple[Step, ...] = (
     m0007_a_clients_trail.step,
     m0008_by_client.step,
     m0009_status_by_status.step,
+    m0010_lists_of_buildings.step,
 )
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 

@@ -94,7 +94,7 @@ CREATE TABLE inspections (
     CONSTRAINT inspections_text_check CHECK (
         octet_length(inspection_type) <= 65536 AND octet_length(status) <= 65536 AND octet_length(notes) <= 65536)
 );
-CREATE INDEX inspections_building_id ON inspections (building_id, date_visited);
+CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, id);
 CREATE INDEX inspections_building_status ON inspections (building_id, status, date_visited, id) WHERE char_length(status) <= 200;
 CREATE INDEX inspections_inspector_id ON inspections (inspector_id, client_id);
 CREATE INDEX inspections_client_id ON inspections (client_id, date_visited, id);
