@@ -71,7 +71,7 @@ class Log:
         if logged is None or HEAD_BYTES + (logged[0] + ROOM_PAGES) * PAGE_BYTES <= self.length:
             return
         with suppress(OSError):  # on a full disk whoever writes is told so by SQLite
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 os.write(file, ZEROS)
                 self.length = os.fstat(file).st_size
