@@ -8,9 +8,11 @@ from __future__ import annotations
 from models.migrations.step import Run
 from models.migrations.step import Step
 
+# In this order only writes wait while it is made: whoever reads waits for the moment in which the old one goes.
 SERVER = """
+CREATE INDEX inspections_building_date ON inspections (building_id, date_visited, id);
 DROP INDEX inspections_building_id;
-CREATE INDEX inspections_building_id ON inspections (building_id, date_visited, id);
+ALTER INDEX inspections_building_date RENAME TO inspections_building_id;
 """
 
 

@@ -39,7 +39,7 @@ class Log:
         self.path = f"{database}-wal"
         self.look_at = 0.0
         self.pages = PAGES_MIN
-        self.length = 0  # at most what it was at the last look
+        self.length = 0  # of its file, at the last look
 
     def size(self) -> int:
         """Its bytes; nothing, if it is not there."""
@@ -68,7 +68,12 @@ class Log:
         if self.length >= HEAD_BYTES + self.pages * PAGE_BYTES:
             return  # it begins anew before it gets there
         logged = connection.pages_logged()
-        if logged is None or HEAD_BYTES + (logged[0] + ROOM_PAGES) * PAGE_BYTES <= self.length:
+        if logged is None:
+            return
+        needed = HEAD_BYTES + (logged[0] + ROOM_PAGES) * PAGE_BYTES
+        if needed > self.length:
+            self.length = self.size()  # others make room, too
+        if needed <= self.length:
             return
         with suppress(OSError):  # on a full disk whoever writes is told so by SQLite
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -92,9 +97,9 @@ class Log:
     def fold(self, connection: sqlite.Connection) -> None:
         """Write the log back into the file and cut it off, if the readers let go of it in time."""
         connection.wait_until(time.monotonic() + FOLD_MILLISECONDS / 1_000)
-        self.length = 0
         try:
             connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite.ERRORS as error:
             if not isinstance(sqlite.translate(error), sqlite.HARMLESS):
                 connection.broken = True
+        self.length = self.size()

@@ -28,6 +28,7 @@ from models.sql.mutate import InsertPlan
 from models.sql.mutate import UpsertPlan
 from models.sql.statement import Binding
 from models.sql.statement import Statement
+from models.types import DOUBLE
 from models.types import TIMESTAMP
 from models.types import Bound
 from models.types import OutOfRange
@@ -79,15 +80,17 @@ class Written:
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a row's value for a column comes from; `read` makes it of what the row says, if no more is to it. It may be
-    the same for all of them, whatever they say."""
+    the same for all of them, whatever they say. `reads_once`: what equal values are read as may be looked up."""
 
     of: Callable[[Rows, Row], Bound]
     read: Callable[[object], Bound] | None = None
     is_same: bool = False
+    reads_once: bool = False
 
 
 READ_ONCE = ({str}, {str, type(None)}, {int}, {int, type(None)})
-"""Types of which equal values are the same: not so of numbers (1 == 1.0 == True, 0.0 == -0.0)."""
+"""Kinds of values of which equal ones are the same. Of several kinds of numbers they may differ (1 == 1.0 == True), and
+of doubles (0.0 == -0.0)."""
 
 
 class ReadOnce(dict[Any, Bound]):
@@ -155,7 +158,12 @@ def said(attribute: Attribute, default_missing: bool) -> Source:
                 require_id(rows.relation, read(row[name])) if name in row else missing(rows, row)
             )
         )
-    return Source(lambda rows, row: read(row[name]) if name in row else missing(rows, row), read)
+    return Source(
+        lambda rows, row: read(row[name]) if name in row else missing(rows, row),
+        read,
+        # A column of doubles takes integers of hundreds of digits, which can be chosen so that a look-up takes long.
+        reads_once=attribute.type is not DOUBLE,
+    )
 
 
 def unsaid(attribute: Attribute) -> Source:
@@ -230,7 +238,7 @@ class Rows:
         if read is None:
             return [of(self, row) for row in rows]
         given = [row[name] for row in rows]
-        if set(map(type, given)) in READ_ONCE:
+        if source.reads_once and set(map(type, given)) in READ_ONCE:
             return list(map(ReadOnce(read).__getitem__, given))
         return list(map(read, given))
 

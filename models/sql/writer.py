@@ -229,13 +229,14 @@ class Writer:
 
     def of_all(self, columns: tuple[str, ...], *, is_judged: bool = False) -> sa.Insert:
         given = self.given(columns)
-        values = self.with_key(self.with_derived(given.values))
+        values = self.with_derived(given.values)
         source, position = given.rows, given.position
         if is_judged and self.relation.model.derived:
             row = [value.label(name) for name, value in values.items()]
             first = sa.select(*row, position.label("position")).select_from(source)
             source = self.spelling.computed_first(first).subquery("derived_row")
             values, position = {name: source.c[name] for name in values}, source.c.position
+        values = self.with_key(values)
         allowed = self.allowed(Columns(values, self.table)) if is_judged else None
         # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
         where = sa.true() if allowed is None else allowed
