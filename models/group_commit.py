@@ -29,9 +29,7 @@ QUICK_SECONDS: Final = 0.0001  # quicker ones are not told apart
 MEMORY: Final = 0.125  # of the last COMMIT in what is known of all
 LEAP: Final = 2.0  # what takes longer than so many usual COMMITs is an exception: it folded the log
 ROW_SECONDS: Final = 0.00002  # what a row adds, with its indexes, on a disk that is not slow
-MANY_ROWS: Final = (
-    100  # may fill so many pages that each such COMMIT folds the log: none is an exception
-)
+MANY_ROWS: Final = 100  # may fill so many pages that each such COMMIT folds the log
 
 FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))
 NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"))

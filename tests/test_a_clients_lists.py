@@ -1,16 +1,13 @@
 """A client admin's lists: their client's by date are found status by status, by id inspector by inspector, and beside
 them what was granted.
 
-Each row once, in order, and no deeper than the page, however many rows are their own.
+Each row once, and in order; what a page costs is in `tests/test_a_clients_pages.py`.
 """
 
 from __future__ import annotations
 
-import json
-import random
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -19,20 +16,11 @@ from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
 from models.sql.catalog import catalog
-from models.sql.counts import places
-from models.sql.counts import plan_tally
 from models.sql.plan import plan_read
-from models.sql.points import plan_points
-from models.sql.statement import Binding
 from models.sql.statement import parameter
 from models.sql.walk import parts_to_walk
 from routes.postgrest.querystring import parse
-from tests.applications import import_rows
-from tests.applications import open_app
 from tests.conftest import ADA
-from tests.costs import STEPS_GROWTH_MAX
-from tests.costs import portfolio
-from tests.costs import steps
 from tests.test_everybodys_lists import INSPECTIONS
 from tests.test_everybodys_lists import NULLS
 from tests.test_everybodys_lists import ROWS
@@ -247,125 +235,6 @@ def test_what_is_walked_is_what_no_index_has_in_order(query: str, is_walked: boo
     assert (parts is not None) is is_walked
 
 
-def grown(visits: int, granted: int) -> dict[str, list[dict]]:
-    """Eight buildings of four clients with so many visits each, of the five usual statuses and of none."""
-    draw = random.Random(visits)
-    statuses = ("scheduled", "in_progress", "completed", "failed", "cancelled", None)
-    return {
-        **portfolio(0),
-        "buildings": [
-            {"id": number, "name": f"B{number}", "client_id": 1 + number % 4}
-            for number in range(1, 9)
-        ],
-        "inspections": [
-            {"id": 1 + visit, "building_id": 1 + visit % 8, "inspection_type": draw.choice(("annual", "fire")),
-             "status": draw.choice(statuses), "inspector_id": draw.randrange(1, 4),
-             "date_visited": f"20{draw.randrange(30):02}-{draw.randrange(1, 13):02}-01"}
-            for visit in range(8 * visits)
-        ],
-        "reports_lead": [{"inspection_id": 1 + visit} for visit in range(8 * visits)],
-        "client_manager_building_access": [],
-        "client_manager_inspection_access": [],
-        "client_admin_building_access": [{"admin_id": ADA, "building_id": 1}][:granted],
-        "client_admin_inspection_access": [{"admin_id": ADA, "inspection_id": 2}][:granted],
-    }  # fmt: skip
-
-
-@pytest.fixture(scope="module", params=[0, 1], ids=["nothing granted", "granted"])
-def sizes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list:
-    made = []
-    for visits in (100, 2_000):
-        folder: Path = tmp_path_factory.mktemp("grown")
-        source = folder / "rows.json"
-        source.write_text(json.dumps(grown(visits, request.param)))
-        made.append(open_app(folder / "walkthrough.db"))
-        import_rows(made[-1], source)
-    return made
-
-
-@pytest.mark.sqlite("counts the steps of SQLite's engine")
-@pytest.mark.parametrize(
-    "query",
-    [
-        "order=date_visited.desc",
-        "order=date_visited",
-        "order=date_visited.desc.nullslast&date_visited=lt.2020-01-01",
-        "order=date_visited&status=eq.failed",
-        "order=date_visited&status=in.(failed,scheduled)",
-        "order=date_visited&status=neq.completed",
-        "order=date_visited&select=id,reports_lead!inner(id)",
-        "order=date_visited&select=id,inspectors!inner(id)&inspectors.id=lt.3",
-        "order=date_visited&inspection_type=eq.fire",
-        "date_visited=gte.2020-01-01",
-        "date_visited=eq.2001-01-01",
-        "id=gt.600",
-        "",
-    ],
-)
-def test_a_page_looks_no_deeper_than_it_shows_however_much_is_one_s_own(
-    sizes: list, query: str
-) -> None:
-    """Twenty times as many rows, of one's own as of others'; with grants beside them too."""
-    small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
-
-    assert small > 0
-    assert large <= small * STEPS_GROWTH_MAX + 200
-
-
-@pytest.mark.sqlite("counts the steps of SQLite's engine")
-@pytest.mark.parametrize(
-    "path",
-    [
-        "inspections?order=id",
-        "inspections?order=id.desc",
-        "inspections?order=id.desc&id=lt.600",
-        "reports_lead?order=id",
-        "reports_lead?order=id.desc",
-    ],
-)
-@pytest.mark.parametrize("sizes", [0], ids=["nothing granted"], indirect=True)
-def test_a_page_by_id_looks_no_deeper_into_one_s_own_than_it_shows(sizes: list, path: str) -> None:
-    """A granted building's rows are gone through: there are few of one."""
-    small, large = (steps(app, "ada", f"/{path}&limit=5") for app in sizes)
-
-    assert small > 0
-    assert large <= small * STEPS_GROWTH_MAX + 200
-
-
-KINDS_OF_OTHERS = (5, 400)
-
-
-@pytest.fixture(scope="module")
-def beside_others(tmp_path_factory: pytest.TempPathFactory) -> list:
-    """Two files alike but for how many kinds of rows others have: each with a status and an inspector of its own."""
-    made = []
-    for kinds in KINDS_OF_OTHERS:
-        rows = grown(100, 0)
-        rows["inspectors"] = [{"id": number, "name": "I"} for number in range(1, 500)]
-        rows["inspections"] += [
-            {"building_id": 1, "inspection_type": "annual", "status": f"status {number}",
-             "inspector_id": 10 + number, "date_visited": "2020-01-01"}
-            for number in range(kinds)
-        ]  # fmt: skip
-        folder: Path = tmp_path_factory.mktemp("others")
-        source = folder / "rows.json"
-        source.write_text(json.dumps(rows))
-        made.append(open_app(folder / "walkthrough.db"))
-        import_rows(made[-1], source)
-    return made
-
-
-@pytest.mark.sqlite("counts the steps of SQLite's engine")
-@pytest.mark.parametrize("query", ["order=date_visited", "date_visited=gte.2020-01-01", "order=id"])
-def test_of_how_many_kinds_the_rows_of_others_are_costs_nothing(
-    beside_others: list, query: str
-) -> None:
-    few, many = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in beside_others)
-
-    assert few > 0
-    assert abs(many - few) <= 60
-
-
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_an_id_that_names_no_few_leads_to_nothing_hidden(database: str) -> None:
     """Its index is of everybody's rows, whatever is known beside it."""
@@ -407,26 +276,3 @@ def test_numbers_are_of_everything_that_is_seen(ada: object, seen: list[dict]) -
         assert point["total"] == len(rows)
         assert point["by_status"]["completed"] == sum(row["status"] == "completed" for row in rows)
         assert sum(point["by_status"].values()) == len(rows)
-
-
-@pytest.mark.sqlite("reads SQLite's plans")
-def test_with_grants_too_numbers_are_counted_along_the_index(sizes: list) -> None:
-    """Of one's own no row is fetched for a dashboard or a chart, whatever was granted beside it."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
-    bound = Binding(
-        (),
-        caller_id=ADA,
-        caller_client_id=OWN,
-        new=places(start_date="2020-01-01", end_date="2021-01-01"),
-    )
-    database = sizes[0].extensions["walkthrough"]
-    for plan in (plan_tally("sqlite", rule, of_building=False), plan_points("sqlite", rule, 7)):
-        with sizes[0].app_context(), database.reading() as transaction:
-            looks = [
-                row[3]
-                for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))
-            ]
-        own = [look for look in looks if "(client_id=?" in look]
-        assert own
-        assert all("COVERING INDEX inspections_client_status" in look for look in own), looks
-        assert not any("MULTI-INDEX OR" in look for look in looks), looks

@@ -1,6 +1,6 @@
-"""Version 10: on a server the inspections of a building stand in the order of lists, their ids included.
+"""Version 10: on a server the index of a building's inspections by date holds their ids, too.
 
-A list of several buildings can then leave each of them at its first row beyond the page, as in a file.
+A list of several buildings is then found in the index alone, and its page fetched.
 """
 
 from __future__ import annotations
@@ -20,4 +20,6 @@ def change(run: Run) -> None:
     """A file has such an index."""
 
 
-step = Step(10, "on a server lists of several buildings leave each at its page", change, SERVER)
+step = Step(
+    10, "on a server lists of several buildings are found in an index alone", change, SERVER
+)

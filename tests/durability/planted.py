@@ -17,6 +17,7 @@ from models.sql import log
 from models.sql import sqlite
 
 CHECKPOINT_PAGES = 20
+AHEAD = bytes(32 << 10)
 ANSWER_EARLY_SECONDS = 0.05
 
 
@@ -32,10 +33,10 @@ def often_folded() -> Any:
 
 
 def written_ahead() -> Any:
-    """No fault: only zeros ahead of every few writes, however quick the disk, so that a cut often falls beside some."""
+    """No fault: only zeros ahead of every few writes, however slow the disk, so that a cut often falls beside some."""
     Pace.is_slow = False  # type: ignore[assignment,method-assign]
     log.PAGES_MIN = log.PAGES_MAX = CHECKPOINT_PAGES * 20
-    log.ROOM_PAGES, log.ZEROS = 4, bytes(32 << 10)  # type: ignore[misc]
+    log.ROOM_PAGES, log.ZEROS = 4, AHEAD  # type: ignore[misc]
     return create_app()
 
 

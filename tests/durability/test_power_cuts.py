@@ -21,6 +21,7 @@ from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity
 from tests.durability.load import verdict
+from tests.durability.planted import AHEAD
 from tests.durability.served import PROJECT
 from tests.durability.served import SHIPPED
 from tests.durability.served import Served
@@ -142,6 +143,14 @@ def test_nothing_acknowledged_is_lost_in_a_power_cut(served, application):
     outcome = cut(served, application, 400, 150)
 
     assert outcome.faulty == 0, f"seed {SEED}: {outcome}"
+
+
+def test_cuts_fall_beside_zeros_that_were_written_ahead(served):
+    """Or the application that writes them often would show nothing."""
+    served.application = f"{PLANTED}:written_ahead()"
+    _, told = recorded(served, 100)
+
+    assert sum(record.op == b"W" and record.data == AHEAD for record in told) >= 3
 
 
 def test_without_the_sync_of_a_commit_acknowledged_writes_are_lost(served):
