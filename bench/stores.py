@@ -1,6 +1,6 @@
 """How do the same rows come into both databases? They are loaded once a size, and copied whenever they were changed.
 
-What was loaded carries a mark, made of everything that its rows depend on: with another generator or schema it is made
+What was loaded is put in order by each side's own means (`flask compact`, VACUUM), and carries a mark, made of everything that its rows depend on: with another generator or schema it is made
 anew. Nothing is ever measured on it, but on copies: what writes leave behind even where their rows are deleted again (a
 trail, dead rows, larger indexes) would slow down the next run, and one side more than the other.
 """
@@ -99,7 +99,9 @@ def ensure_service_store(cache: Path, size: int) -> tuple[Path, Cast]:
     """The service's file of that many inspections, and who asks."""
     home = cache / f"sqlite-{size}"
     file, mark, kept = home / "walkthrough.db", home / "mark", home / "cast.json"
-    expected = digest("portfolio.py", "cast.py", "../schema.sql", VERSIONS)
+    expected = digest(
+        "portfolio.py", "cast.py", "../schema.sql", VERSIONS, "../models/sql/copies.py"
+    )
     there = mark.exists() and kept.exists() and loaded(file).exists()
     if not (there and mark.read_text() == expected):
         shutil.rmtree(home, ignore_errors=True)
@@ -107,6 +109,7 @@ def ensure_service_store(cache: Path, size: int) -> tuple[Path, Cast]:
         say(f"loading {size:,} inspections into SQLite")
         portfolio = compose(size)
         fill_file(loaded(file), portfolio)
+        run_command(file_url(loaded(file)), "compact")
         cast.keep(cast.choose(portfolio), kept)
         mark.write_text(expected)
     return file, cast.read(kept)
@@ -146,9 +149,7 @@ def ensure_copy(psql: Psql, size: int, file: Path, url: Callable[[str], str]) ->
         return kept
     say(f"copying {size:,} inspections to PostgreSQL")
     psql.run("postgres", f"drop database if exists {database};\ncreate database {database};")
-    words = [sys.executable, "-m", "flask", "--app", "app", "copy", "--to", url(database)]
-    environ = {**os.environ, **service_environ(file_url(loaded(file)), port=0)}
-    subprocess.run(words, cwd=PROJECT, env=environ, check=True, stdout=subprocess.DEVNULL)
+    run_command(file_url(loaded(file)), "copy", "--to", url(database))
     psql.run(database, "vacuum (freeze, analyze)")
     psql.run(database, "checkpoint")
     psql.run("postgres", f"comment on database {database} is '{expected}'")
@@ -201,6 +202,13 @@ def fill_file(file: Path, portfolio: Portfolio) -> None:
         connection.execute("COMMIT")
         assert connection.execute("PRAGMA foreign_key_check").fetchone() is None
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def run_command(url: str, *words: str) -> None:
+    """One of the service's own commands, on a database that nobody serves."""
+    command = [sys.executable, "-m", "flask", "--app", "app", *words]
+    environ = {**os.environ, **service_environ(url, port=0)}
+    subprocess.run(command, cwd=PROJECT, env=environ, check=True, stdout=subprocess.DEVNULL)
 
 
 def make_file(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Backups, and the way back: a copy of one moment while the service runs, and its return while it does not."""
+"""Whole files: a copy of one moment while the service runs; its return, or a file written anew, while it does not."""
 
 from __future__ import annotations
 
@@ -66,6 +66,25 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         ) from error
 
 
+def compact(database: Path) -> None:
+    """Write the database anew, without what deleted rows left empty. Nobody may be serving it, or have it open.
+
+    A power cut in between leaves the old file or the new one, which hold the same.
+    """
+    turns = Turns(Path(f"{database}.lock"))
+    try:
+        with turns.turn(TURN_SECONDS_MAX):
+            copies.compact(database, require_ours)
+    except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
+        if isinstance(error, sqlite.ERRORS) and isinstance(sqlite.translate(error), Locked):
+            raise in_use(database) from error
+        raise RefusedFile(f"{database} cannot be compacted: {error}") from error
+
+
+def in_use(database: Path) -> RefusedFile:
+    return RefusedFile(f"{database} is in use by another program")
+
+
 def is_of(path: Path, database: Path) -> bool:
     """Whether a path is the database, or one of the files it lives with."""
     companions = {f"{database.name}{end}" for end in ("", *copies.COMPANIONS, ".lock", ".serving")}
@@ -125,7 +144,7 @@ def released(database: Path) -> Iterator[None]:
         except sqlite.ERRORS as error:
             fault = sqlite.translate(error)
             if isinstance(fault, Locked):
-                raise RefusedFile(f"{database} is in use by another program") from error
+                raise in_use(database) from error
             if not isinstance(fault, sqlite.FileCorrupt):
                 raise RefusedFile(
                     f"the log of {database} cannot be folded into it: {fault}; to restore a backup all the"

@@ -209,10 +209,7 @@ def clock(set_back: bool, key_is_new: bool) -> None:
 
 def set_back_file(path: Path, *, key_is_new: bool) -> str:
     """Make the key new first: of a command that is cut short nothing is left but that."""
-    try:
-        lock = ServingLock.take(path)
-    except (AlreadyServed, OSError) as error:
-        refuse(str(error))
+    lock = unserved(path)
     try:
         if not key_is_new:
             current_app.extensions["walkthrough.renew_signing_key"](path)
@@ -254,10 +251,7 @@ def back_up(file: Path) -> None:
 def restore(file: Path) -> None:
     """Put the backup FILE in the database's place. Refused while a server runs; ends every session."""
     path = file_of(database())
-    try:
-        lock = ServingLock.take(path)
-    except (AlreadyServed, OSError) as error:
-        refuse(str(error))
+    lock = unserved(path)
     database().close()
     try:
         backup.restore(file, path, database().clock)
@@ -268,10 +262,34 @@ def restore(file: Path) -> None:
     click.echo("restored; everybody has to sign in again")
 
 
+@bp.cli.command("compact")
+def compact() -> None:
+    """Write the database anew: smaller where rows were deleted, quicker where it grew. Refused while a server runs."""
+    path = file_of(database())
+    lock = unserved(path)
+    fold()
+    before = path.stat().st_size
+    try:
+        backup.compact(path)
+    except (upkeep.RefusedFile, Fault, OSError) as error:
+        refuse(str(error))
+    finally:
+        lock.give_back()
+    click.echo(f"{before} bytes before, {path.stat().st_size} now")
+
+
+def unserved(path: Path) -> ServingLock:
+    """The right to serve a file, which nobody else has then."""
+    try:
+        return ServingLock.take(path)
+    except (AlreadyServed, OSError) as error:
+        refuse(str(error))
+
+
 def file_of(found: Database) -> Path:
     if found.path is None:
         refuse(
-            "the database is no file: a PostgreSQL server is backed up by its own means (pg_dump, pg_basebackup)"
+            "the database is no file: a PostgreSQL server has its own means (pg_dump, pg_basebackup, VACUUM)"
         )
     return found.path
 

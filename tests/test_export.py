@@ -81,6 +81,18 @@ def test_nothing_is_written_over_the_database_or_its_keys(
     assert (tmp_path / "keys.json").read_text() == "the keys"
 
 
+@pytest.mark.server("a file is written anew by it")
+@pytest.mark.parametrize("words", [["backup", "kept"], ["restore", "kept"], ["compact"]])
+def test_a_server_is_told_to_have_means_of_its_own(app: object, words: list[str]) -> None:
+    done = app.test_cli_runner().invoke(args=words)
+
+    assert done.exit_code == 1
+    assert done.output == (
+        "walkthrough: the database is no file: a PostgreSQL server has its own means"
+        " (pg_dump, pg_basebackup, VACUUM)\n"
+    )
+
+
 @pytest.mark.sqlite("copies a file")
 def test_what_a_command_wrote_is_in_the_file_itself(app: object, tmp_path: Path) -> None:
     """Whoever copies a file that nobody serves does not know of its log."""

@@ -57,8 +57,8 @@ def opened_to_copy(path: Path) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Fold a file's log into it, and keep everybody else out of the file for the time of a block.
+def held(path: Path) -> Iterator[Any]:
+    """Fold a file's log into it, and keep everybody but this connection out of the file for the time of a block.
 
     Only if nobody has it open: else, and whenever it cannot be folded, the driver's error is raised, and the log
     is where it was. Who opens the file meanwhile waits for SQLite's lock. If the file has lost its name by then it
@@ -73,11 +73,15 @@ def held(path: Path) -> Iterator[None]:
         connection.execute("PRAGMA fullfsync = 1")  # these two: macOS
         connection.execute("PRAGMA checkpoint_fullfsync = 1")
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+        connection.execute(
+            "PRAGMA locking_mode = EXCLUSIVE"
+        ).fetchall()  # the lock stays after the COMMIT
         connection.execute("BEGIN EXCLUSIVE")
         # With a log, which somebody may have begun anew since, readers are let in beside whoever writes.
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             raise sqlite.driver.OperationalError("database is locked")
-        yield
+        connection.execute("COMMIT")
+        yield connection
     finally:
         connection.close()
 
@@ -114,13 +118,30 @@ def copy(source: Path, target: Path, check: Check | None = None) -> None:
     with drafted(target) as draft:
         with opened_to_copy(source) as original:
             write_copy(original, draft)
-        with reopened(draft) as connection:
-            require_sound(connection)
-            if check is not None:
-                check(connection)
-        sync(draft)
+        settle(draft, check)
         draft.replace(target)
     sync(target.parent)
+
+
+def compact(path: Path, check: Check) -> None:
+    """Put a copy in a file's place in which each table and index is in one piece: whole, checked, or not at all.
+
+    Nobody else may have the file open, or what they write meanwhile would be lost.
+    """
+    with drafted(path) as draft, held(path) as original:
+        original.execute("VACUUM INTO ?", (str(draft),))
+        settle(draft, check)
+        draft.replace(path)
+    sync(path.parent)
+
+
+def settle(draft: Path, check: Check | None) -> None:
+    """Look a copy over, and have the disk keep it."""
+    with reopened(draft) as connection:
+        require_sound(connection)
+        if check is not None:
+            check(connection)
+    sync(draft)
 
 
 @contextlib.contextmanager
