@@ -309,8 +309,31 @@ def requires_administrator(*, writes: bool) -> Callable[[View], View]:
     return decorate
 
 
+def check_entrance() -> None:
+    """Let in whoever has an apikey, and no token or one that is in force."""
+    environ = current.request().environ
+    claims = (
+        credentials().entrance(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")).claims
+    )
+    if claims is not None:
+        require_in_force(claims, current_time())
+        with reading() as transaction:
+            look_up(transaction, claims)
+
+
+def requires_entrance(view: View) -> View:
+    """Any holder of an apikey; a token need not be sent, but one that is sent has to be in force."""
+
+    @wraps(view)
+    def entered(*arguments: object, **named: object) -> object:
+        check_entrance()
+        return view(*arguments, **named)
+
+    return mark(cast(View, entered), "apikey, and any token to be in force")
+
+
 def requires_apikey(view: View) -> View:
-    """Any holder of an apikey, signed in or not."""
+    """Any holder of an apikey, signed in or not: an old token is no matter to who signs in."""
 
     @wraps(view)
     def entered(*arguments: object, **named: object) -> object:

@@ -150,7 +150,7 @@ def read_claims(payload: Any) -> Claims:
     """Claims by their types; one text for everything that is wrong with who they name."""
     if not isinstance(payload, dict):
         raise RefusedClaims("The JWT claims are not an object")
-    expires_at = whole_number(payload, "exp")
+    expires_at = numeric_date(payload, "exp")
     if expires_at is None:
         raise RefusedClaims("The JWT has no expiry")
     audience = payload.get("aud", AUDIENCE)
@@ -160,8 +160,8 @@ def read_claims(payload: Any) -> Claims:
         read_subject(payload),
         read_role(payload),
         whole_number(payload, "client_id", nullable=True),
-        whole_number(payload, "iat"),
-        whole_number(payload, "nbf"),
+        numeric_date(payload, "iat"),
+        numeric_date(payload, "nbf"),
         expires_at,
         text_claim(payload, "session_id"),
     )
@@ -176,6 +176,14 @@ def whole_number(payload: dict[str, Any], claim: str, *, nullable: bool = False)
     if type(value) is not int or not 0 <= value < 2**53:
         raise RefusedClaims(f"The JWT '{claim}' claim must be a number")
     return value
+
+
+def numeric_date(payload: dict[str, Any], claim: str) -> int | None:
+    """A moment, in the whole seconds of which it is: it may have a fraction (RFC 7519, section 2)."""
+    value = payload.get(claim)
+    if type(value) is float and 0 <= value < 2**53:
+        return int(value)
+    return whole_number(payload, claim)
 
 
 def text_claim(payload: dict[str, Any], claim: str) -> str | None:

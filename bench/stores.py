@@ -1,9 +1,9 @@
 """How do the same rows come into both databases? They are loaded once a size, and copied whenever they were changed.
 
-What was loaded is put in order by each side's own means (`flask compact`, VACUUM), and carries a mark, made of everything
-that its rows depend on: with another generator or schema it is made anew. Nothing is ever measured on it, but on
-copies: what writes leave behind even where their rows are deleted again (a trail, dead rows, larger indexes) would slow
-down the next run, and one side more than the other.
+What was loaded is put in order by each side's own means (`flask compact`, VACUUM), and carries a mark, made of all that
+its rows depend on: with another generator or schema it is made anew. Nothing is ever measured on it, but on copies:
+what writes leave behind even where their rows are deleted again (a trail, dead rows, larger indexes) would slow down
+the next run, and one side more than the other.
 """
 
 from __future__ import annotations

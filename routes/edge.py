@@ -20,9 +20,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from access import current
 from access.caller import Caller
-from access.decorators import NoApiKey
-from access.decorators import check_apikey
-from access.decorators import credentials
+from access.decorators import check_entrance
 from access.policy import PermissionDenied
 from models import audit
 from models.db import database
@@ -69,7 +67,7 @@ def begin() -> Response | None:
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
     if "//" in path:
-        raise refused_apikey() or requests.UnknownPath()
+        raise refused_entrance() or requests.UnknownPath()
     is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
         return Response(status=204)
@@ -158,9 +156,10 @@ def is_sign_in(path: str) -> bool:
 def answer_http(error: HTTPException) -> Response:
     """What Werkzeug refuses by itself, in our shape."""
     if isinstance(error, MethodNotAllowed):
-        return answer_fault(requests.MethodNotAllowed(request.method, error.valid_methods or ()))
+        refused = requests.MethodNotAllowed(request.method, error.valid_methods or ())
+        return answer_fault(refused_entrance() or refused)
     if error.code == 404:
-        return answer_fault(refused_apikey() or unknown_path(request.path))
+        return answer_fault(refused_entrance() or unknown_path(request.path))
     if isinstance(error, RequestEntityTooLarge):
         return answer_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500
@@ -168,13 +167,13 @@ def answer_http(error: HTTPException) -> Response:
     return Response(body, status, {"Content-Type": "application/json; charset=utf-8"})
 
 
-def refused_apikey() -> Fault | None:
-    """What is wrong with the request's apikey, which is asked for wherever there is something, too."""
+def refused_entrance() -> Fault | None:
+    """What is wrong with the request's apikey or token, which are looked at wherever there is something, too."""
     if request.method == "OPTIONS":
         return None
     try:
-        check_apikey(credentials(), request.headers.get("apikey"))
-    except NoApiKey as refusal:
+        check_entrance()
+    except Fault as refusal:
         return refusal
     return None
 

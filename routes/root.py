@@ -10,7 +10,7 @@ from flask import Response
 from flask import current_app
 from flask import request
 
-from access.decorators import requires_apikey
+from access.decorators import requires_entrance
 from routes import rpc
 from routes.edge import respond
 from routes.postgrest import openapi
@@ -29,7 +29,7 @@ bp = Blueprint("root", __name__)
 
 
 @bp.get("/")
-@requires_apikey
+@requires_entrance
 def document() -> Response:
     requests.require_profile(request.headers.get("Accept-Profile"))
     media = parse_accept(request.headers.get("Accept"), OFFERED)

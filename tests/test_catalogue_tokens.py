@@ -68,6 +68,7 @@ def test_T01_scheme_is_taken_in_any_case(service: Service, scheme: str) -> None:
     [
         pytest.param({"exp": 0}, 401, id="over-now"),
         pytest.param({"exp": 1}, 200, id="over-in-a-second"),
+        pytest.param({"exp": 0.5}, 401, id="over-within-this-second"),
         pytest.param({"iat": 5}, 200, id="issued-5-s-ahead"),
         pytest.param({"iat": 6}, 401, id="issued-6-s-ahead"),
         pytest.param({"nbf": 5}, 200, id="good-in-5-s"),
@@ -75,7 +76,7 @@ def test_T01_scheme_is_taken_in_any_case(service: Service, scheme: str) -> None:
     ],
 )
 def test_T04_leeway_is_5_seconds_and_none_at_the_end(
-    service: Service, claims: dict[str, int], status: int
+    service: Service, claims: dict[str, float], status: int
 ) -> None:
     now = int(time.time())
     service.app.extensions["walkthrough.clock"] = lambda: now + 0.9

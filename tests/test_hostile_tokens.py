@@ -152,6 +152,34 @@ def test_T01_hostile_header_opens_nothing(steady_service: Service, kind: str) ->
     compare(steady_service, code, headers)
 
 
+ELSEWHERE = ("/", "/rest/v1", "/rest/v1/", "/nope", "/rest/v1/nope", "/a/b", "/rest//nope", "/rpc/")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_T01_a_bad_token_is_refused_where_there_is_nothing_to_open(
+    steady_service: Service, kind: str
+) -> None:
+    code, make = KINDS[kind]
+    headers = {"Authorization": f"Bearer {make()}"}
+
+    for path in ELSEWHERE:
+        response = steady_service.api("nobody").get(path, headers=headers)
+        assert (response.status, response.code) == (401, code), path
+        assert response.headers["WWW-Authenticate"].startswith("Bearer"), path
+    for path in ("/", "/buildings/1", "/rpc/get_building_stats"):
+        response = steady_service.api("nobody").send("PUT", path, headers=headers)
+        assert (response.status, response.code) == (401, code), path
+
+
+def test_what_can_be_asked_is_told_without_a_token_and_with_a_good_one(
+    steady_service: Service,
+) -> None:
+    for path in ("/", "/rest/v1/"):
+        assert steady_service.api("nobody").get(path).status == 200
+        assert steady_service.api("moe").get(path).status == 200
+        assert steady_service.api(token=SERVICE_KEY).get(path).status == 200
+
+
 def test_T01_token_in_the_query_is_no_token(steady_service: Service) -> None:
     for name in ("access_token", "token", "jwt", "Authorization"):
         response = steady_service.api("nobody").get(f"/auth/v1/user?{name}={sign(root())}")
@@ -177,6 +205,9 @@ def test_nothing_was_written_by_any_of_them(steady_service: Service) -> None:
         pytest.param(lambda: sign(root(exp=now() + 2)), id="expires-soon"),
         pytest.param(lambda: sign(root(iat=now() + 4, nbf=now() + 4)), id="skewed"),
         pytest.param(lambda: sign(root(iat=float(now()))), id="whole-float"),
+        pytest.param(
+            lambda: sign(root(iat=now() - 0.5, nbf=now() - 0.25, exp=now() + 60.75)), id="fractions"
+        ),
         pytest.param(lambda: sign(without("iat")), id="no-iat"),
         pytest.param(lambda: sign(root(sub=ROOT.upper())), id="upper-case-uuid"),
         pytest.param(lambda: sign(root(aud="authenticated")), id="aud"),
