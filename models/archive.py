@@ -1,7 +1,8 @@
 """Import and export: every resource's rows as JSON, all or nothing, in one order that never changes.
 
-The format is an object of table -> array of rows, each row all its visible columns. A user may carry a
-`password` on the way in; nothing secret ever goes out.
+The format is an object of table -> array of rows, each row all its visible columns. A user carries what is kept
+beside the row, where there is something: `app_metadata`, `user_metadata`, `banned_until`; and may bring a `password` on
+the way in. Nothing secret ever goes out.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from models.sql.rule import Action
 from models.sql.rule import Extent
 from models.sql.statement import Binding
 from models.sql.writer import Writer
+from models.transaction import stored_moment
 from models.types import DOUBLE
 from models.types import Bound
 from models.types import new_uuid
@@ -48,11 +51,16 @@ ORDER = (
 )
 """Parents before children, so that every foreign key has something to point at."""
 
+ID_MAX = (
+    2**53 - 1
+)  # of what the tables hold: those that follow a chosen one may be larger than it may
 IMPORT_SECONDS_MAX = 3_600.0
 ROWS_A_LOOK = 1_000
 
-SetPassword = Callable[[Transaction, str, str], None]
-"""Gives the user of an id a password, in the transaction that makes them."""
+BESIDE_A_USER = ("password", "app_metadata", "user_metadata", "banned_until")
+
+Furnish = Callable[[Transaction, str, Mapping[str, object]], None]
+"""Gives the user of an id what is kept beside their row, in the transaction that makes them."""
 
 
 class InvalidArchive(Fault):
@@ -79,9 +87,7 @@ class Unrestricted:
         return frozenset()
 
 
-def import_archive(
-    database: Database, archive: object, set_password: SetPassword
-) -> dict[str, int]:
+def import_archive(database: Database, archive: object, furnish: Furnish) -> dict[str, int]:
     """Insert every row of an archive or none; the number of rows by table."""
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
@@ -92,7 +98,7 @@ def import_archive(
             relation = catalog().relations[name]
             for place, row in enumerate(tables.get(name, [])):
                 try:
-                    import_row(transaction, relation, row, set_password)
+                    import_row(transaction, relation, row, furnish)
                 except Fault as fault:
                     raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
             counts[name] = len(tables.get(name, []))
@@ -118,16 +124,17 @@ def import_row(
     transaction: Transaction,
     relation: Relation,
     row: dict[str, object],
-    set_password: SetPassword,
+    furnish: Furnish,
 ) -> None:
     given = dict(row)
-    password = given.pop("password", None) if relation.name == "users" else None
+    names = BESIDE_A_USER if relation.name == "users" else ()
+    beside = {name: given.pop(name) for name in names if name in given}
     values: dict[str, Bound] = {}
     for name, value in given.items():
         attribute = relation.payload_attribute(name)
         values[name] = attribute.type.read_json(value)
         if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
-            require_id(relation, values[name])
+            require_id(relation, values[name], ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values and (found := filling(attribute, transaction.now)) is not None:
             values[name] = found
@@ -135,10 +142,8 @@ def import_row(
     statement = insert_statement(transaction, relation.name, columns)
     with blame.assigned(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
-    if password is not None:
-        if not isinstance(password, str):
-            raise InvalidArchive("a password is a string")
-        set_password(transaction, str(values["id"]), password)
+    if beside:
+        furnish(transaction, str(values["id"]), beside)
 
 
 def filling(attribute: Attribute, now: str) -> Bound:
@@ -189,10 +194,29 @@ def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
     doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
+    beside = besides(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, ROWS_A_LOOK):
         for row in rows:
             values = {
                 name: float(value) if name in doubles and value is not None else value
                 for name, value in zip(names, row, strict=True)
             }
+            values.update(beside.get(values.get("id"), {}))
             yield json.dumps(values, ensure_ascii=False)
+
+
+BESIDES = (
+    "SELECT user_id, app_metadata, user_metadata, disabled_until FROM credentials"
+    " WHERE app_metadata <> '{}' OR user_metadata <> '{}' OR disabled_until <> 0"
+)
+
+
+def besides(transaction: Transaction) -> dict[object, dict[str, object]]:
+    """What is kept beside the users' rows, by their ids; nothing of those of whom there is no more than a password."""
+    found: dict[object, dict[str, object]] = {}
+    for user_id, app, user, until in transaction.all(BESIDES):
+        said = {"app_metadata": json.loads(app), "user_metadata": json.loads(user)}
+        found[str(user_id)] = {name: value for name, value in said.items() if value}
+        if until:
+            found[str(user_id)]["banned_until"] = stored_moment(until)
+    return found

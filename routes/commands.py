@@ -57,7 +57,7 @@ def import_file(file: Path) -> None:
     """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        counts = archive.import_archive(database(), content, people.set_password)
+        counts = archive.import_archive(database(), content, people.furnish)
     except (OSError, ValueError, OverflowError, RecursionError) as error:
         refuse(f"{file}: {error}")
     except Fault as fault:

@@ -17,7 +17,6 @@ from access import current
 from access import policy
 from access.caller import Caller
 from access.decorators import admit
-from access.decorators import public
 from access.decorators import requires
 from access.people import EMAIL_KEY
 from access.people import require_one_each
@@ -48,8 +47,6 @@ from routes.postgrest import representation
 from routes.postgrest import requests
 from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import Transaction as TransactionEnd
-
-METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
 def blueprint(model: type[Model]) -> Blueprint:
@@ -117,11 +114,6 @@ def blueprint(model: type[Model]) -> Blueprint:
         read_body()
         delete = partial(execute.delete, query=asked.query)
         return asked.answer(write(asked, Action.DELETE, delete), Operation.DELETE)
-
-    @bp.route(path, methods=["OPTIONS"])
-    @public("says which methods there are, which everybody may know")
-    def options() -> Response:
-        return respond(representation.Representation(200, {"Allow": ",".join(METHODS)}))
 
     return bp
 

@@ -37,6 +37,7 @@ COMMON_HEADERS = [
 ]
 NO_CONTENT_AT_ALL = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
 
+METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SHOWING = frozenset({200, 201, 206})
 NO_CONTENT = 204
 StartResponse = Callable[..., Any]
@@ -144,6 +145,13 @@ class Service(Flask):
         if request.routing_exception is not None or rule is None or request.method == "OPTIONS":
             return super().dispatch_request()
         return self.view_functions[rule.endpoint](**(request.view_args or {}))
+
+    def make_default_options_response(self) -> Response:
+        """Which methods there are, in PostgREST's order; everybody may know."""
+        response = super().make_default_options_response()
+        allowed = ",".join(each for each in METHODS if each in response.allow)
+        response.headers["Allow"] = allowed
+        return response
 
     def do_teardown_request(self, *failure: Any) -> None:
         if self.teardown_request_funcs or request_tearing_down.receivers:

@@ -54,7 +54,9 @@ def test_a_path_with_an_argument_is_searched_for_each_time(pristine: Flask, api:
 def test_a_method_of_a_known_path_is_an_address_of_its_own(api: Callable) -> None:
     assert api("ada").get("/buildings").status == 200
     assert api("ada").patch("/buildings").status == 400
-    assert api("ada").send("OPTIONS", "/buildings").status == 200
+    options = api("ada").send("OPTIONS", "/buildings")
+    assert options.status == 200
+    assert options.headers["Allow"] == "OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE"
     assert api("ada").send("TRACE", "/buildings").status == 405
 
 

@@ -14,6 +14,7 @@ import pytest
 from config import PROJECT
 from config import SECRETS_NAME
 from tests import databases
+from tests import tokens
 from tests.applications import open_app
 
 
@@ -107,6 +108,66 @@ def test_what_a_command_wrote_is_in_the_file_itself(app: object, tmp_path: Path)
     assert (
         copied.test_cli_runner().invoke(args=["token", "new@acme.example"]).output.count(".") == 2
     )
+
+
+def imported(archive: Path, file: Path) -> object:
+    """A new database with an archive in it."""
+    app = open_app(file)
+    done = app.test_cli_runner().invoke(args=["import", str(archive)])
+    assert done.exit_code == 0, done.output
+    return app
+
+
+def test_an_export_that_is_imported_is_exported_alike(app: object, tmp_path: Path) -> None:
+    """With everything that there is beside a user's row but a password."""
+    headers = {"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {tokens.SERVICE_KEY}"}
+    banned = {
+        "email": "banned@acme.example",
+        "password": "is not exported",
+        "ban_duration": "24h",
+        "app_metadata": {"role": "client_admin", "client_id": 1, "plan": ["a", 1]},
+        "user_metadata": {"nickname": "Bé"},
+    }
+    made = app.test_client().post("/auth/v1/admin/users", json=banned, headers=headers)
+    assert made.status_code == 200
+    for row in ({"id": 2**52, "name": "chosen"}, {"name": "after it"}):
+        assert app.test_client().post("/inspectors", json=row, headers=headers).status_code == 201
+    assert export(app, tmp_path / "one.json") == (0, "")
+
+    other = imported(tmp_path / "one.json", tmp_path / "other.db")
+
+    assert export(other, tmp_path / "two.json") == (0, "")
+    assert (tmp_path / "two.json").read_bytes() == (tmp_path / "one.json").read_bytes()
+    path = f"/auth/v1/admin/users/{made.json['id']}"
+    found = other.test_client().get(path, headers=headers).json
+    assert found["banned_until"] == made.json["banned_until"]
+    assert found["app_metadata"] == made.json["app_metadata"]
+    assert found["user_metadata"] == made.json["user_metadata"]
+    assert "exported" not in (tmp_path / "one.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"password": 7},
+        {"app_metadata": []},
+        {"user_metadata": "x"},
+        {"banned_until": 7},
+        {"banned_until": "soon"},
+        {"user_metadata": {"x": "y" * 20_000}},
+    ],
+)
+def test_what_cannot_be_kept_beside_a_user_is_refused_with_its_place(
+    app: object, tmp_path: Path, beside: dict
+) -> None:
+    person = {"email": "n@a.example", "name": "N", "role": "client_admin", "client_id": 1, **beside}
+    (tmp_path / "in.json").write_text(json.dumps({"users": [person]}))
+
+    done = app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
+
+    assert done.exit_code == 1
+    assert done.output.startswith("walkthrough: users[0]: ")
+    assert done.output.count("\n") == 1
 
 
 def test_people_without_an_id_are_given_one(app: object, tmp_path: Path) -> None:

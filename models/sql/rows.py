@@ -366,12 +366,12 @@ def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
     )
 
 
-def require_id(relation: Relation, value: Bound) -> Bound:
+def require_id(relation: Relation, value: Bound, at_most: int = ID_MAX) -> Bound:
     """A chosen id that can be kept, or the fact that it cannot."""
     if value is None:
         raise NotNullViolation(relation.name, "id")
-    if not isinstance(value, int) or not 1 <= value <= ID_MAX:
-        raise OutOfRange(f'value "{value}" is out of range for a chosen id (1 to {ID_MAX})')
+    if not isinstance(value, int) or not 1 <= value <= at_most:
+        raise OutOfRange(f'value "{value}" is out of range for a chosen id (1 to {at_most})')
     return value
 
 
