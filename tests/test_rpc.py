@@ -359,3 +359,38 @@ def test_keys_of_an_answer_stand_in_the_contracts_order(api: Callable) -> None:
         "building_id", "name", "total_inspections", "by_status", "by_type", "last_inspection",
         "next_inspection", "overdue", "completion_rate", "failure_rate", "lead",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 404),
+        ("?columns=", 404),
+        ("?columns=building_id", 200),
+        ('?columns="building_id"', 200),
+        ("?columns=building_id,more", 404),
+        ("?columns=building_id&columns=more", 200),
+        ("?columns=more", 404),
+        ("?columns=(", 400),
+        ("?columns=building_id&on_conflict=id", 200),
+    ],
+)
+def test_columns_choose_among_the_arguments_in_a_body(
+    api: Callable, query: str, status: int
+) -> None:
+    response = api("root").post(f"/rpc/get_building_stats{query}", {"building_id": 1, "more": 2})
+
+    assert response.status == status, response.text
+
+
+def test_columns_say_nothing_of_a_call_by_get(api: Callable) -> None:
+    path = "/rpc/get_building_stats?building_id=1&columns=more"
+
+    assert api("root").get(path).status == 200
+
+
+def test_an_argument_that_columns_choose_and_a_body_lacks_is_null(api: Callable) -> None:
+    for body in ({}, None):
+        response = api("root").post("/rpc/get_building_stats?columns=building_id", body)
+
+        assert (response.status, response.code) == (400, "22P02"), response.text

@@ -49,11 +49,14 @@ from routes.postgrest.representation import content_headers
 from routes.postgrest.representation import content_range
 from routes.postgrest.representation import stripped
 from routes.postgrest.requests import MethodNotAllowed
+from routes.postgrest.selection import parse_names
 
 Arguments = dict[str, Any]
 """Values by parameter, without `p_`; what is absent is not in it."""
 
-WORDS_OF_THE_DIALECT: Final = frozenset({"select", "order", "limit", "offset"})
+WORDS_OF_THE_DIALECT: Final = frozenset(
+    {"select", "order", "limit", "offset", "columns", "on_conflict"}
+)
 """No parameters: consumers send them with any call, and none of them changes a single value."""
 PREFIX: Final = "p_"
 NO_TEXTS: Final = frozenset({"", "null"})
@@ -263,10 +266,12 @@ def reads_as_filter(name: str, text: str) -> bool:
 
 
 def read_body(name: str, body: bytes, content_type: str | None, query_string: bytes) -> Sent:
-    """The arguments in a body, which may be empty. What else stands in the query are filters on the
-    answer, and a single value has no columns to filter by.
+    """The arguments in a body, which may be empty; those that `columns` chooses, if it is there. What else stands in
+    the query are filters on the answer, and a single value has no columns to filter by.
 
     >>> read_body("f", b'{"id": 1}', "application/json", b"select=*").given
+    {'id': 1}
+    >>> read_body("f", b'{"id": 1, "name": "x"}', "application/json", b"columns=id").given
     {'id': 1}
     >>> read_body("f", b"", None, b"id=eq.1")
     Traceback (most recent call last):
@@ -277,13 +282,23 @@ def read_body(name: str, body: bytes, content_type: str | None, query_string: by
         raise no_column(name, key)
     media = parse_content_type(content_type)
     as_json = media is MediaType.JSON
+    chosen = chosen_names(query_string)
     if not body.strip():
-        return Sent({}, as_json=as_json)
+        return Sent(dict.fromkeys(chosen or ()), as_json=as_json)
     payload = parse_payload(body, content_type)
     if payload.is_array:
         # Differs from PostgREST 12, which takes the first object of an array.
         raise InvalidPayload("A JSON object is expected")
-    return Sent(payload.rows[0], frozenset({None}) if as_json else NO_TEXTS, as_json)
+    row = payload.rows[0]
+    given = row if chosen is None else {name: row.get(name) for name in chosen}
+    return Sent(given, frozenset({None}) if as_json else NO_TEXTS, as_json)
+
+
+def chosen_names(query_string: bytes) -> tuple[str, ...] | None:
+    """The names in `columns`, of which the first counts; None if it is not there, or empty."""
+    said = (value for key, value in pairs(query_string) if key == "columns")
+    text = next(said, None)
+    return parse_names("columns", text, LIMITS) if text else None
 
 
 def read_arguments(signed: Signature, sent: Sent) -> Arguments:
