@@ -27,7 +27,7 @@ def client_of_building(row: Row) -> sa.ColumnElement[Any]:
 
 
 class Inspection(Model):
-    """An inspection of a building. `client_id` is hidden: the building's, kept by the database."""
+    """An inspection of a building."""
 
     __tablename__ = "inspections"
     __table_args__ = (
@@ -45,6 +45,7 @@ class Inspection(Model):
             ondelete="SET NULL",
         ),
     )
+    # Hidden: the building's, and kept so by the database (docs/decisions/0002).
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
     indexed_within: ClassVar = {

@@ -25,7 +25,7 @@ def client_of_inspection(row: Row) -> sa.ColumnElement[Any]:
 
 
 class ReportLead(Model):
-    """One XRF reading. `client_id` is hidden: the inspection's, kept by the database, of a file by its triggers."""
+    """One XRF reading."""
 
     __tablename__ = "reports_lead"
     __table_args__ = (
@@ -37,6 +37,7 @@ class ReportLead(Model):
             ondelete="CASCADE",
         ),
     )
+    # Hidden: the inspection's, and kept so by the database, of a file by its triggers (docs/decisions/0002, 0159).
     derived: ClassVar = {"client_id": client_of_inspection}
     inherited: ClassVar = {"inspection_id": {"client_id": "client_id"}}
 

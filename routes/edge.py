@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from collections.abc import Collection
+from difflib import get_close_matches
 
 from flask import Flask
 from flask import Response
@@ -185,9 +186,9 @@ def unknown_path(path: str) -> Fault:
         return calls.UnknownFunction("", calls.Sent({}), None)
     if not name or "/" in name:
         return requests.UnknownPath()
-    folded = name.lower()
-    close = next((each for each in catalog().relations if each == folded), None)
-    hint = f"Perhaps you meant the table 'public.{close}'" if close is not None else None
+    folded = name[: calls.NAME_CHARACTERS_MAX].lower()
+    close = get_close_matches(folded, catalog().relations, n=1, cutoff=calls.LIKENESS_MIN)
+    hint = f"Perhaps you meant the table 'public.{close[0]}'" if close else None
     return requests.UnknownRelation(name[:200], hint)
 
 

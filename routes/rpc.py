@@ -273,7 +273,8 @@ def otherwise(caller: Caller, name: str) -> Response:
 
 
 def unknown(name: str, sent: calls.Sent) -> calls.UnknownFunction:
-    close = get_close_matches(name[: calls.NAME_CHARACTERS_MAX], FUNCTIONS, n=1, cutoff=0.75)
+    cut = name[: calls.NAME_CHARACTERS_MAX]
+    close = get_close_matches(cut, FUNCTIONS, n=1, cutoff=calls.LIKENESS_MIN)
     hint = f"Perhaps you meant to call the function public.{close[0]}" if close else None
     return calls.UnknownFunction(name, sent, hint)
 

@@ -147,6 +147,29 @@ def test_R16_path_is_taken_literally(api: Callable) -> None:
     assert set(double.json) == {"code", "message", "details", "hint"}
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("building", "buildings"),
+        ("inspection", "inspections"),
+        ("Users", "users"),
+        ("reports", None),
+        ("nope", None),
+        ("credentials", None),
+        ("buildings" + "x" * 500, None),
+    ],
+)
+def test_a_table_that_is_not_there_is_told_which_may_have_been_meant(
+    api: Callable, name: str, meant: str | None
+) -> None:
+    hint = None if meant is None else f"Perhaps you meant the table 'public.{meant}'"
+
+    response = api("root").get(f"/{name}")
+
+    assert (response.status, response.code) == (404, "PGRST205")
+    assert response.json["hint"] == hint
+
+
 @pytest.mark.parametrize("path", ["/%62uildings", "/rest/v1/buildings", "/rest/v1/%62uildings"])
 def test_R16_other_spellings_keep_the_rule(api: Callable, path: str) -> None:
     assert api("moe").get(path).text == api("moe").get("/buildings").text

@@ -93,3 +93,12 @@ def test_readings_go_with_their_inspection(api: Callable) -> None:
     assert api("root").delete("/inspections?id=eq.2").status == 204
 
     assert ids(api("root").get("/reports_lead?select=id")) == {3, 4}
+
+
+@pytest.mark.parametrize("media", ["application/json", "application/openapi+json"])
+def test_no_document_says_that_the_column_is_there(api: Callable, media: str) -> None:
+    document = api("root").get("/", headers={"Accept": media}).json
+    models = document.get("definitions") or document["components"]["schemas"]
+
+    for name in ("inspections", "reports_lead"):
+        assert "client_id" not in str(models[name])

@@ -74,6 +74,14 @@ class ForeignKeyViolation(Fault):
             f'Key ({key})=({value}) is still referenced from table "{by}".',
         )
 
+    @classmethod
+    def keeps_id(cls) -> ForeignKeyViolation:
+        """Of what is kept beside a user's row, in tables that are nobody's to see."""
+        return cls(
+            "the id of this user cannot be changed",
+            "A password, sessions, boards or grants belong to it.",
+        )
+
 
 class Locked(Fault):
     """Somebody else holds the database for too long (55P03)."""

@@ -63,6 +63,8 @@ NO_TEXTS: Final = frozenset({"", "null"})
 """How consumers put an absent value into a query string: Python's nothing, JavaScript's null."""
 NAME_CHARACTERS_MAX: Final = 64
 """Of a name that is compared with those of functions; PostgreSQL's are no longer."""
+LIKENESS_MIN: Final = 0.75
+"""Of a name to the one that may have been meant, as PostgREST has it."""
 SCALAR: Final = "pgrst_scalar"
 """What PostgREST calls the one column of a single value."""
 
