@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from access import people
 from access import policy
-from access import throttle
+from access import taken
 from access.caller import Caller
 from access.caller import Role
 from access.caller import Standing
@@ -112,7 +112,7 @@ def create(
     """Make a user, where the caller may make such a one."""
     if wanted.email is None:
         raise InvalidEmail("Cannot create a user without an email")
-    throttle.require_taken_answers_left(transaction, caller)
+    taken.require_answers_left(transaction, caller)
     require_choice(caller, wanted)
     role = wanted.role or policy.role_unless_said(caller.role)
     if role is None:
@@ -144,7 +144,7 @@ def change(
     """Change a user, where the caller may change them, to what the caller may leave behind."""
     person = found(transaction, caller, user_id, Action.UPDATE)
     if wanted.email is not None and wanted.email != person.email.lower():
-        throttle.require_taken_answers_left(transaction, caller)
+        taken.require_answers_left(transaction, caller)
     if wanted.id is not None:
         require_choice(caller, wanted)
         if wanted.id != person.id:

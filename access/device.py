@@ -2,7 +2,8 @@
 
 Only a digest of a token is kept. Whoever may change a user may give a board that user's view, and
 anybody who may change users at all their own. What ends a user's other tokens (a new password, a global
-sign-out, another role or client) ends their boards; a ban has them wait.
+sign-out, another role or client) ends their boards; a ban has them wait. And whoever made a board knows its token: it
+shows nothing once they may not make it any more. Who made and who revoked one stands in the audit trail.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import sqlalchemy as sa
 
 from access import administration
 from access import people
+from access import session
 from access.administration import STANDINGS_KEPT
+from access.administration import OutOfReach
 from access.administration import UserNotFound
 from access.administration import values_of
 from access.caller import Caller
@@ -24,9 +28,10 @@ from access.caller import Role
 from access.caller import Standing
 from access.policy import AccessRule
 from access.prepared import Prepared
-from access.session import look_up
 from access.token import Claims
 from access.token import RefusedClaims
+from models import audit
+from models.audit_log import AuditLog
 from models.credential import CREDENTIALS
 from models.credential import DEVICES
 from models.db import Transaction
@@ -48,6 +53,7 @@ DAY_SECONDS = 24 * 3_600
 NAME_BYTES_MAX = 256
 SEEN_SECONDS = 3_600  # flash wears: a board that asks twice a minute is noted once an hour
 SEEN_WAIT_SECONDS_MAX = 0.2
+MADE, REVOKED = "make_board", "revoke_board"  # in the audit trail
 DEVICES_MAX = 1_000  # shown at once
 
 
@@ -97,11 +103,44 @@ def enter(transaction: Transaction, token: str) -> Seen | None:
     client = client_id if isinstance(client_id, int) else None
     claims = Claims(str(user_id), Role(str(role)), client, created_at, None, expires_at, None)
     try:
-        caller = look_up(transaction, claims)
+        caller = session.look_up(transaction, claims)
     except RefusedClaims:
+        return None
+    if not may_be_made(transaction, str(device_id), caller):
         return None
     seen_at = last_seen_at if isinstance(last_seen_at, int) else 0
     return Seen(caller, str(device_id), seen_at + SEEN_SECONDS <= transaction.unix)
+
+
+def may_be_made(transaction: Transaction, device_id: str, shown: Caller) -> bool:
+    """Whether whoever made a board could make it now: who has lost that right, or is gone, keeps no view of it."""
+    row = MAKER.one(transaction, row_key=device_id)
+    maker_id = str(row[0]) if row is not None and row[0] is not None else shown.id
+    if maker_id == shown.id:  # or it was made by the service key, or before there was a line of it
+        return True
+    maker = people.by_id(transaction, str(maker_id))
+    caller = session.person(transaction, str(maker_id))
+    if maker is None or caller is None or maker.is_disabled(transaction.unix):
+        return False
+    try:
+        administration.found(transaction, caller, str(shown.id), Action.UPDATE)
+    except (UserNotFound, OutOfReach):
+        return False
+    return True
+
+
+def note(transaction: Transaction, action: str, caller: Caller, device: Device) -> None:
+    """Write into the audit trail who made a board, or ended it, and whose view it has."""
+    seen = people.by_id(transaction, device.user_id)
+    audit.note(
+        transaction,
+        action,
+        DEVICES.name,
+        actor_id=caller.id,
+        client_id=seen.client_id if seen is not None else None,
+        row_key=device.id,
+        details={"user_id": device.user_id, "name": device.name},
+    )
 
 
 def note_seen(seen: Seen) -> None:
@@ -137,6 +176,7 @@ def make(
     token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     # As with any token without a session: it is younger than what ended the older ones.
     created_at = max(transaction.unix, person.tokens_since)
+    expires_at = created_at + days * DAY_SECONDS
     INSERT.run(
         transaction,
         id=device_id,
@@ -144,8 +184,10 @@ def make(
         name=named,
         token_digest=digest(token),
         created_at=created_at,
-        expires_at=created_at + days * DAY_SECONDS,
+        expires_at=expires_at,
     )
+    made = Device(device_id, user_id, person.name, named, created_at, None, expires_at)
+    note(transaction, MADE, caller, made)
     return device_id, token
 
 
@@ -157,6 +199,7 @@ def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
     if reached is None:
         raise NoSuchDevice
     DELETE.run(transaction, id=device_id)
+    note(transaction, REVOKED, caller, read_device(reached))
 
 
 def listed(transaction: Transaction, caller: Caller) -> list[Device]:
@@ -164,18 +207,20 @@ def listed(transaction: Transaction, caller: Caller) -> list[Device]:
     rows = within_reach(caller.standing).shown.all(
         transaction, now=transaction.unix, **values_of(caller)
     )
-    return [
-        Device(
-            str(row[0]),
-            str(row[1]),
-            str(row[2]),
-            str(row[3]),
-            int(row[4] or 0),
-            row[5] if isinstance(row[5], int) else None,
-            int(row[6] or 0),
-        )
-        for row in rows
-    ]
+    return [read_device(row) for row in rows]
+
+
+def read_device(row: tuple[Any, ...]) -> Device:
+    """A board out of a row of those within reach."""
+    return Device(
+        str(row[0]),
+        str(row[1]),
+        str(row[2]),
+        str(row[3]),
+        int(row[4] or 0),
+        row[5] if isinstance(row[5], int) else None,
+        int(row[6] or 0),
+    )
 
 
 def digest(token: str) -> str:
@@ -213,6 +258,16 @@ INSERT = Prepared(
 )
 NOTE_SEEN = Prepared(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
+)
+LINES = AuditLog.__table__
+MAKER = Prepared(
+    sa.select(LINES.c.actor_id).where(
+        LINES.c.relation == sa.literal_column(f"'{DEVICES.name}'"),
+        # As the server's index has it.
+        sa.func.substr(LINES.c.row_key, 1, 200) == parameter("row_key", sa.Text),
+        LINES.c.row_key == parameter("row_key", sa.Text),
+        LINES.c.action == sa.literal_column(f"'{MADE}'"),
+    )
 )
 DELETE = Prepared(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
 LIVES = DEVICES.c.created_at >= sa.func.coalesce(

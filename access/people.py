@@ -250,7 +250,8 @@ def end_tokens(transaction: Transaction, user_id: str) -> None:
     """End the tokens without a session that exist by now.
 
     `iat` counts whole seconds: what bears the present one may be older than this, so it goes too, and
-    the next second's tokens are the first to count (decision 0201).
+    the next second's tokens are the first to count (decision 0201); after a second end within one, those of the second
+    after that.
     """
     ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
     END_TOKENS.run(transaction, user_id=user_id, since=transaction.unix + 1)
@@ -392,11 +393,17 @@ FURNISHED: dict[str, tuple[sa.Column[Any], Callable[[object], str | int]]] = {
 }
 END_TOKENS = Prepared(
     sa.update(CREDENTIALS)
-    .where(
-        CREDENTIALS.c.user_id == parameter("user_id"),
-        CREDENTIALS.c.tokens_since < parameter("since"),
+    .where(CREDENTIALS.c.user_id == parameter("user_id"))
+    .values(
+        # Later than before in any case: what was made since an end in this very second bears the moment of that.
+        tokens_since=sa.case(
+            (
+                CREDENTIALS.c.tokens_since < parameter("since", sa.BigInteger),
+                parameter("since", sa.BigInteger),
+            ),
+            else_=CREDENTIALS.c.tokens_since + 1,
+        )
     )
-    .values(tokens_since=parameter("since"))
 )
 DELETE_SESSIONS = Prepared(
     sa.delete(SESSIONS).where(

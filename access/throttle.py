@@ -16,13 +16,10 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from access.caller import Caller
 from access.prepared import Prepared
 from models.credential import ATTEMPTS
 from models.credential import ORIGINS
-from models.db import TURN_SECONDS_MAX
 from models.db import Transaction
-from models.db import database
 from models.faults import Fault
 from models.sql.statement import parameter
 from models.types import UUID
@@ -35,7 +32,6 @@ ACCOUNT_TRIES_MAX = 10
 ORIGIN_TRIES_MAX = 100
 ORIGIN_KNOWN_SECONDS = 30 * 24 * 3_600
 TAKEN_SECONDS = 3_600
-TAKEN_ANSWERS_MAX = 20
 ADDRESS_BITS_V6 = 64  # whoever has one IPv6 address has the other 2^64 of its network too
 
 SIGN_IN, TAKEN = "sign_in", "taken"
@@ -116,33 +112,6 @@ def remember_origin(transaction: Transaction, user_id: str, origin: str) -> None
     INSERT_ORIGIN.run(transaction, user_id=user_id, origin=origin, now=transaction.unix)
 
 
-# E-mails that are taken: the one answer that tells of a hidden row
-
-
-def require_taken_answers_left(transaction: Transaction, caller: Caller) -> None:
-    """Refuse to name an e-mail, taken or free, once the caller has heard of too many taken ones."""
-    oldest = OLDEST_OF_SUBJECT.one(
-        transaction,
-        kind=TAKEN,
-        subject=subject_of(caller),
-        since=transaction.unix - TAKEN_SECONDS,
-    )
-    if oldest is not None:
-        raise TooManyTries(int(oldest[0] or 0) + TAKEN_SECONDS - transaction.unix)
-
-
-def count_taken_email(caller: Caller, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
-    """Count an answer "taken" before it is given, in a transaction of its own: the write was rolled back."""
-    with database().writing(wait_seconds_max=wait_seconds_max) as transaction:
-        purge(transaction)
-        require_taken_answers_left(transaction, caller)
-        write_down(transaction, TAKEN, subject_of(caller), "")
-
-
-def subject_of(caller: Caller) -> str:
-    return caller.id or "service"
-
-
 # The tables
 
 
@@ -182,11 +151,11 @@ KNOWN = sa.select(ORIGINS.c.origin).where(
     ORIGINS.c.at > parameter("known_since", sa.BigInteger),
 )
 HERE_IS_KNOWN = parameter("origin", sa.Text).in_(KNOWN)
-APART = sa.case((HERE_IS_KNOWN, FROM_HERE), else_=ATTEMPTS.c.origin.not_in(KNOWN))
+# Elsewhere tries from known addresses count, too: who is let try on is not told that one of them was known.
+APART = sa.case((HERE_IS_KNOWN, FROM_HERE), else_=sa.true())
 
 OLDEST_OF_ACCOUNT = oldest_of(ACCOUNT_TRIES_MAX, OF_SUBJECT, APART)
 OLDEST_OF_ORIGIN = oldest_of(ORIGIN_TRIES_MAX, FROM_HERE)
-OLDEST_OF_SUBJECT = oldest_of(TAKEN_ANSWERS_MAX, OF_SUBJECT)
 
 INSERT_ATTEMPT = Prepared(
     sa.insert(ATTEMPTS)

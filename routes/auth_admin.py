@@ -9,15 +9,12 @@ from flask import request
 
 from access import administration
 from access import password
-from access import policy
-from access import throttle
+from access import taken
 from access.caller import Caller
 from access.deadline import Deadline
 from access.decorators import admit
 from access.decorators import requires_administrator
-from access.person import EmailTaken
 from models.db import reading
-from models.user import User
 from routes.auth import PREFIX
 from routes.auth import answer
 from routes.auth import read_auth_body
@@ -59,15 +56,9 @@ def create_user(caller: Caller) -> Response:
     user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
-    try:
-        with until.writing() as transaction:
-            person = administration.create(
-                transaction, admit(transaction), user.wanted, password_hash
-            )
-            return answer(bodies.user_body(person, transaction.unix))
-    except EmailTaken:
-        count_taken(caller, until)
-        raise
+    with taken.counting(until.writing()) as transaction:
+        person = administration.create(transaction, admit(transaction), user.wanted, password_hash)
+        return answer(bodies.user_body(person, transaction.unix))
 
 
 @bp.put("/users/<user_id>")
@@ -77,15 +68,11 @@ def change_user(caller: Caller, user_id: str) -> Response:
     user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
-    try:
-        with until.writing() as transaction:
-            person = administration.change(
-                transaction, admit(transaction), changed_id, user.wanted, password_hash
-            )
-            return answer(bodies.user_body(person, transaction.unix))
-    except EmailTaken:
-        count_taken(caller, until)
-        raise
+    with taken.counting(until.writing()) as transaction:
+        person = administration.change(
+            transaction, admit(transaction), changed_id, user.wanted, password_hash
+        )
+        return answer(bodies.user_body(person, transaction.unix))
 
 
 @bp.delete("/users/<user_id>")
@@ -96,12 +83,6 @@ def delete_user(caller: Caller, user_id: str) -> Response:
     with request_deadline().writing() as transaction:
         administration.remove(transaction, admit(transaction), deleted_id)
     return answer({})
-
-
-def count_taken(caller: Caller, until: Deadline) -> None:
-    """Count that somebody is told of a taken e-mail, unless nobody is hidden from them anyway."""
-    if not policy.sees_all(caller.role, User):
-        throttle.count_taken_email(caller, until.left())
 
 
 def hashed(new_password: str | None, until: Deadline) -> str | None:

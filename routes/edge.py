@@ -158,7 +158,8 @@ def answer_http(error: HTTPException) -> Response:
     """What Werkzeug refuses by itself, in our shape."""
     if isinstance(error, MethodNotAllowed):
         refused = requests.MethodNotAllowed(request.method, error.valid_methods or ())
-        return answer_fault(refused_entrance() or refused)
+        has_token = "Authorization" in request.headers  # as no browser has that opens a page
+        return answer_fault((refused_entrance() if has_token else None) or refused)
     if error.code == 404:
         return answer_fault(refused_entrance() or unknown_path(request.path))
     if isinstance(error, RequestEntityTooLarge):

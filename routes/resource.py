@@ -15,14 +15,12 @@ from flask import Response
 
 from access import current
 from access import policy
+from access import taken
 from access.caller import Caller
 from access.decorators import admit
 from access.decorators import requires
-from access.people import EMAIL_KEY
 from access.people import require_one_each
 from access.policy import AccessRule
-from access.throttle import count_taken_email
-from access.throttle import require_taken_answers_left
 from models import User
 from models.base import Model
 from models.db import TURN_SECONDS_MAX
@@ -32,7 +30,6 @@ from models.db import writing
 from models.sql import execute
 from models.sql import plan
 from models.sql.catalog import catalog
-from models.sql.constraints import UniqueViolation
 from models.sql.rows import Conflict
 from models.sql.rows import Insertion
 from models.sql.rows import Written
@@ -155,17 +152,6 @@ def show_numbers(asked: Asked, caller: Caller) -> Response:
 
 
 def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
-    """Run a write in its turn, and count how often somebody is told that an e-mail is taken."""
-    try:
-        return write_in_turn(asked, action, run)
-    except UniqueViolation as violation:
-        caller: Caller = current.notes().caller
-        if violation.constraint == EMAIL_KEY and not policy.sees_all(caller.role, User):
-            count_taken_email(caller)
-        raise
-
-
-def write_in_turn(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
     """Run a write under the rule as it is when its turn has come: rights may go during the wait."""
     began = time.monotonic()
     if asked.is_guessed():
@@ -186,11 +172,11 @@ def write_once(
     guessed: bool = False,
 ) -> Written:
     """The same, in one transaction; WrongGuess, and nothing is kept, where it is `guessed` and has to be run anew."""
-    with writing(wait_seconds_max, is_brief=asked.is_brief, guessed=guessed) as transaction:
+    turn = writing(wait_seconds_max, is_brief=asked.is_brief, guessed=guessed)
+    with taken.counting(turn) if asked.names_email else turn as transaction:
         caller = admit(transaction)
         if asked.names_email and not policy.sees_all(caller.role, User):
-            # Beyond the answers one may have of taken e-mails, free ones are not told apart either.
-            require_taken_answers_left(transaction, caller)
+            taken.require_answers_left(transaction, caller)
         policy.require(caller.role, action, asked.relation.model)
         plan.require_ways(asked.relation.name, asked.shape.root)
         if asked.preferences.transaction is TransactionEnd.ROLLBACK:

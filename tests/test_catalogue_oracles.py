@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from models import db
 from tests.conftest import MOE
 from tests.conftest import dump
 from tests.conftest import ids
@@ -232,6 +233,29 @@ def test_O07_twenty_such_answers_an_hour_then_429(api: Callable) -> None:
     assert api("ada").get("/users").status == 200
     own = {"email": "b@borough.example", "name": "B", "role": "client_manager", "client_id": 2}
     assert api("bob").post("/users", own).status == 201
+
+
+@pytest.mark.parametrize("prefer", [None, "tx=rollback", "return=representation"])
+def test_O07_such_an_answer_is_counted_in_the_turn_in_which_it_was_found(
+    api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
+) -> None:
+    """Of many at once more would be told, and none be counted where a second turn does not come in time."""
+    turns, writing = [], db.Database.writing
+
+    def count_turns(database: db.Database, *words: float, **more: float) -> object:
+        turns.append(database)
+        return writing(database, *words, **more)
+
+    monkeypatch.setattr(db.Database, "writing", count_turns)
+    answers = []
+    for number in range(21):
+        wanted = manager(f"free{number}@x.example" if number == 7 else "max@borough.example")
+        answers.append(api("ada").post("/users", wanted, prefer=prefer).status)
+
+    assert answers == [409] * 7 + [201] + [409] * 13
+    assert len(turns) == 21
+    assert api("ada").post("/users", manager("bob@borough.example")).status == 409
+    assert api("ada").post("/users", manager("free@x.example")).status == 429
 
 
 def test_O08_inspection_on_a_hidden_and_on_a_missing_building_alike(api: Callable) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from access import administration
 from access import device
 from access import people
+from access.caller import SERVICE
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
@@ -92,3 +94,76 @@ def test_boards_that_have_ended_make_room(
     device.make(transaction, ADMIN, MOE, "Hall", 90)
 
     assert [each.name for each in device.listed(transaction, ADMIN)] == ["Hall"]
+
+
+def test_a_board_made_between_two_ends_of_one_second_ends_with_the_second(
+    transaction: Transaction,
+) -> None:
+    """As whoever has got into somebody's session may make one, a moment before they get a new password."""
+    people.end_tokens(transaction, MOE)
+    _, token = device.make(transaction, ADMIN, MOE, "Thief's", 365)
+    assert device.enter(transaction, token) is not None
+
+    people.end_tokens(transaction, MOE)
+
+    assert device.enter(transaction, token) is None
+
+
+LOSSES = [
+    pytest.param("DELETE FROM users WHERE id = '{maker}'", id="gone"),
+    pytest.param("UPDATE users SET client_id = 2 WHERE id = '{maker}'", id="moved"),
+    pytest.param("UPDATE users SET role = 'client_manager' WHERE id = '{maker}'", id="demoted"),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_who_may_not_make_a_board_any_more_has_none(transaction: Transaction, loss: str) -> None:
+    """They know its token."""
+    _, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
+    _, others = device.make(transaction, SUPER, MOE, "Hall", 90)
+    _, own = device.make(transaction, Caller(MOE, 1, ADMIN.standing), MOE, "His own", 90)
+
+    transaction.run(loss.format(maker=ADA))
+
+    assert device.enter(transaction, token) is None
+    assert device.enter(transaction, others) is not None
+    assert device.enter(transaction, own) is not None
+
+
+def test_a_board_waits_for_the_end_of_its_maker_s_ban(transaction: Transaction) -> None:
+    _, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
+
+    administration.change(transaction, SUPER, ADA, administration.banned(3_600), None)
+    assert device.enter(transaction, token) is None
+
+    administration.let_in(transaction, SUPER, ADA)
+    assert device.enter(transaction, token) is not None
+
+
+def test_a_board_of_the_service_key_or_of_nobody_knows_who_stays(transaction: Transaction) -> None:
+    _, token = device.make(transaction, SERVICE, MOE, "Lobby", 90)
+    older = "wtk_older"
+    transaction.run(
+        "INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)"
+        f" VALUES ('older', '{MOE}', 'Older', '{device.digest(older)}', 4102444800, 4102444801)"
+    )
+
+    assert device.enter(transaction, token) is not None
+    assert device.enter(transaction, older) is not None
+
+
+def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Transaction) -> None:
+    transaction.act_as(ADA)
+    key, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
+    device.revoke(transaction, ADMIN, key)
+
+    lines = transaction.all(
+        "SELECT action, actor_id, client_id, after FROM audit_log"
+        f" WHERE relation = 'devices' AND row_key = '{key}' ORDER BY id"
+    )
+    assert [(action, str(actor), client) for action, actor, client, _ in lines] == [
+        ("make_board", ADA, 1),
+        ("revoke_board", ADA, 1),
+    ]
+    assert token not in str(lines)
+    assert device.digest(token) not in str(lines)

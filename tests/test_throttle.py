@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from access import taken
 from access import throttle
 from access.caller import SERVICE
 from access.caller import STANDINGS
@@ -165,6 +166,20 @@ def test_known_address_is_counted_apart(service: Service) -> None:
     assert is_refused(guess(HERE))
 
 
+@pytest.mark.parametrize("tries_here", [1, 5, 9])
+def test_who_tries_from_elsewhere_is_not_told_which_address_is_known(
+    service: Service, tries_here: int
+) -> None:
+    """Nor whether there is the account: it is refused as one that was invented."""
+    with database().writing() as transaction:
+        throttle.remember_origin(transaction, MOE, HERE)
+    for whom in ({}, {"email": "ghost@nowhere.example", "user_id": None}):
+        for place in [HERE] * tries_here + [THERE] * (10 - tries_here):
+            count(guess(place, **whom))
+
+        assert is_refused(guess(THERE, **whom))
+
+
 def test_known_address_is_known_for_thirty_days_and_to_its_own_account_only(
     service: Service,
 ) -> None:
@@ -211,24 +226,30 @@ def administrator(user_id: str) -> Caller:
     return Caller(user_id, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
 
 
+def tell(caller: Caller) -> None:
+    with database().writing() as transaction:
+        taken.require_answers_left(transaction, caller)
+        taken.count(transaction, caller)
+
+
 def test_twenty_taken_emails_an_hour_and_caller(service: Service) -> None:
     for _ in range(20):
-        throttle.count_taken_email(administrator(ADA))
+        tell(administrator(ADA))
 
     with pytest.raises(TooManyTries) as refused:
-        throttle.count_taken_email(administrator(ADA))
+        tell(administrator(ADA))
     assert 3_590 <= refused.value.retry_after_seconds <= 3_600
-    throttle.count_taken_email(administrator(MOE))
-    throttle.count_taken_email(SERVICE)
+    tell(administrator(MOE))
+    tell(SERVICE)
 
     service.age(3_601)
-    throttle.count_taken_email(administrator(ADA))
+    tell(administrator(ADA))
 
 
 def test_guesses_and_taken_emails_are_counted_apart(service: Service) -> None:
     for _ in range(20):
-        throttle.count_taken_email(administrator(MOE))
+        tell(administrator(MOE))
 
     assert not is_refused(guess())
     with pytest.raises(TooManyTries), database().reading() as transaction:
-        throttle.require_taken_answers_left(transaction, administrator(MOE))
+        taken.require_answers_left(transaction, administrator(MOE))

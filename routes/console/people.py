@@ -11,13 +11,13 @@ from flask import g
 from access import administration
 from access import assignments
 from access import policy
+from access import taken
 from access.administration import Wanted
 from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.caller import Kind
 from access.decorators import admit
 from access.person import UNSAID
-from access.person import EmailTaken
 from access.person import Person
 from access.person import read_email
 from access.person import read_role
@@ -29,7 +29,6 @@ from models.types import InvalidInput
 from models.types import read_string
 from models.types import read_uuid
 from routes.auth import request_deadline
-from routes.auth_admin import count_taken
 from routes.auth_admin import hashed
 from routes.console import door
 from routes.console import engine
@@ -147,15 +146,11 @@ def make_person(caller: Caller) -> Response:
         until = request_deadline()
         wanted = wanted_of(filled, filled.typed)
         password_hash = hashed(filled.typed["password"], until)
-        try:
-            with until.writing() as transaction:
-                now = admit(transaction)
-                made = administration.create(transaction, now, wanted, password_hash)
-                if ids:
-                    assignments.assign_to_client_manager(transaction, now, made.id, ids, [])
-        except EmailTaken:
-            count_taken(caller, until)
-            raise
+        with taken.counting(until.writing()) as transaction:
+            now = admit(transaction)
+            made = administration.create(transaction, now, wanted, password_hash)
+            if ids:
+                assignments.assign_to_client_manager(transaction, now, made.id, ids, [])
         return go(f"/people/{made.id}", f"{made.name} can sign in now.")
 
     return kept(filled, keep, lambda status: new_page(caller, filled, status))
@@ -183,14 +178,10 @@ def change_person(caller: Caller, key: str) -> Response:
             until = request_deadline()
             wanted = wanted_of(filled, filled.changed)
             password_hash = hashed(filled.typed["password"] or None, until)
-            try:
-                with until.writing() as transaction:
-                    now = admit(transaction)
-                    require_same(before, shown_of(find(now, found.id, Action.UPDATE)))
-                    administration.change(transaction, now, found.id, wanted, password_hash)
-            except EmailTaken:
-                count_taken(caller, until)
-                raise
+            with taken.counting(until.writing()) as transaction:
+                now = admit(transaction)
+                require_same(before, shown_of(find(now, found.id, Action.UPDATE)))
+                administration.change(transaction, now, found.id, wanted, password_hash)
         return go(f"/people/{found.id}", "The changes are kept.")
 
     return kept(filled, keep, lambda status: edit_page(found, asked, filled, status))
