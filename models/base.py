@@ -54,6 +54,7 @@ class Model(DeclarativeBase):
     `indexed_within` by which columns the rows of one value of another are found at once,
     `named_within` by which, where values are named, of a leading one and of each after it,
     `inherited` which more columns are, by a foreign key's column, the same as which of the row that it names,
+    `sought_behind` behind which of those a column stands in a file's index, by which its rows are looked for,
     `walks` how rows are found in orders that no index knows of all of them,
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
@@ -62,6 +63,7 @@ class Model(DeclarativeBase):
     indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
     named_within: ClassVar[dict[str, tuple[str, ...]]] = {}
     inherited: ClassVar[dict[str, dict[str, str]]] = {}
+    sought_behind: ClassVar[dict[str, str]] = {}
     walks: ClassVar[tuple[Walk, ...]] = ()
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}

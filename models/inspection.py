@@ -54,6 +54,7 @@ class Inspection(Model):
     }
     named_within: ClassVar = {"client_id": ("inspector_id",)}
     inherited: ClassVar = {"building_id": {"client_id": "client_id"}}
+    sought_behind: ClassVar = {"building_id": "client_id"}
     by_date: ClassVar = Walk("clients", owner="client_id", alike="status", order="date_visited")
     by_id: ClassVar = Walk(
         "clients",

@@ -23,7 +23,7 @@ SUPPOSED: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
     ("buildings", "buildings_client_id", "10000 500 1"),
     ("buildings", "buildings_client_city", "10000 500 13 1"),
     ("buildings", "buildings_city", "10000 250 1"),
-    ("inspections", "inspections_building_id", "1000000 100 1 1 1"),
+    ("inspections", "inspections_client_building", "1000000 50000 100 1 1 1"),
     ("inspections", "inspections_client_inspector", "1000000 50000 254"),
     ("inspections", "inspections_client_status", "1000000 50000 10000 11 1 1"),
     ("reports_lead", "reports_lead_inspection_id", "690000 3"),

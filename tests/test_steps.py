@@ -87,9 +87,44 @@ def test_a_manager_s_list_of_a_status_is_found_in_an_index_alone(apps: dict[str,
     with apps["small"].app_context(), database.reading() as transaction:
         for each in (made.rows, made.count):
             planned = transaction.all(f"EXPLAIN QUERY PLAN {each.sql}", each.bind(bound))
-            looks = [row[3] for row in planned if "inspections_building_id" in row[3]]
+            looks = [row[3] for row in planned if "inspections_client_building" in row[3]]
             assert looks
             assert all("USING COVERING INDEX" in look for look in looks)
+
+
+BY_BUILDING = [
+    ("inspections", "building_id=eq.1"),
+    ("inspections", "building_id=in.(1,2,3)&order=date_visited"),
+    ("inspections", "order=date_visited.desc"),
+    ("inspections", "status=eq.completed"),
+    ("inspections", "select=id,reports_lead(id),buildings(name)"),
+    ("reports_lead", "select=id,inspections!inner(building_id)"),
+    ("reports_lead", "gun_id=eq.1"),
+    ("inspectors", "select=id,inspections(id)"),
+    ("buildings", "select=id,inspections(id)&inspections.order=date_visited"),
+    ("buildings", "select=id,inspections!inner(id)&inspections.status=eq.failed"),
+    ("buildings", "select=id,inspections(count)"),
+    ("buildings", "inspections=is.null&select=id,inspections()"),
+]
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize(("relation", "query"), BY_BUILDING)
+def test_a_building_s_inspections_are_sought_among_its_client_s(
+    apps: dict[str, Flask], relation: str, query: str, role: Role
+) -> None:
+    """Client by client they would be sought in as many places as there are clients (decision 0171)."""
+    rule = AccessRule(STANDINGS[role, True, True])
+    parsed = parse(query.encode())
+    made = plan_read("sqlite", relation, parsed.shape, rule)
+    bound = Binding(parsed.values, caller_id=MOE, caller_client_id=1, limit=20)
+    database: Database = apps["small"].extensions["walkthrough"]
+
+    with apps["small"].app_context(), database.reading() as transaction:
+        for each in (made.rows, made.count):
+            planned = transaction.all(f"EXPLAIN QUERY PLAN {each.sql}", each.bind(bound))
+            astray = [row[3] for row in planned if "ANY(client_id) AND building_id" in row[3]]
+            assert not astray, planned
 
 
 def test_everybody_s_rows_of_an_inspector_are_sought_client_by_client(
@@ -188,12 +223,15 @@ def test_what_planners_take_for_indexed_is() -> None:
                 for key, columns in relation.model.indexed_within.items()
                 for column in columns
             }
-            assert wanted <= beginnings, name
+            behind = relation.model.sought_behind
+            owned = {(behind[key], key, column) for key, column in wanted if key in behind}
+            assert {each for each in wanted if each[0] not in behind} <= beginnings, name
             # Named values may stand before the leading one, all of them together, as on PostgreSQL an inspector does.
             whole = {
                 tuple(row[2] for row in connection.execute(f"PRAGMA index_info({index})"))
                 for index in indexes
             }
+            assert owned <= {each[:3] for each in whole}, name
             for key, columns in relation.model.named_within.items():
                 assert {(*columns, key), (key, *columns)} & whole, name
 

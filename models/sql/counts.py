@@ -24,6 +24,7 @@ from models.base import Model
 from models.sql.arms import Arm
 from models.sql.arms import parts_of
 from models.sql.dialect import SPELLINGS
+from models.sql.owners import owner_of
 from models.sql.planner import Planner
 from models.sql.rule import Rule
 from models.sql.spelling import AmongFew
@@ -90,7 +91,16 @@ class Counter(Planner):
             inspection, scope = self.visible(Inspection)
             return inspection, [scope]
         inspection, scope = self.visible_by(Inspection, Building)
-        return inspection, [inspection.c.building_id == self.given("building_id"), scope]
+        return inspection, [*self.of_one(inspection, self.given("building_id")), scope]
+
+    def of_one(self, inspection: sa.Alias, key: Expression) -> list[Expression]:
+        """That an inspection is a building's: looked for among its client's, where an index has them so."""
+        relation = self.catalog.relations[Inspection.__tablename__]
+        found = [inspection.c.building_id == key]
+        owner = self.owner_sought(relation, "building_id")
+        if owner is not None:
+            found.append(inspection.c[owner] == owner_of(relation, "building_id", key))
+        return found
 
     def arms_of(self, inspection: sa.Alias, where: list[Expression]) -> list[Arm]:
         """The arms of the rule, which is what was said last of inspections."""

@@ -89,7 +89,8 @@ class Charter(Counter):
         kept, conditions = inspection.c, [self.within_dates(inspection), scope]
         if status is not None:
             conditions.append(self.spelling.of_short_text(kept.status, kept.status == status))
-        counted = sa.select(sa.func.count()).where(kept.building_id == building_id, *conditions)
+        conditions += self.of_one(inspection, building_id)
+        counted = sa.select(sa.func.count()).where(*conditions)
         return counted.correlate_except(inspection).scalar_subquery()
 
 

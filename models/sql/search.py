@@ -25,6 +25,9 @@ from models.sql.catalog import aliased
 from models.sql.catalog import catalog
 from models.sql.dialect import Spelling
 from models.sql.operands import Operands
+from models.sql.owners import owner_column
+from models.sql.owners import owner_of
+from models.sql.owners import parent_of
 from models.sql.query import Filter
 from models.sql.query import Node
 from models.sql.spelling import Among
@@ -55,13 +58,21 @@ class Search(Operands):
 
     def sought(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
         """The rule on rows of which a node's filters hold, said so that a search by either looks at no hidden rows."""
-        if alias not in self.restricted:
-            return scope
         said = {
             flt.column: flt
             for flt in node.conditions
             if isinstance(flt, Filter) and flt.names_few and not flt.is_long
         }
+        if alias not in self.restricted:
+            owners = {name: self.owner_sought(relation, name) for name in said}
+            return sa.and_(
+                scope,
+                *(
+                    self.comes_first(said[name], owner, relation, alias)
+                    for name, owner in owners.items()
+                    if owner is not None
+                ),
+            )
         parts = [self.sought_part(part, said, relation, alias) for part in parts_of(scope)]
         return parts[0] if len(parts) == 1 else sa.or_(*parts)
 
@@ -83,11 +94,25 @@ class Search(Operands):
             part = part.chosen_by(lambda found: self.named_by(said[name], relation, found))
         within = relation.model.indexed_within.get(name, ())
         more = {each: equal[each] for each in within if each in equal}
-        if not more:
-            return part
         values = {alias.c[each]: self.equal_to(flt, relation) for each, flt in more.items()}
+        owner = self.owner_sought(relation, name)
+        if owner is not None:
+            (found,) = part.chosen.selected_columns
+            values = {alias.c[owner]: owner_of(relation, name, found), **values}
+        if not values:
+            return part
         filters = [self.named_by(flt, relation, alias.c[each]) for each, flt in more.items()]
         return self.spelling.sought_by(part, values, filters)
+
+    def owner_sought(self, relation: Relation, name: str) -> str | None:
+        """Behind which column one stands in a file's index, by which its rows are looked for."""
+        return owner_column(relation, name) if self.spelling.walks_by_owner else None
+
+    def comes_first(self, flt: Filter, owner: str, relation: Relation, alias: Any) -> Expression:
+        """That the owner is one of those of the parents that a filter names: so the index is entered."""
+        there, owned_by = parent_of(relation, flt.column)
+        owners = sa.select(owned_by).where(self.named_by(flt, relation, there))
+        return is_among([alias.c[owner]], owners)
 
     def by_parent(
         self, part: Expression, flt: Filter, fk: ForeignKey, relation: Relation, alias: Any

@@ -13,11 +13,15 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
+from models.sql.catalog import catalog
+from models.sql.owners import owner_column
+from models.sql.owners import owner_of
 from models.sql.patterns import InvalidEscape
 from models.sql.patterns import in_one_case
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.spelling import Led
+from models.sql.spelling import compile_among
 from models.sql.sqlite import VERSION_OF_JSONB_EACH
 from models.sql.sqlite import driver
 from models.sql.statement import parameter
@@ -34,6 +38,25 @@ def each_row(rows: Expression) -> sa.Function[Any]:
     if driver.sqlite_version_info < VERSION_OF_JSONB_EACH:
         return sa.func.json_each(rows)
     return sa.func.jsonb_each(rows)
+
+
+@compiles(AmongFew, "sqlite")
+def compile_few(element: AmongFew, compiler: SQLCompiler, **options: Any) -> str:
+    return compile_among(with_owner(element), compiler, **options)
+
+
+def with_owner(few: AmongFew) -> AmongFew:
+    """The same by the owner, too, where an index has rows of that key among its: also in a rule within a rule."""
+    column = few.column
+    if not isinstance(column, sa.Column):
+        return few  # it is said already
+    rows: Any = column.table
+    relation = catalog().relations[getattr(rows, "element", rows).name]
+    owner = owner_column(relation, column.name)
+    if owner is None:
+        return few
+    (found,) = few.chosen.selected_columns
+    return few.with_values({rows.c[owner]: owner_of(relation, column.name, found)})
 
 
 class CrossJoin(sa.Join):
