@@ -33,7 +33,10 @@ from tests.durability.load import integrity
 from tests.durability.served import PROJECT
 from tests.durability.test_power_cuts import SEED
 
-RELEASED = sorted((PROJECT / "tests" / "data" / "released").glob("schema-*.sqlite"))
+RELEASED = sorted(
+    (PROJECT / "tests" / "data" / "released").glob("schema-*.sqlite"),
+    key=lambda path: int(path.stem.removeprefix("schema-")),
+)
 TODAY = migrations.schema_version()
 
 
