@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Mapping
 from string import ascii_lowercase
 from string import ascii_uppercase
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -43,7 +39,6 @@ from models.sql.constraints import UniqueViolation
 from models.sql.statement import parameter
 from models.types import UUID
 from models.types import read_string
-from models.types import read_timestamp
 from models.user import User
 
 EMAIL_KEY = "users_email_key"
@@ -190,32 +185,6 @@ def change(transaction: Transaction, person: Person, changes: Changes) -> None:
         keep(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
         disabled = changes.disabled_until > transaction.unix
         note(transaction, "disable" if disabled else "enable", person.id)
-
-
-def furnish(transaction: Transaction, user_id: str, given: Mapping[str, object]) -> None:
-    """Give somebody who was just made what an archive says beside their row: there is no token yet to end."""
-    for name, value in given.items():
-        if value is not None:
-            column, read = FURNISHED[name]
-            keep(transaction, user_id, column, read(value))
-
-
-def read_password(value: object) -> str:
-    if not isinstance(value, str):
-        raise InvalidPerson("a password is a string")
-    return hash_new(value)
-
-
-def read_object(value: object) -> str:
-    if not isinstance(value, dict):
-        raise InvalidPerson("metadata are an object")
-    return write_metadata(value)
-
-
-def read_ban(value: object) -> int:
-    if not isinstance(value, str):
-        raise InvalidPerson("banned_until is a timestamp")
-    return int(datetime.datetime.fromisoformat(read_timestamp(value)).timestamp())
 
 
 def replace_password(
@@ -384,12 +353,6 @@ KEEP = {
     )
     for column in CREDENTIALS.c
     if not column.primary_key
-}
-FURNISHED: dict[str, tuple[sa.Column[Any], Callable[[object], str | int]]] = {
-    "password": (CREDENTIALS.c.password_hash, read_password),
-    "app_metadata": (CREDENTIALS.c.app_metadata, read_object),
-    "user_metadata": (CREDENTIALS.c.user_metadata, read_object),
-    "banned_until": (CREDENTIALS.c.disabled_until, read_ban),
 }
 END_TOKENS = Prepared(
     sa.update(CREDENTIALS)

@@ -15,6 +15,7 @@ from flask import Blueprint
 from flask import current_app
 
 from access import people
+from access.furnishing import furnish
 from models import archive
 from models import backup
 from models import copying
@@ -57,7 +58,7 @@ def import_file(file: Path) -> None:
     """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        counts = archive.import_archive(database(), content, people.furnish)
+        counts = archive.import_archive(database(), content, furnish)
     except (OSError, ValueError, OverflowError, RecursionError) as error:
         refuse(f"{file}: {error}")
     except Fault as fault:

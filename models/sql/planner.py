@@ -9,7 +9,6 @@ computed only for rows that are returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import replace
 from typing import Any
@@ -26,7 +25,6 @@ from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
 from models.sql.catalog import aliased
 from models.sql.dialect import Spelling
-from models.sql.owners import owner_of
 from models.sql.query import Condition
 from models.sql.query import Embed
 from models.sql.query import Filter
@@ -304,18 +302,6 @@ class Planner(Search):
         near = self.ties(way.pairs, between, junction, parent)
         far = [target.c[there] == junction.c[here] for here, there in way.far_pairs]
         return target, [*near, *far, junction_scope], scope
-
-    def ties(
-        self, pairs: Iterable[tuple[str, str]], relation: Relation, rows: Any, parent: Any
-    ) -> list[Expression]:
-        """What ties rows to their parent's: that they are its owner's, too, where that comes first in their index."""
-        found: list[Expression] = []
-        for here, there in pairs:
-            found.append(rows.c[there] == parent.c[here])
-            owner = self.owner_sought(relation, there)
-            if owner is not None:
-                found.append(rows.c[owner] == owner_of(relation, there, parent.c[here]))
-        return found
 
     # Order
 

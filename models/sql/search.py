@@ -7,6 +7,7 @@ holds of that; or with the few that were granted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import eq
@@ -94,13 +95,9 @@ class Search(Operands):
             part = part.chosen_by(lambda found: self.named_by(said[name], relation, found))
         within = relation.model.indexed_within.get(name, ())
         more = {each: equal[each] for each in within if each in equal}
-        values = {alias.c[each]: self.equal_to(flt, relation) for each, flt in more.items()}
-        owner = self.owner_sought(relation, name)
-        if owner is not None:
-            (found,) = part.chosen.selected_columns
-            values = {alias.c[owner]: owner_of(relation, name, found), **values}
-        if not values:
+        if not more:
             return part
+        values = {alias.c[each]: self.equal_to(flt, relation) for each, flt in more.items()}
         filters = [self.named_by(flt, relation, alias.c[each]) for each, flt in more.items()]
         return self.spelling.sought_by(part, values, filters)
 
@@ -113,6 +110,18 @@ class Search(Operands):
         there, owned_by = parent_of(relation, flt.column)
         owners = sa.select(owned_by).where(self.named_by(flt, relation, there))
         return is_among([alias.c[owner]], owners)
+
+    def ties(
+        self, pairs: Iterable[tuple[str, str]], relation: Relation, rows: Any, parent: Any
+    ) -> list[Expression]:
+        """What ties rows to their parent's: that they are its owner's, too, where that comes first in their index."""
+        found: list[Expression] = []
+        for here, there in pairs:
+            found.append(rows.c[there] == parent.c[here])
+            owner = self.owner_sought(relation, there)
+            if owner is not None:
+                found.append(rows.c[owner] == owner_of(relation, there, parent.c[here]))
+        return found
 
     def by_parent(
         self, part: Expression, flt: Filter, fk: ForeignKey, relation: Relation, alias: Any

@@ -47,16 +47,22 @@ def compile_few(element: AmongFew, compiler: SQLCompiler, **options: Any) -> str
 
 def with_owner(few: AmongFew) -> AmongFew:
     """The same by the owner, too, where an index has rows of that key among its: also in a rule within a rule."""
+    values = owner_values(few)
+    return few.with_values(values) if values else few
+
+
+def owner_values(few: AmongFew) -> dict[Expression, Expression]:
+    """The owner's column of the rows that are looked for, and who that is for each of the few."""
     column = few.column
     if not isinstance(column, sa.Column):
-        return few  # it is said already
+        return {}  # it is said already
     rows: Any = column.table
     relation = catalog().relations[getattr(rows, "element", rows).name]
     owner = owner_column(relation, column.name)
     if owner is None:
-        return few
+        return {}
     (found,) = few.chosen.selected_columns
-    return few.with_values({rows.c[owner]: owner_of(relation, column.name, found)})
+    return {rows.c[owner]: owner_of(relation, column.name, found)}
 
 
 class CrossJoin(sa.Join):
@@ -237,9 +243,10 @@ class SqliteSpelling(CommonSpelling):
         self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
     ) -> Expression:
         # As one comparison of rows: beside an OR, an index is searched for what one arm says alone.
-        return few.with_values(values)
+        return few.with_values({**owner_values(few), **values})
 
     def led_by(self, few: AmongFew, rows: Any) -> Led | None:
+        few = with_owner(few)
         sought, chosen = few.column, few.chosen
         (grants,) = chosen.get_final_froms()
         keys = list(sought.clauses) if isinstance(sought, sa.Tuple) else [sought]

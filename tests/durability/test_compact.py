@@ -29,6 +29,7 @@ from tests.durability.test_restore import statement
 from tests.durability.test_restore_failing import acknowledge
 from tests.durability.test_restore_failing import inspectors
 from tests.durability.test_restore_failing import left_over
+from tests.durability.test_restore_failing import refused_by_the_disk
 from tests.durability.test_restore_failing import unreplaceable
 
 WRITE, SYNC = 1, 2
@@ -246,14 +247,8 @@ def test_a_log_that_cannot_be_folded_is_where_it_was(
 ) -> None:
     make_holes(served.database)
     acknowledge(served.database, "acknowledged")
-    control = shim.Control(served.directory.parent / "control")
-    served.watched = shim.environment(served.directory, control=served.directory.parent / "control")
 
-    with control.failing(kind, number, at, once=False):
-        done = served.command("compact")
+    refused_by_the_disk(served, (kind, number, at), "compact")
 
-    assert control[shim.Word.FAILED], "the control works"
-    assert done.returncode == 1, done.stdout
-    assert done.stderr.count("\n") == 1, done.stderr
     assert set(inspectors(served.database)) == {"acknowledged"}
     assert not list(served.directory.glob(".*"))

@@ -74,6 +74,20 @@ def left_over(place: Path) -> list[str]:
     return sorted(names - {place.name, f"{place.name}.lock", f"{place.name}.serving"})
 
 
+def refused_by_the_disk(
+    served: Served, failure: tuple[int, int, int], *words: str
+) -> subprocess.CompletedProcess:
+    """Run a command while a kind of call fails by a number, from the so-many-th on; it says so in one line."""
+    control = shim.Control(served.directory.parent / "control")
+    served.watched = shim.environment(served.directory, control=served.directory.parent / "control")
+    with control.failing(*failure, once=False):
+        run = served.command(*words)
+    assert control[shim.Word.FAILED], "the control works"
+    assert run.returncode == 1, run.stdout
+    assert run.stderr.count("\n") == 1, run.stderr
+    return run
+
+
 @pytest.mark.parametrize(
     ("kind", "number"),
     [
@@ -88,15 +102,9 @@ def test_a_log_that_cannot_be_folded_keeps_a_restore_from_being(
     made = served.directory.parent / "made.backup"
     backup.back_up(served.database, made)
     acknowledge(served.database, "acknowledged")
-    control = shim.Control(served.directory.parent / "control")
-    served.watched = shim.environment(served.directory, control=served.directory.parent / "control")
 
-    with control.failing(kind, number, 1, once=False):
-        run = served.command("restore", str(made))
+    run = refused_by_the_disk(served, (kind, number, 1), "restore", str(made))
 
-    assert control[shim.Word.FAILED], "the control works"
-    assert run.returncode == 1, run.stdout
-    assert run.stderr.count("\n") == 1, run.stderr
     assert f"the log of {served.database} cannot be folded into it: " in run.stderr
     assert set(inspectors(served.database)) == {"acknowledged"}
 
