@@ -43,6 +43,7 @@ from models.user import User
 
 EMAIL_KEY = "users_email_key"
 """The one constraint that tells of a row which may be hidden: one e-mail is one person."""
+EMAIL_CHECK = "users_email_check"
 ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # Looking up
@@ -57,16 +58,19 @@ def by_email(transaction: Transaction, email: str) -> Person | None:
 
     SQLite's `lower` knows the letters of ASCII alone, and what `read_email` keeps was lowered with all
     others; so both are looked for. Who has it in the database's own lower case comes first; that there is no other
-    either is seen to when an e-mail is written (`require_one_each`).
+    either is seen to when an e-mail is written (`require_sign_in_by`).
     """
     named = email.strip()
     return read_person(BY_EMAIL.one(transaction, email=named, folded=named.lower()))
 
 
-def require_one_each(transaction: Transaction, emails: Iterable[str]) -> None:
-    """Insist that each of the e-mails just written is one person's, however its letters are cased: the database's
-    index knows the letters of ASCII alone, and somebody would sign in as another was used to."""
+def require_sign_in_by(transaction: Transaction, emails: Iterable[str]) -> None:
+    """Insist that each of the e-mails just written signs one person in, however its letters are cased: the database's
+    index knows the letters of ASCII alone, and somebody would sign in as another was used to. Space around one is
+    taken away from what is typed: nobody would be found by it."""
     for email in emails:
+        if email != email.strip():
+            raise CheckViolation(EMAIL_CHECK)
         if not email.isascii():
             # As the index has it, and as `by_email` looks for it besides.
             lowered = email.translate(ASCII_LOWER)
@@ -134,7 +138,7 @@ def add(transaction: Transaction, new: NewPerson) -> str:
             client_id=new.client_id,
             now=transaction.now,
         )
-        require_one_each(transaction, [new.email])
+        require_sign_in_by(transaction, [new.email])
     except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
         raise explained(violation) from violation
     # There may be some of an id that another one had: since when its tokens count (schema.sql).
@@ -172,7 +176,7 @@ def change(transaction: Transaction, person: Person, changes: Changes) -> None:
     if row != row_of(person):
         try:
             UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
-            require_one_each(transaction, [str(row["email"])])
+            require_sign_in_by(transaction, [str(row["email"])])
         except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
             raise explained(violation) from violation
     for column, metadata, more in (

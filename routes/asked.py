@@ -60,8 +60,9 @@ class Asked:
 
     def __init__(self, relation: Relation) -> None:
         environ = current.request().environ
-        requests.require_profile(environ.get("HTTP_ACCEPT_PROFILE"))
-        requests.require_profile(environ.get("HTTP_CONTENT_PROFILE"))
+        requests.require_profiles(
+            environ.get("HTTP_ACCEPT_PROFILE"), environ.get("HTTP_CONTENT_PROFILE")
+        )
         self.relation = relation
         self.method: str = environ["REQUEST_METHOD"]
         self.range_header: str | None = environ.get("HTTP_RANGE")

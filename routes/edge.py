@@ -161,7 +161,7 @@ def answer_http(error: HTTPException) -> Response:
         has_token = "Authorization" in request.headers  # as no browser has that opens a page
         return answer_fault((refused_entrance() if has_token else None) or refused)
     if error.code == 404:
-        return answer_fault(refused_entrance() or unknown_path(request.path))
+        return answer_fault(refused_entrance() or refused_schema() or unknown_path(request.path))
     if isinstance(error, RequestEntityTooLarge):
         return answer_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500
@@ -175,6 +175,17 @@ def refused_entrance() -> Fault | None:
         return None
     try:
         check_entrance()
+    except Fault as refusal:
+        return refusal
+    return None
+
+
+def refused_schema() -> Fault | None:
+    """What is wrong with the schema that the request names: of another one it hears that, not that a name is none."""
+    if request.method == "OPTIONS" or is_sign_in(request.path):
+        return None
+    try:
+        requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
     except Fault as refusal:
         return refusal
     return None

@@ -19,7 +19,7 @@ from access import taken
 from access.caller import Caller
 from access.decorators import admit
 from access.decorators import requires
-from access.people import require_one_each
+from access.people import require_sign_in_by
 from access.policy import AccessRule
 from models import User
 from models.base import Model
@@ -190,5 +190,5 @@ def write_once(
             veto=asked.veto,
         )
         if asked.names_email:
-            require_one_each(transaction, asked.emails)
+            require_sign_in_by(transaction, asked.emails)
         return written

@@ -31,7 +31,7 @@ bp = Blueprint("root", __name__)
 @bp.get("/")
 @requires_entrance
 def document() -> Response:
-    requests.require_profile(request.headers.get("Accept-Profile"))
+    requests.require_profiles(request.headers.get("Accept-Profile"))
     media = parse_accept(request.headers.get("Accept"), OFFERED)
     headers = {"Content-Type": f"{media.value}; charset=utf-8"}
     return respond(Representation(200, headers, text(media)))

@@ -204,8 +204,7 @@ class Asked:
     """A call, parsed: arguments, preferences, media type."""
 
     def __init__(self, signed: Signature) -> None:
-        requests.require_profile(request.headers.get("Accept-Profile"))
-        requests.require_profile(request.headers.get("Content-Profile"))
+        requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
         self.preferences = parse_prefer((request.headers.get("Prefer", ""),))
         calls.require_no_bound(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
@@ -269,6 +268,7 @@ def otherwise(caller: Caller, name: str) -> Response:
     if function is not None or request.method not in Volatility.STABLE.value:
         volatility = function.volatility if function is not None else Volatility.STABLE
         raise calls.MethodCannotCall(request.method, volatility.value)
+    requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
     raise unknown(name, read_sent(name))
 
 

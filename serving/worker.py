@@ -45,6 +45,9 @@ from serving.stop import let_signals_through
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s
 LINGER_SECONDS_MAX: Final = 1.0  # for a client that is still sending to read its refusal
+LINGER_BYTES_MAX: Final = (
+    64 << 20
+)  # of what it has on its way: cut off sooner, many never read what they were told
 
 _CLOSED: Final = object()
 """Returned by `handle` for a connection that is closed already."""
@@ -165,7 +168,7 @@ class DeadlineWorker(ThreadWorker):
         if not may_ask:
             # Waiting for the peer to close belongs in this thread. Left to `finish_request` it happens
             # in the main loop, which meanwhile accepts nobody and, over `timeout`, counts as dead.
-            gunicorn.util.close_graceful(conn.sock, timeout=LINGER_SECONDS_MAX)
+            gunicorn.util.close_graceful(conn.sock, LINGER_SECONDS_MAX, LINGER_BYTES_MAX)
         outcome: Future[object] = Future()
         outcome.set_result(True if may_ask else _CLOSED)
         self.method_queue.defer(self.finish_request, conn, outcome)

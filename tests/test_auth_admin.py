@@ -145,6 +145,7 @@ def test_role_and_client_are_read_where_clients_put_them(service: Service, body:
         pytest.param(new(password="short"), (422, "weak_password"), id="weak"),
         pytest.param(new(password=""), (422, "weak_password"), id="empty-password"),
         pytest.param(new(password_hash="$2y$"), (422, "validation_failed"), id="hash"),
+        pytest.param(new(phone="+4912345"), (422, "phone_provider_disabled"), id="phone"),
         pytest.param(new(ban_duration="soon"), (400, "validation_failed"), id="ban"),
         pytest.param(new(ban_duration="-1h"), (400, "validation_failed"), id="negative-ban"),
         pytest.param(new(ban_duration="9" * 12 + "h"), (400, "validation_failed"), id="long-ban"),
@@ -272,7 +273,8 @@ def test_change_to_a_taken_email_is_refused(service: Service) -> None:
     )
 
 
-def test_ban_refuses_tokens_and_sign_ins_until_it_is_lifted(service: Service) -> None:
+@pytest.mark.parametrize("lifting", ["none", "0", "0s"])
+def test_ban_refuses_tokens_and_sign_ins_until_it_is_lifted(service: Service, lifting: str) -> None:
     session = service.sign_in("moe")
     moe, ada = service.api(token=session["access_token"]), service.api("ada")
 
@@ -282,7 +284,7 @@ def test_ban_refuses_tokens_and_sign_ins_until_it_is_lifted(service: Service) ->
     assert error(moe.get("/auth/v1/user")) == (403, "user_banned")
     assert moe.get("/buildings").status == 401
     assert error(service.refresh(session["refresh_token"])) == (400, "user_banned")
-    lifted = ada.put(f"/auth/v1/admin/users/{MOE}", {"ban_duration": "none"}).json
+    lifted = ada.put(f"/auth/v1/admin/users/{MOE}", {"ban_duration": lifting}).json
     assert "banned_until" not in lifted
     assert moe.get("/auth/v1/user").status == 200
     assert service.refresh(session["refresh_token"]).status == 200

@@ -207,6 +207,20 @@ def test_P11_other_profiles_are_refused(api: Callable, profile: str) -> None:
     assert refused(written, 406, "PGRST106")
 
 
+@pytest.mark.parametrize("path", ["/profiles", "/rest/v1/profiles", "/rpc/hello", "/a/b"])
+@pytest.mark.parametrize("header", ["Accept-Profile", "Content-Profile"])
+def test_P11_of_another_schema_is_told_whatever_is_asked_of_it(
+    api: Callable, path: str, header: str
+) -> None:
+    found = [
+        api("root").get(path, headers={header: "private"}),
+        api("root").post(path, {}, headers={header: "private"}),
+    ]
+
+    assert all(refused(each, 406, "PGRST106") for each in found)
+    assert api("root").get(path, headers={header: "public"}).status == 404
+
+
 def test_P11_profile_public_is_ours(api: Callable) -> None:
     assert api("root").get("/buildings", headers={"Accept-Profile": "public"}).status == 200
     assert (

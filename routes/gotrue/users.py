@@ -74,8 +74,7 @@ DELETION = DeletionSchema()
 def read_own_changes(body: bytes) -> OwnChanges:
     """What somebody wants of themselves; rights are no part of it, whatever keys there are."""
     loaded = load(OWN_CHANGES, body)
-    if said(loaded, "phone"):
-        raise PhoneNotServed("Phone numbers are not kept")
+    require_no_phone(loaded)
     email = said(loaded, "email")
     user_metadata = entries(loaded, "data")
     name = take_name(user_metadata)
@@ -104,6 +103,7 @@ def read_user(body: bytes) -> WantedUser:
     (<Role.CLIENT_ADMIN: 'client_admin'>, <Unsaid.UNSAID: 'unsaid'>)
     """
     loaded = load(USER, body)
+    require_no_phone(loaded)
     if said(loaded, "password_hash"):
         raise InvalidUser("password_hash is not taken: send the password")
     app_metadata, user_metadata = entries(loaded, "app_metadata"), entries(loaded, "user_metadata")
@@ -119,6 +119,12 @@ def read_user(body: bytes) -> WantedUser:
         read_ban(said(loaded, "ban_duration")),
     )
     return WantedUser(wanted, said(loaded, "password"))
+
+
+def require_no_phone(loaded: Object) -> None:
+    """Refuse a number that would be lost; clients send an empty one, too."""
+    if said(loaded, "phone"):
+        raise PhoneNotServed("Phone numbers are not kept")
 
 
 def read_id(text: str) -> str:
@@ -183,16 +189,16 @@ BAN_SECONDS_MAX = 290 * 365 * 24 * 3_600  # what Go's durations hold
 def read_ban(duration: str | None) -> int | None:
     """Seconds of a ban, in Go's words; 0 ends one, None says nothing.
 
-    >>> read_ban("24h"), read_ban("1h30m"), read_ban("none"), read_ban(None)
-    (86400, 5400, 0, None)
+    >>> read_ban("24h"), read_ban("1h30m"), read_ban("none"), read_ban("0"), read_ban(None)
+    (86400, 5400, 0, 0, None)
     """
     if duration is None or duration == "":
         return None
-    if duration == "none":
+    if duration in ("none", "0"):
         return 0
     parts = DURATION_PART.findall(duration) if DURATION.fullmatch(duration) else []
     seconds = math.ceil(sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts))
-    if not 0 < seconds <= BAN_SECONDS_MAX:
+    if not parts or seconds > BAN_SECONDS_MAX:
         raise InvalidBody('invalid format for ban duration: it is "none" or like "24h"')
     return seconds
 

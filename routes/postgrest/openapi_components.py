@@ -135,7 +135,9 @@ def in_query(name: str, told: str, schema: Json | None = None) -> Json:
 
 def profile(name: str) -> Json:
     told = "The schema; there is one."
-    return {"name": name, "in": "header", "description": told, "schema": {"const": PROFILE}}
+    # An enum of one: generators of clients know no constants without a type.
+    schema = {"type": "string", "enum": [PROFILE]}
+    return {"name": name, "in": "header", "description": told, "schema": schema}
 
 
 PARAMETERS: Final[Json] = {

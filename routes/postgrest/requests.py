@@ -13,6 +13,7 @@ from routes.postgrest.limits import UnsatisfiableRange
 from routes.postgrest.payload import Row
 
 PROFILE = "public"
+PROFILE_HEADERS = ("Accept-Profile", "Content-Profile")
 
 
 class UnknownPath(Fault):
@@ -183,7 +184,7 @@ def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> N
         raise KeyMismatch
 
 
-def require_profile(name: str | None) -> None:
-    """Only the one schema there is, or none named."""
-    if name is not None and name != PROFILE:
+def require_profiles(*named: str | None) -> None:
+    """Only the one schema there is, or none, in each of PROFILE_HEADERS."""
+    if any(name not in (None, PROFILE) for name in named):
         raise UnknownProfile

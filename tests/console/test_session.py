@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from access import people
-from models.db import reading
 from routes.console.seal import AGE_SECONDS_MAX
 from routes.console.seal import IDLE_SECONDS_MAX
 from routes.console.seal import RENEWED_AFTER_SECONDS
@@ -392,30 +390,3 @@ def test_letters_beyond_ascii_are_no_matter_of_case(desk: Callable, typed: str) 
     assert answer.status_code == 303
     assert is_signed_in(person)
     assert 'name="email" type="text" inputmode="email"' in desk().page("/console/sign-in")
-
-
-def test_a_name_that_signs_somebody_in_is_nobody_elses(api: Callable) -> None:
-    """Or whoever may make users has somebody sign in, as they always did, by what is now another's e-mail."""
-    person = {"name": "Ö", "role": "client_manager", "client_id": 1}
-    kept, typed = "özgür@acme.example", "ÖZGÜR@Acme.Example"
-    assert api("ada").post("/users", {**person, "email": kept}).status == 201
-
-    answers = [
-        api("ada").post("/users", {**person, "email": typed}),
-        api("ada").patch(f"/users?id=eq.{MOE}", {"email": typed}),
-        api("root").put(f"/users?id=eq.{MOE}", {"id": MOE, "email": typed, **person}),
-    ]
-
-    assert [(answer.status, answer.code) for answer in answers] == [(409, "23505")] * 3
-    assert api("root").get("/users?email=ilike.*zg*&select=email").json == [{"email": kept}]
-    assert api("ada").patch(f"/users?email=eq.{kept}", {"email": typed}).status == 204
-
-
-@pytest.mark.sqlite("asks SQLite how it looks for them")
-def test_an_email_is_looked_up_by_its_index(app: object) -> None:
-    with app.app_context(), reading() as transaction:
-        sql, values = people.BY_EMAIL.on(transaction, {"email": "A@b", "folded": "a@b"})
-        plan = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {sql}", values)]
-
-    assert any("users USING INDEX users_lower_email_key" in step for step in plan), plan
-    assert not [step for step in plan if step.startswith("SCAN")]

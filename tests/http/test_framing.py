@@ -1,6 +1,9 @@
 """Attack catalogue, group H: where a request ends, and what is beyond its bounds. Numbers are the catalogue's."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
+import socket
+import time
+
 import pytest
 
 from tests.durability.served import Served
@@ -215,6 +218,24 @@ def test_H03_body_beyond_its_bound_is_refused_and_writes_nothing(
         assert answer.status == 413
         refusal_in_json(answer)
     assert names_written(service, "inspectors", "Large") == 0
+
+
+@pytest.mark.parametrize("size", [300_000, 4_500_000])
+def test_H03_who_listens_only_once_all_is_sent_hears_a_refusal(service: Served, size: int) -> None:
+    sent = sent_whole("text/csv", size, False).replace(b"Bearer ", b"Bearer x", 1)
+    received = b""
+
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as wire:
+        wire.sendall(b"POST /inspectors HTTP/1.1\r\n")
+        for start in range(0, len(sent), 65_536):
+            wire.sendall(sent[start : start + 65_536])
+            time.sleep(0.002)  # most senders wait for what they send
+        while more := wire.recv(65_536):
+            received += more
+
+    [answer] = answers(received)
+    assert answer.status == 401
+    refusal_in_json(answer)
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
