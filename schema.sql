@@ -348,7 +348,17 @@ BEGIN
     DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
     DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
 END;
--- Somebody by an id that another one had: the tokens of that one do not come back to life.
+-- Whoever comes under an id that another one had would be taken for them. So a user's id stays what it is, and the tokens
+-- of somebody who was deleted do not come back to life with it; and a client's, whose people read the trail by it, is given to
+-- no other one.
+CREATE TRIGGER users_stay BEFORE UPDATE OF id ON users WHEN OLD.id IS NOT NEW.id
+BEGIN SELECT RAISE(ABORT, 'check:users_id_stays_check'); END;
+CREATE TRIGGER clients_return BEFORE INSERT ON clients
+WHEN EXISTS (SELECT 1 FROM audit_log WHERE client_id = NEW.id) AND NOT EXISTS (SELECT 1 FROM clients WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'check:clients_id_once_check'); END;
+CREATE TRIGGER clients_become BEFORE UPDATE OF id ON clients
+WHEN EXISTS (SELECT 1 FROM audit_log WHERE client_id = NEW.id) AND NOT EXISTS (SELECT 1 FROM clients WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'check:clients_id_once_check'); END;
 CREATE TRIGGER users_return AFTER INSERT ON users
 WHEN EXISTS (SELECT 1 FROM audit_log WHERE relation = 'users' AND row_key = NEW.id AND action = 'delete')
 BEGIN

@@ -114,14 +114,17 @@ def enter(transaction: Transaction, token: str) -> Seen | None:
 
 def may_be_made(transaction: Transaction, device_id: str, shown: Caller) -> bool:
     """Whether whoever made a board could make it now: who has lost that right, or is gone, keeps no view of it."""
-    row = MAKER.one(transaction, row_key=device_id)
-    maker_id = str(row[0]) if row is not None and row[0] is not None else shown.id
-    if maker_id == shown.id:  # or it was made by the service key, or before there was a line of it
+    line, maker_id = MAKER.one(transaction, row_key=device_id) or (None, None)
+    if (
+        maker_id is None or str(maker_id) == shown.id
+    ):  # or it was made by the service key, or before there was a line of it
         return True
     maker = people.by_id(transaction, str(maker_id))
     caller = session.person(transaction, str(maker_id))
     if maker is None or caller is None or maker.is_disabled(transaction.unix):
         return False
+    if GONE.one(transaction, row_key=maker_id, line=line) is not None:
+        return False  # somebody else, by their id
     try:
         administration.found(transaction, caller, str(shown.id), Action.UPDATE)
     except (UserNotFound, OutOfReach):
@@ -260,15 +263,26 @@ NOTE_SEEN = Prepared(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
 )
 LINES = AuditLog.__table__
-MAKER = Prepared(
-    sa.select(LINES.c.actor_id).where(
-        LINES.c.relation == sa.literal_column(f"'{DEVICES.name}'"),
+
+
+def lines_of(relation: str, action: str) -> Any:
+    """Of the trail's lines about one row those of an action."""
+    return sa.and_(
+        LINES.c.relation == sa.literal_column(f"'{relation}'"),
         # As the server's index has it.
         sa.func.substr(LINES.c.row_key, 1, 200) == parameter("row_key", sa.Text),
         LINES.c.row_key == parameter("row_key", sa.Text),
-        LINES.c.action == sa.literal_column(f"'{MADE}'"),
+        LINES.c.action == sa.literal_column(f"'{action}'"),
     )
+
+
+MAKER = Prepared(sa.select(LINES.c.id, LINES.c.actor_id).where(lines_of(DEVICES.name, MADE)))
+GONE = Prepared(
+    sa.select(LINES.c.id)
+    .where(lines_of(User.__tablename__, "delete"), LINES.c.id > parameter("line", sa.BigInteger))
+    .limit(1)
 )
+"""That somebody was deleted after that line."""
 DELETE = Prepared(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
 LIVES = DEVICES.c.created_at >= sa.func.coalesce(
     sa.select(CREDENTIALS.c.tokens_since)

@@ -56,12 +56,13 @@ def by_id(transaction: Transaction, user_id: str) -> Person | None:
 def by_email(transaction: Transaction, email: str) -> Person | None:
     """Whoever signs in with that e-mail, however its letters are cased.
 
-    SQLite's `lower` knows the letters of ASCII alone, and what `read_email` keeps was lowered with all
+    The database's `lower` knows the letters of ASCII alone, and what `read_email` keeps was lowered with all
     others; so both are looked for. Who has it in the database's own lower case comes first; that there is no other
     either is seen to when an e-mail is written (`require_sign_in_by`).
     """
     named = email.strip()
-    return read_person(BY_EMAIL.one(transaction, email=named, folded=named.lower()))
+    lowered = named.translate(ASCII_LOWER)
+    return read_person(BY_EMAIL.one(transaction, lowered=lowered, folded=named.lower()))
 
 
 def require_sign_in_by(transaction: Transaction, emails: Iterable[str]) -> None:
@@ -294,7 +295,7 @@ BY_ID = Prepared(
     sa.select(*COLUMNS).select_from(JOINED).where(USERS.c.id == parameter("user_id", UUID.storage))
 )
 LOWERED = sa.func.lower(USERS.c.email)
-AS_TYPED = sa.func.lower(parameter("email", sa.Text))
+AS_TYPED = parameter("lowered", sa.Text)
 BY_EMAIL = Prepared(
     sa.select(*COLUMNS)
     .select_from(JOINED)

@@ -270,7 +270,9 @@ class ServerDatabase(Database):
         return made
 
     def forget_sessions(self) -> None:
-        """Begin anew; what is in use is closed when it is given back."""
+        """Begin anew; what is in use is closed when it is given back. Another server may have taken over meanwhile, to
+        which a line of the trail is another one: what was remembered under its number is told no more."""
+        self.remembered = Remembered()
         while idle := taken_from(self.idle_sessions):
             idle.invalidate()
             idle.close()

@@ -553,31 +553,6 @@ def test_id_that_others_point_at_stays(api: Callable, row: str) -> None:
     assert (response.status, response.code) == (409, "23503")
 
 
-def test_the_id_of_somebody_who_can_sign_in_stays(tmp_path: Path) -> None:
-    """What is kept of them is in tables that have no name to anybody."""
-    root = open_service(tmp_path).api("root")
-    new = "00000000-0000-4000-8000-0000000000f2"
-    person = {"email": "x@acme.example", "password": "walks in", "role": "super_admin"}
-    id_ = root.post("/auth/v1/admin/users", person).json["id"]
-    (before,) = root.get(f"/users?id=eq.{id_}").json
-    changed = {**before, "id": new}
-    told = (409, "23503", "the id of this user cannot be changed")
-
-    for response in (
-        root.patch(f"/users?id=eq.{id_}", {"id": new}),
-        root.post("/users?on_conflict=email", changed, prefer="resolution=merge-duplicates"),
-        root.post(
-            "/users?on_conflict=email",
-            [changed, {**before, "email": "y@acme.example", "id": MOE}],
-            prefer="resolution=merge-duplicates",
-        ),
-    ):
-        assert response.refusal == told, response.text
-        assert "credentials" not in response.text
-
-    assert root.get(f"/users?id=eq.{id_}").json == [before]
-
-
 def test_id_that_others_point_at_may_be_said_again(api: Callable) -> None:
     assert api("root").patch("/inspections?id=eq.2", {"id": 2, "notes": "x"}).status == 204
 

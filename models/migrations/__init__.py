@@ -18,6 +18,7 @@ from models.migrations import m0008_by_client
 from models.migrations import m0009_status_by_status
 from models.migrations import m0010_lists_of_buildings
 from models.migrations import m0011_among_the_clients
+from models.migrations import m0012_ids_that_stay
 from models.migrations.step import Step
 
 FIRST_VERSION = 1
@@ -33,6 +34,7 @@ STEPS: tuple[Step, ...] = (
     m0009_status_by_status.step,
     m0010_lists_of_buildings.step,
     m0011_among_the_clients.step,
+    m0012_ids_that_stay.step,
 )
 """Every step, by version, without gaps. Version 1 is where the schema began."""
 

@@ -43,7 +43,7 @@ def assigned(
         raise (
             missing(transaction, relation, values())
             or referenced(transaction, relation, keys, REFUSE_CHANGE)
-            or (ForeignKeyViolation.keeps_id() if relation.name == "users" else violation)
+            or violation
         ) from violation
     except UniqueViolation as violation:
         violation.details = taken(relation, violation.constraint, values())

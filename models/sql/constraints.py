@@ -42,6 +42,8 @@ class CheckViolation(Fault):
 CHECKS = {
     "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled "
     "or demoted",
+    "users_id_stays_check": "the id of a user cannot be changed",
+    "clients_id_once_check": "the id is one that a client had before, and is given to no other one",
 }
 
 
@@ -72,14 +74,6 @@ class ForeignKeyViolation(Fault):
             f'update or delete on table "{relation}" violates foreign key constraint '
             f'"{constraint}" on table "{by}"',
             f'Key ({key})=({value}) is still referenced from table "{by}".',
-        )
-
-    @classmethod
-    def keeps_id(cls) -> ForeignKeyViolation:
-        """Of what is kept beside a user's row, in tables that are nobody's to see."""
-        return cls(
-            "the id of this user cannot be changed",
-            "A password, sessions, boards or grants belong to it.",
         )
 
 

@@ -216,8 +216,6 @@ def foreign_key_violation(error: psycopg.Error) -> Fault:
     relation, constraint = error.diag.table_name or "", error.diag.constraint_name or ""
     fk = foreign_key(relation, constraint)
     found = KEY_DETAIL.search(error.diag.message_detail or "")
-    if relation and relation not in catalog().relations:
-        return constraints.ForeignKeyViolation.keeps_id()
     if fk is None or found is None:
         return constraints.ForeignKeyViolation(details="A key points at nothing, or is pointed at.")
     value = found[2].split(", ")[0]
