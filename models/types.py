@@ -90,14 +90,14 @@ def read_integer(name: str, low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-def read_double(text: str) -> float:
+def read_double(text: str, name: str = "double precision") -> float:
     """A finite double; NaN and Infinity are refused, JSON having no words for them."""
     if not FLOAT_TEXT.fullmatch(text) or len(text) > DIGITS_MAX:
-        raise invalid("double precision", text)
+        raise invalid(name, text)
     number = float(text)
     vanished = number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0])
     if vanished or number in (float("inf"), float("-inf")):
-        raise OutOfRange(f'"{text[:200]}" is out of range for type double precision')
+        raise OutOfRange(f'"{text[:200]}" is out of range for type {name}')
     return number
 
 
@@ -156,6 +156,36 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
         return write_timestamp(later_reading(midnight + clock).astimezone(datetime.UTC))
     except (ValueError, OverflowError):
         raise out_of_range(text) from None
+
+
+def read_clock_face(text: str) -> str:
+    """A timestamp without a time zone: what a text says of a day and a clock, whatever offset stands behind them.
+
+    >>> read_clock_face("2025-05-05T11:30:15.1200+02:00"), read_clock_face("2025-05-05 24:00")
+    ('2025-05-05T11:30:15.12', '2025-05-06T00:00:00')
+    """
+    name = "timestamp"
+    day, rest = read_day(text.strip(), name)
+    clock, _ = read_clock(rest, name, text) if rest else (datetime.timedelta(), None)
+    try:
+        return write_timestamp(datetime.datetime(day.year, day.month, day.day) + clock)  # noqa: DTZ001
+    except OverflowError:
+        raise out_of_range(text) from None
+
+
+def read_time(text: str) -> str:
+    """A time of day; a day may stand before it, and an offset behind it.
+
+    >>> read_time("11:30"), read_time("2025-05-05 11:30:15.50+02:00"), read_time("24:00")
+    ('11:30:00', '11:30:15.5', '24:00:00')
+    """
+    name, stripped = "time", text.strip()
+    rest = read_day(stripped, name)[1] if DATE_TEXT.match(stripped) else f" {stripped}"
+    if not rest.startswith(" "):
+        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
+    clock, _ = read_clock(rest, name, text)
+    face = write_timestamp(datetime.datetime(1, 1, 1) + clock)[11:]  # noqa: DTZ001
+    return "24:00:00" if clock == DAY else face
 
 
 def later_reading(local: datetime.datetime) -> datetime.datetime:

@@ -99,3 +99,23 @@ def test_groups_are_ordered_by_an_aggregate_that_was_spread(api: Callable) -> No
     )
 
     assert [row["sum"] for row in response.json] == [20, 19, 12, 7, 2, None]
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/inspections?select=id,count(),inspectors(name)&order=inspectors(name)",
+        "/buildings?select=id,count(),clients(name)&order=clients(name).desc,id",
+        "/inspections?select=id,...buildings(n:count())&order=buildings(state),id",
+        "/reports_lead?select=id,...inspections(n:count(),e:buildings(id))&order=inspections(status),id",
+    ],
+)
+def test_groups_by_their_own_key_are_ordered_by_what_they_point_at(
+    api: Callable, who: str, path: str
+) -> None:
+    response = api(who).get(path)
+
+    assert response.status == 200, response.text
+    visible = api(who).get(f"{path.split('?')[0]}?select=id")
+    assert sorted(row["id"] for row in response.json) == sorted(row["id"] for row in visible.json)

@@ -261,10 +261,11 @@ def test_a_statement_is_forgotten_while_others_are_queued(
     monkeypatch.setattr(direct, "STATEMENTS_KEPT", 2)
 
     session.queue("SELECT set_config('walk.b', '1', true)")
-    session.queue("SELECT set_config('walk.b', current_setting('walk.b') || '2', true)")
+    for each in "2345":
+        session.queue(f"SELECT set_config('walk.b', current_setting('walk.b') || '{each}', true)")
     found = session.run("SELECT current_setting('walk.b')")
 
-    assert found.fetchall() == [("12",)]
+    assert found.fetchall() == [("12345",)]
 
 
 def test_no_room_is_made_for_a_name_behind_an_error(

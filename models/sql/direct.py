@@ -114,7 +114,8 @@ class DirectSession(psycopg.Connection[Any]):
 
     def queue(self, sql: str, parameters: Sequence[Bound] = ()) -> None:
         """Have a statement sent together with the next one, which fails in its place if it fails."""
-        self.queued.append(self.step(sql, parameters))
+        step = self.step(sql, parameters)  # may send what is queued, and begin another queue
+        self.queued.append(step)
 
     def run(self, sql: str, parameters: Sequence[Bound] = ()) -> Found:
         """Run one statement, prepared; psycopg.Error if it fails."""

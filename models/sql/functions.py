@@ -2,7 +2,7 @@
 
 They are pure, take time linear in their input, and never raise into SQL: a value that is none of its type
 is noted in the connection's list of faults and becomes null, and the transaction that ran the
-statement raises the first of them (see `Transaction` in models/db.py).
+statement raises the first of them (see `Transaction` in models/transaction.py).
 """
 
 from __future__ import annotations
@@ -203,22 +203,32 @@ def cast_number(value: str | float, source: str, target: str) -> float:
     >>> cast_number(42.519999999999996, "double precision", "real"), cast_number("7", "text", "real")
     (42.52, 7.0)
     """
-    number = types.read_double(value) if isinstance(value, str) else float(value)
+    number = types.read_double(value, target) if isinstance(value, str) else float(value)
     if target == "numeric" and source in ("double precision", "real"):
-        return float(f"{number:.15g}")
+        sure = float(f"{number:.15g}")
+        return number if math.isinf(sure) else sure
     return nearest_real(number) if target == "real" else number
 
 
 def nearest_real(number: float) -> float:
-    """The fewest digits that mean the same real, a number of four bytes."""
+    """The fewest digits that mean the same real, a number of four bytes.
+
+    >>> nearest_real(1 / 3), nearest_real(2.4094455242156982), nearest_real(16777217.0)
+    (0.33333334, 2.4094455, 16777216.0)
+    """
     try:
         real = struct.pack("f", number)
     except OverflowError:
         raise types.OutOfRange("value out of range: overflow") from None
-    texts = (f"{number:.{digits}g}" for digits in range(6, 9))
+    (rounded,) = struct.unpack("f", real)
+    if math.isinf(rounded):
+        raise types.OutOfRange("value out of range: overflow")
+    if rounded == 0 != number:
+        raise types.OutOfRange("value out of range: underflow")
+    texts = (f"{rounded:.{digits}g}" for digits in range(6, 9))
     return next(
         (float(text) for text in texts if struct.pack("f", float(text)) == real),
-        float(f"{number:.9g}"),
+        float(f"{rounded:.9g}"),
     )
 
 
@@ -273,10 +283,11 @@ def cast_datetime(value: str, source: str, target: str) -> str:
         return types.read_date(value)
     if target == "timestamp with time zone":
         return types.read_timestamp(value)
-    if source == "timestamp with time zone":
-        value = value[: -len("+00:00")]  # what its clock shows, in whichever zone that is
-    moment = types.read_timestamp(value).removesuffix("+00:00")
-    return moment if target == "timestamp" else moment[11:]
+    if target == "time" and source == "text":
+        return types.read_time(value)
+    # What its clock shows, in whichever zone that is.
+    face = types.read_clock_face(value)
+    return face if target == "timestamp" else face[11:]
 
 
 def noting(function: Callable[..., Bound], faults: list[Fault]) -> Callable[..., Bound]:

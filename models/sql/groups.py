@@ -6,9 +6,11 @@ select that is grouped is ordered by what it selects.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.sql import visitors
 
 from models.faults import Fault
 from models.sql.catalog import Relation
@@ -86,9 +88,9 @@ class Groups:
         if not set(self.relation.key) <= chosen:
             return keys, [self.order_term(term) for term in self.node.order]
         # Grouped by its key a row is alone, and what else it holds goes without saying.
+        # (For PostgreSQL it does of a table, but not of what a rule lets through.)
         order = self.planner.order(self.node, self.relation, self.source, by_key=False)
-        keys += [self.source.c[term.column] for term in self.node.order if term.embed is None]
-        return keys, order
+        return [*keys, *columns_in(order, self.source)], order
 
     def order_term(self, term: OrderTerm) -> Expression:
         """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""
@@ -109,6 +111,17 @@ class Groups:
 
     def ungrouped(self, output: Output, value: Expression) -> Expression:
         return self.spelling.json_again(value) if output.kind == "embed" else value
+
+
+def columns_in(terms: Iterable[Expression], source: Any) -> list[Expression]:
+    """The columns of `source` that these are made of, those included that tie what they look up."""
+    found = {
+        element.name: element
+        for term in terms
+        for element in visitors.iterate(term)
+        if isinstance(element, sa.ColumnClause) and element.table is source
+    }
+    return list(found.values())
 
 
 def names(term: OrderTerm, output: Output) -> bool:

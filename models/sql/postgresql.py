@@ -252,6 +252,7 @@ FACTS: dict[str, Fact] = {
     "22003": saying(types.OutOfRange),
     "22007": saying(types.InvalidDatetime),
     "22008": saying(types.DatetimeOutOfRange),
+    "22009": saying(types.DisplacementOutOfRange),
     "2201B": saying(InvalidRegularExpression),
     "22P05": saying(types.NulInText),
     "40001": lambda error: TryAgain("could not serialize access due to concurrent update"),

@@ -310,7 +310,7 @@ BEGIN
         ahead := interval '0';
     END IF;
     RETURN (to_json(here) #>> '{}') || CASE WHEN ahead < interval '0' THEN '-' ELSE '+' END
-        || to_char(CASE WHEN ahead < interval '0' THEN -ahead ELSE ahead END, 'HH24:MI');
+        || to_char(greatest(ahead, -ahead), CASE WHEN extract(second FROM ahead) = 0 THEN 'HH24:MI' ELSE 'HH24:MI:SS' END);
 END $$;
 
 CREATE OR REPLACE FUNCTION refuse(constraint_name text, relation text) RETURNS void LANGUAGE plpgsql AS $$

@@ -1,0 +1,111 @@
+"""Casts of values at the edges of their types: the same on either database, as PostgreSQL has them."""
+
+import json
+import math
+from collections.abc import Callable
+
+import pytest
+
+INSPECTION = {"building_id": 1, "inspection_type": "odd"}
+REPRESENTED = "return=representation"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("2025-01-01T00:00:00+05:30", "timestamp", "2025-01-01T00:00:00"),
+        ("2025-06-15T12:00:00Z", "timestamp", "2025-06-15T12:00:00"),
+        ("2025-06-15 24:00:00", "timestamp", "2025-06-16T00:00:00"),
+        ("2025-01-01T00:00:00+05:30", "timestamptz", "2024-12-31T18:30:00+00:00"),
+        ("12:30", "time", "12:30:00"),
+        ("24:00:00", "time", "24:00:00"),
+        ("2025-06-15 12:00:00.50+05:30", "time", "12:00:00.5"),
+    ],
+)
+def test_text_as_a_time(api: Callable, text: str, kind: str, value: str) -> None:
+    response = api("ada").post(
+        f"/inspections?select=value:notes::{kind}",
+        {**INSPECTION, "notes": text},
+        prefer=REPRESENTED,
+    )
+
+    assert response.json == [{"value": value}]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "refusal"),
+    [
+        *(
+            ("2025-01-01T12:30+16:00", kind, (400, "22009", "time zone displacement out of range"))
+            for kind in ("date", "timestamp", "timestamptz")
+        ),
+        ("2025-06-15T12:00:00Z", "time", (400, "22007", "invalid input syntax for type time")),
+        ("25:00", "time", (400, "22008", "date/time field value out of range")),
+        ("noon", "time", (400, "22007", "invalid input syntax for type time")),
+        ("noon", "timestamp", (400, "22007", "invalid input syntax for type timestamp")),
+        ("seven", "numeric", (400, "22P02", "invalid input syntax for type numeric")),
+        ("seven", "real", (400, "22P02", "invalid input syntax for type real")),
+    ],
+)
+def test_text_that_is_none(api: Callable, text: str, kind: str, refusal: tuple) -> None:
+    response = api("ada").post(
+        f"/inspections?select=notes::{kind}", {**INSPECTION, "notes": text}, prefer=REPRESENTED
+    )
+
+    status, code, words = refusal
+    assert response.refusal == (status, code, f'{words}: "{text}"')
+
+
+@pytest.mark.parametrize(
+    ("number", "real"),
+    [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (16777217.0, 16777216.0), (0.0, 0.0)],
+)
+def test_a_double_as_a_real(api: Callable, number: float, real: float) -> None:
+    response = api("root").patch(
+        "/buildings?id=eq.1&select=latitude::real", {"latitude": number}, prefer=REPRESENTED
+    )
+
+    assert response.json == [{"latitude": real}]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(1e-46, "underflow"), (3.4028235677973366e38, "overflow"), (1.797e308, "overflow")],
+)
+def test_a_double_that_no_real_holds(api: Callable, number: float, words: str) -> None:
+    response = api("root").patch(
+        "/buildings?id=eq.1&select=latitude::real", {"latitude": number}, prefer=REPRESENTED
+    )
+
+    assert response.refusal == (400, "22003", f"value out of range: {words}")
+
+
+def test_the_largest_double_as_a_numeric_is_a_number(api: Callable) -> None:
+    response = api("root").patch(
+        "/buildings?id=eq.1&select=latitude::numeric",
+        {"latitude": 1.7976931348623157e308},
+        prefer=REPRESENTED,
+    )
+
+    text = response.text.split(":")[-1].strip("}] \n")
+    assert response.status == 200
+    assert math.isclose(int(json.loads(text)) / 10**308, 1.7976931348623157)
+
+
+@pytest.mark.parametrize(
+    ("moment", "zone", "told"),
+    [
+        ("1880-01-01T00:00:00Z", "America/New_York", "1879-12-31T19:03:58-04:56:02"),
+        ("0001-06-01T00:00:00Z", "Asia/Kolkata", "0001-06-01T05:53:28+05:53:28"),
+        ("2025-01-01T00:00:00Z", "America/New_York", "2024-12-31T19:00:00-05:00"),
+        ("2025-01-01T00:00:00Z", "Asia/Kolkata", "2025-01-01T05:30:00+05:30"),
+    ],
+)
+def test_an_offset_of_seconds_is_told(api: Callable, moment: str, zone: str, told: str) -> None:
+    response = api("root").patch(
+        "/inspections?id=eq.2&select=created_at",
+        {"created_at": moment},
+        prefer=f"{REPRESENTED}, timezone={zone}",
+    )
+
+    assert response.json == [{"created_at": told}]
