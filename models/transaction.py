@@ -228,10 +228,11 @@ class Transaction:
         return rows
 
     def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
-        """Every row, one at a time; nothing else may run until the last one is read."""
+        """Every row, one at a time; nothing else may run until that has ended."""
         cursor = self.run(sql, parameters)
         try:
-            yield from cursor
+            # Not the cursor itself: whoever stops in between would close it, and it is all there is.
+            yield from iter(cursor.fetchone, None)
         except sqlite.ERRORS as error:
             raise self.failed(error) from error
         if self.connection.faults:

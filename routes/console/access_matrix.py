@@ -80,8 +80,8 @@ def access(caller: Caller) -> Response:
             for row in shown_people
             for key in grants.seen_anyway(caller, row["id"], keys)
         },
-        clients=engine.ask(
-            caller, "clients", "select=id,name&order=name,id", limit=CLIENTS_OFFERED
+        clients=engine.first(
+            caller, "clients", "select=id,name&order=name,id", CLIENTS_OFFERED
         ).rows,
         typed=request.args,
         more_people=skip("people", len(people), PEOPLE_SHOWN),

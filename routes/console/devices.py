@@ -71,11 +71,11 @@ def page(
 ) -> Response:
     with reading() as transaction:
         listed = device.listed(transaction, caller)
-        people = engine.ask(
+        people = engine.first(
             caller,
             "users",
             "select=id,name,role&order=name,id",
-            limit=PEOPLE_OFFERED,
+            PEOPLE_OFFERED,
             within=Action.UPDATE,
         ).rows
     oneself = [] if caller.id in [row["id"] for row in people] else [caller.id]

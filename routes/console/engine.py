@@ -4,6 +4,7 @@ engine, with no statement and no rule of the console's own."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from models.sql.catalog import catalog
 from models.sql.rows import Insertion
 from models.sql.rule import Action
 from models.sql.rule import Rule
+from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import Binding
 from models.visible import Visible
 from routes.postgrest import querystring
@@ -39,6 +41,17 @@ class Found:
     """Rows, and how many there are in all where that was asked for."""
 
     rows: list[Row]
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The first rows that were found, at most `size`; whether there are more of them; how many in all
+    where that was asked for."""
+
+    rows: list[Row]
+    size: int
+    has_more: bool
     total: int | None
 
 
@@ -84,6 +97,25 @@ def ask(
             count=total,
         )
     return Found([json.loads(row) for row in selected.rows], selected.total)
+
+
+def page(ask_for: Callable[[int], Found], size: int) -> Page:
+    """A page of what `ask_for` finds with a limit; of rows that are too large for one answer a tenth as
+    many, or one: a few long names must not shut a page to all who see them."""
+    for shown in (size, max(1, size // 10), 1):
+        try:
+            found = ask_for(shown + 1)
+        except ResponseTooLarge:
+            if shown == 1:
+                raise
+            continue
+        return Page(found.rows[:shown], shown, len(found.rows) > shown, found.total)
+    raise AssertionError("the last one returns or raises")
+
+
+def first(caller: Caller, name: str, text: str, size: int, *, within: Action = Action.READ) -> Page:
+    """The first rows of a relation that a query string asks for, as many of `size` as an answer holds."""
+    return page(lambda limit: ask(caller, name, text, limit=limit, within=within), size)
 
 
 def one(caller: Caller, name: str, text: str, within: Action = Action.READ) -> Row | None:

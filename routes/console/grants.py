@@ -37,8 +37,8 @@ TARGETS = {Kind.BUILDING: "building_id", Kind.INSPECTION: "id"}
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
-    """Grants with their `person`, and whether those are not all of them."""
+class Held:
+    """Grants with their `person` or `target`, and whether those are not all of them."""
 
     rows: list[Row]
     is_cut: bool
@@ -76,51 +76,50 @@ def grants_to(caller: Caller, person: str, kind: Kind) -> Grants:
     return grants
 
 
-def holders(caller: Caller, kind: Kind, key: int, person: str | None = None) -> Holders:
+def holders(caller: Caller, kind: Kind, key: int, person: str | None = None) -> Held:
     """Who was granted it, or the one in question, as far as the caller sees grants."""
     found: list[Row] = []
     is_cut = False
     if not policy.may_administer(caller.role):
-        return Holders(found, is_cut)
+        return Held(found, is_cut)
     for (_, each), grants in GRANTS.items():
         if each is not kind:
             continue
-        named = f"{grants.target}=eq.{key}&order=assigned_at"
+        named = f"{grants.target}=eq.{key}&order=assigned_at,{grants.grantee}"
         if person is not None:
             named += f"&{grants.grantee}=eq.{person}"
-        rows = held_in(caller, grants, named)
-        is_cut = is_cut or len(rows) > HOLDERS_SHOWN
-        found += rows[:HOLDERS_SHOWN]
-    return Holders([row for row in found if row["person"] is not None], is_cut)
+        held = held_in(caller, grants, named)
+        is_cut = is_cut or held.is_cut
+        found += held.rows
+    return Held([row for row in found if row["person"] is not None], is_cut)
 
 
-def held_in(caller: Caller, grants: Grants, named: str) -> list[Row]:
+def held_in(caller: Caller, grants: Grants, named: str) -> Held:
     """Grants of one table to whoever holds them."""
     table = grants.model.__tablename__
     person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
-    return listed(caller, grants, grants.grantee, person, named, HOLDERS_SHOWN + 1)
+    return listed(caller, grants, grants.grantee, person, named, HOLDERS_SHOWN)
 
 
-def held_by(caller: Caller, grants: Grants, person: str) -> list[Row]:
+def held_by(caller: Caller, grants: Grants, person: str) -> Held:
     """What somebody was granted in one table, newest first: its `target`, where the caller sees that."""
     target = f"target:{SHOWN_OF[grants.kind]}"
-    named = f"{grants.grantee}=eq.{person}&order=assigned_at.desc"
+    named = f"{grants.grantee}=eq.{person}&order=assigned_at.desc,{grants.target}"
     return listed(caller, grants, grants.target, target, named, HELD_SHOWN)
 
 
-def listed(
-    caller: Caller, grants: Grants, key: str, shown: str, named: str, limit: int
-) -> list[Row]:
+def listed(caller: Caller, grants: Grants, key: str, shown: str, named: str, size: int) -> Held:
     """Grants of one table that the caller sees, as a `key` with what is shown of it; `revocable` are
     those that they may take back."""
     table = grants.model.__tablename__
     by = f"by:users!{table}_assigned_by_fkey(name)"
     select = f"select=key:{key},assigned_at,{shown},{by}&{named}"
-    rows = engine.ask(caller, table, select, limit=limit).rows
+    found = engine.first(caller, table, select, size)
     select = f"select=key:{key}&{named}"
-    within = engine.ask(caller, table, select, limit=limit, within=Action.DELETE).rows
+    within = engine.ask(caller, table, select, limit=found.size, within=Action.DELETE).rows
     keys = {row["key"] for row in within}
-    return [{**row, "revocable": row["key"] in keys} for row in rows]
+    rows = [{**row, "revocable": row["key"] in keys} for row in found.rows]
+    return Held(rows, found.has_more)
 
 
 # What it shows

@@ -35,7 +35,7 @@ from routes.console import door
 from routes.console import engine
 from routes.console import grants
 from routes.console.engine import Row
-from routes.console.grants import Holders
+from routes.console.grants import Held
 from routes.console.grants import Sight
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
@@ -54,7 +54,7 @@ class Sharing:
     """Who holds a grant of an inspection, and to whom the caller may give one. `people` is None where
     they are too many to list."""
 
-    holders: Holders
+    holders: Held
     may_give: bool
     people: list[Row] | None = field(default_factory=list)
 
@@ -66,17 +66,14 @@ def sharing(caller: Caller, key: int, *, may_give: bool) -> Sharing:
     if not may_give or not roles:
         return Sharing(found, may_give=False)
     named = f"role=in.({','.join(role.value for role in roles)})"
-    people = engine.ask(
-        caller,
-        "users",
-        f"select=id,name,role,clients(name)&{named}&order=name,id",
-        limit=PEOPLE_OFFERED + 1,
-    ).rows
-    if len(people) > PEOPLE_OFFERED:
+    people = engine.first(
+        caller, "users", f"select=id,name,role,clients(name)&{named}&order=name,id", PEOPLE_OFFERED
+    )
+    if people.has_more:
         return Sharing(found, may_give=True, people=None)
     held = {row["person"]["id"] for row in found.rows}
     return Sharing(
-        found, may_give=True, people=[person for person in people if person["id"] not in held]
+        found, may_give=True, people=[person for person in people.rows if person["id"] not in held]
     )
 
 

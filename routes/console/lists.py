@@ -12,8 +12,10 @@ from access.caller import Caller
 from models.db import reading
 from models.sql.sqlite import TimedOut
 from routes.console import door
+from routes.console import engine
 from routes.console import searching
 from routes.console.engine import Found
+from routes.console.engine import Page
 from routes.console.listing import PAGE_ROWS
 from routes.console.listing import Listing
 from routes.console.listing import Wanted
@@ -25,7 +27,7 @@ from routes.console.pages import said
 from routes.console.pages import show
 from routes.postgrest.encoding import decode_pairs
 
-NONE = Found([], None)
+NONE = Page([], PAGE_ROWS, has_more=False, total=None)
 
 Offer = tuple[str, list[tuple[str, str]]]
 """Ways to fewer rows, of one kind: each with its address."""
@@ -52,10 +54,14 @@ def show_list(
         return Response("", 303, {**HEADERS, "Location": in_dialect(listing, dict(form), kept)})
     asked = wanted(listing, pairs)
     problem: str | None = None
-    try:
+
+    def find(limit: int) -> Found:
         with reading() as transaction:
             # In a time of its own, and the caller as they are in it.
-            found = searching.find(door.admit_sealed(transaction), asked, PAGE_ROWS + 1)
+            return searching.find(door.admit_sealed(transaction), asked, limit)
+
+    try:
+        found = engine.page(find, PAGE_ROWS)
     except TimedOut as fault:
         note(fault)
         problem, found = said(fault), NONE
@@ -65,12 +71,12 @@ def show_list(
         asked=asked,
         problem=problem,
         offers=narrower(asked) if problem else [],
-        rows=found.rows[:PAGE_ROWS],
+        rows=found.rows,
         total=found.total,
         first=asked.offset + 1,
-        last=asked.offset + min(len(found.rows), PAGE_ROWS),
-        before=asked.url(offset=max(0, asked.offset - PAGE_ROWS)) if asked.offset else None,
-        after=asked.url(offset=asked.offset + PAGE_ROWS) if len(found.rows) > PAGE_ROWS else None,
+        last=asked.offset + len(found.rows),
+        before=asked.url(offset=max(0, asked.offset - found.size)) if asked.offset else None,
+        after=asked.url(offset=asked.offset + found.size) if found.has_more else None,
         typed=asked.typed(),
         **values,
     )

@@ -34,9 +34,9 @@ from routes.console import door
 from routes.console import engine
 from routes.console import fields
 from routes.console import grants
-from routes.console.engine import Row
 from routes.console.fields import Field
 from routes.console.fields import Filled
+from routes.console.grants import Held
 from routes.console.listing import Listing
 from routes.console.lists import show_list
 from routes.console.pages import ROLE_NAMES
@@ -101,10 +101,10 @@ def find(caller: Caller, key: str, action: Action = Action.READ) -> Person:
         raise UnknownPath from error
 
 
-def grants_of(caller: Caller, found: Person, kind: Kind) -> list[Row]:
+def grants_of(caller: Caller, found: Person, kind: Kind) -> Held:
     """What somebody was granted, newest first, as far as the caller sees it."""
     held = GRANTS.get((found.role, kind))
-    return grants.held_by(caller, held, found.id) if held is not None else []
+    return grants.held_by(caller, held, found.id) if held is not None else Held([], is_cut=False)
 
 
 @bp.post("/people/<key>/revoke")
@@ -302,13 +302,13 @@ def read_client(text: str) -> int | None:
 
 def new_page(caller: Caller, filled: Filled, status: int = 200) -> Response:
     role = policy.role_unless_said(caller.role)
-    buildings = engine.ask(
+    buildings = engine.first(
         caller,
         "buildings",
-        "select=id,name,city,clients(name)&order=client_id,name",
-        limit=BUILDINGS_OFFERED,
+        "select=id,name,city,clients(name)&order=client_id,name,id",
+        BUILDINGS_OFFERED,
         within=Action.UPDATE,
-    ).rows
+    )
     return show(
         "person_form.html",
         status,
@@ -317,7 +317,8 @@ def new_page(caller: Caller, filled: Filled, status: int = 200) -> Response:
         fields=person_fields(caller, needs_password=True),
         filled=filled,
         verb="Make and let in",
-        buildings=buildings,
+        buildings=buildings.rows,
+        are_first=buildings.has_more,
         chosen=filled.typed.get("building", "").split(),
     )
 
@@ -332,5 +333,6 @@ def edit_page(found: Person, asked: Sequence[Field], filled: Filled, status: int
         filled=filled,
         verb="Keep the changes",
         buildings=[],
+        are_first=False,
         chosen=[],
     )

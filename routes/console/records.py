@@ -168,10 +168,10 @@ def picked(
     caller: Caller, name: str, label: str, relation: str, within: Action, *, required: bool = False
 ) -> Field:
     """A choice among the rows within reach; where they are too many to list, a number."""
-    rows = engine.ask(
-        caller, relation, "select=id,name&order=name,id", limit=CHOICES_MAX + 1, within=within
-    ).rows
-    if len(rows) > CHOICES_MAX:
+    found = engine.first(
+        caller, relation, "select=id,name&order=name,id", CHOICES_MAX, within=within
+    )
+    if found.has_more:
         return Field(
             name,
             f"{label} number",
@@ -179,5 +179,5 @@ def picked(
             required,
             hint=f"Its number, as {label.lower()} pages show it.",
         )
-    options = tuple(Choice(str(row["id"]), row["name"]) for row in rows)
+    options = tuple(Choice(str(row["id"]), row["name"]) for row in found.rows)
     return Field(name, label, "select", required, options)

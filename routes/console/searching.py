@@ -30,10 +30,10 @@ def find(caller: Caller, asked: Wanted, limit: int, *, total: bool = True) -> Fo
         return engine.ask(caller, relation, asked.text(), limit=limit, offset=offset, total=total)
     asked = by_embedded_key(caller, asked)
     by_number = replace(asked, order="id.desc").text()
-    found = engine.ask(caller, relation, by_number, limit=KEYS_MAX + 1).rows
-    if len(found) > KEYS_MAX:
+    found = engine.first(caller, relation, by_number, KEYS_MAX)
+    if found.has_more:
         return engine.ask(caller, relation, asked.text(), limit=limit, offset=offset)
-    keys = ",".join(str(row["id"]) for row in found)
+    keys = ",".join(str(row["id"]) for row in found.rows)
     named = replace(asked, filters=(("id", f"in.({keys})"), *of_embeds(asked))).text()
     return engine.ask(caller, relation, named, limit=limit, offset=offset, total=total)
 

@@ -32,9 +32,7 @@ KINDS: dict[str, type[Model]] = {"building": Building, "inspection": Inspection}
 def why(caller: Caller) -> Response:
     person = request.args.get("person", "") or caller.id or ""
     kind, key = request.args.get("kind", "building"), request.args.get("key", "").strip()
-    people = engine.ask(
-        caller, "users", "select=id,name,role&order=name,id", limit=PEOPLE_OFFERED
-    ).rows
+    people = engine.first(caller, "users", "select=id,name,role&order=name,id", PEOPLE_OFFERED).rows
     answer = problem = None
     if key and kind in KINDS:
         try:

@@ -1,0 +1,106 @@
+"""Rows that are too large for one answer: fewer are shown, and it is said; no page is shut by them."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from models.sql import execute
+from models.sql.sqlite import ResponseTooLarge
+from routes.console import engine
+from routes.console.engine import Found
+from tests.conftest import MOE
+
+ANSWER_BYTES_MAX = 20_000
+BUILDINGS = 90
+PAGES = [
+    "/console/",
+    "/console/inspections",
+    "/console/inspections/1",
+    "/console/inspections/new",
+    "/console/inspections/1/edit",
+    "/console/buildings",
+    "/console/buildings/1",
+    "/console/people",
+    "/console/people/new",
+    f"/console/people/{MOE}",
+    "/console/access",
+    "/console/devices",
+    "/console/why",
+    "/console/kiosk",
+]
+
+
+@pytest.fixture
+def crowd(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ninety buildings, an inspection in each, and ninety people; of each kind an answer holds fewer
+    than fifty."""
+    root, numbers, long = api("root"), range(1_000, 1_000 + BUILDINGS), "n" * 500
+    rows = {
+        "buildings": [{"id": each, "name": f"{each} {long}", "client_id": 1} for each in numbers],
+        "inspections": [{"id": each, "building_id": each, "inspection_type": long} for each in numbers],
+        "users": [
+            {"name": f"{each} {long}", "email": f"p{each}@x.example", "role": "client_manager", "client_id": 1}
+            for each in numbers
+        ],
+        "client_manager_building_access": [{"manager_id": MOE, "building_id": each} for each in numbers],
+    }  # fmt: skip
+    for table, body in rows.items():
+        assert root.post(f"/{table}", body).status == 201
+    monkeypatch.setattr(execute, "VALUE_BYTES_MAX", ANSWER_BYTES_MAX)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_large_rows_shut_no_page(crowd: None, desk: Callable, path: str) -> None:
+    ada = desk("ada")
+
+    ada.page(path)
+
+
+def test_a_list_of_large_rows_is_shown_in_small_pages_without_a_gap(
+    crowd: None, desk: Callable
+) -> None:
+    ada, path, shown, pages = desk("ada"), "/console/buildings?id=gte.1000", [], []
+    while path:
+        page = ada.page(path)
+        shown += re.findall(r'class="row" href="/console/buildings/(\d+)"', page)
+        pages.append(path)
+        following = re.search(r'rel="next" href="([^"]+)"', page)
+        path = following[1].replace("&amp;", "&") if following else ""
+
+    assert shown == [str(each) for each in range(1_000, 1_000 + BUILDINGS)]
+    assert len(pages) == 13, "the last thirty fit into one answer"
+    third = ada.page(pages[2])
+    assert "11–15 of 90" in third
+    assert f'rel="prev" href="{pages[1].replace("&", "&amp;")}"' in third
+
+
+def test_a_word_is_found_in_large_rows(crowd: None, desk: Callable) -> None:
+    ada = desk("ada")
+
+    sent = ada.get("/console/inspections?find=1&q=nnn")
+
+    assert "1–5" in ada.page(sent.headers["Location"])
+
+
+def test_what_is_left_out_is_said(crowd: None, desk: Callable) -> None:
+    ada = desk("ada")
+
+    assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page(
+        "/console/inspections/new"
+    )
+    assert "Its number, as building pages show it." in ada.page("/console/inspections/new")
+    assert "These are the first 20." in ada.page("/console/people/new")
+    assert "And others: these are the 20 newest." in ada.page(f"/console/people/{MOE}")
+
+
+def test_one_row_that_is_too_large_is_told() -> None:
+    limits = []
+
+    def ask(limit: int) -> Found:
+        limits.append(limit)
+        raise ResponseTooLarge
+
+    with pytest.raises(ResponseTooLarge):
+        engine.page(ask, 50)
+    assert limits == [51, 6, 2]
