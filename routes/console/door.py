@@ -263,13 +263,17 @@ def read_sign_in_form() -> MultiDict[str, str]:
     return read_form(f"nonce {found}" if found else "")
 
 
-def seal_words(words: str) -> str:
-    """What shows that words in an address are our own. Each use signs under a name of its own."""
-    return seals().form_token(f"words {words}")
+def seal_words(words: str, path: str) -> str:
+    """What shows that words in an address are our own, and for whoever is signed in here, on that page
+    alone: a link with them says nothing to anybody else. Each use signs under a name of its own."""
+    return seals().form_token(f"words {g.seal.session_id} {path} {words}")
 
 
-def are_ours(words: str, seal: str) -> bool:
-    return seals().is_form_token(seal, f"words {words}")
+def are_ours(words: str, path: str, seal: str) -> bool:
+    opened: Seal | None = g.get("seal")
+    if opened is None:
+        return False
+    return seals().is_form_token(seal, f"words {opened.session_id} {path} {words}")
 
 
 def read_form(holder: str) -> MultiDict[str, str]:

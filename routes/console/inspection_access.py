@@ -39,6 +39,7 @@ from routes.console.grants import Held
 from routes.console.grants import Sight
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
+from routes.console.pages import cut
 from routes.console.pages import go
 from routes.console.pages import show
 from routes.console.records import require_one
@@ -117,7 +118,7 @@ def change_inspection_access(caller: Caller, key: int) -> Response:
         else:
             grants.give(transaction, now, person["id"], Kind.INSPECTION, [key])
     done = "The access is taken back from" if takes else "The inspection is granted to"
-    return go(f"/inspections/{key}", f"{done} {person['name']}.")
+    return go(f"/inspections/{key}", f"{done} {cut(person['name'])}.")
 
 
 def chosen_person(caller: Caller, text: str) -> Row | None:

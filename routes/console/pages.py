@@ -88,7 +88,7 @@ WORDS: Final = {
 COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 COMMON_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 
-TOLD_CHARACTERS_MAX: Final = 200  # in an address, where a letter may take twelve bytes
+NAME_CHARACTERS_TOLD: Final = 80  # in an address, where a letter may take twelve bytes
 TOLD: Final = ("done", "seal")
 """What an address tells of what has just happened, and what shows that the words are ours."""
 
@@ -144,11 +144,11 @@ def links(caller: Caller) -> list[tuple[str, str]]:
 
 
 def go(path: str, done: str | None = None) -> Response:
-    """Send a browser on with a GET, after a form; `done` says there what has happened."""
+    """Send a browser on with a GET, after a form; `done` says there what has happened. A name in it is
+    `cut`: no sentence of ours is pushed out by one."""
     where = f"{PATH}{path}"
     if done is not None:
-        cut = done if len(done) <= TOLD_CHARACTERS_MAX else f"{done[: TOLD_CHARACTERS_MAX - 1]}…"
-        told = dict(zip(TOLD, (cut, door.seal_words(cut)), strict=True))
+        told = dict(zip(TOLD, (done, door.seal_words(done, where.partition("?")[0])), strict=True))
         where += ("&" if "?" in where else "?") + urlencode(told)
     return Response("", 303, {**HEADERS, "Location": where})
 
@@ -156,7 +156,12 @@ def go(path: str, done: str | None = None) -> Response:
 def told() -> str | None:
     """What has just happened, in our own words: a link cannot put others into our mouth."""
     done, seal = (request.args.get(name, "") for name in TOLD)
-    return done if done and door.are_ours(done, seal) else None
+    return done if done and door.are_ours(done, request.path, seal) else None
+
+
+def cut(name: str) -> str:
+    """A name as long as it may be within a sentence of ours."""
+    return name if len(name) <= NAME_CHARACTERS_TOLD else f"{name[: NAME_CHARACTERS_TOLD - 1]}…"
 
 
 def wording(value: object) -> str:

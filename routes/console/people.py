@@ -41,6 +41,7 @@ from routes.console.listing import Listing
 from routes.console.lists import show_list
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
+from routes.console.pages import cut
 from routes.console.pages import go
 from routes.console.pages import show
 from routes.console.records import kept
@@ -151,7 +152,7 @@ def make_person(caller: Caller) -> Response:
             made = administration.create(transaction, now, wanted, password_hash)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, made.id, ids, [])
-        return go(f"/people/{made.id}", f"{made.name} can sign in now.")
+        return go(f"/people/{made.id}", f"{cut(made.name)} can sign in now.")
 
     return kept(filled, keep, lambda status: new_page(caller, filled, status))
 

@@ -229,6 +229,23 @@ def test_what_was_done_is_told_in_our_own_words_only(office: Callable) -> None:
     assert "call 555" not in ada.page("/console/?done=call+555&seal=x")
 
 
+def test_what_was_done_is_told_to_whoever_did_it_on_that_page_alone(
+    app: object, desk: Callable
+) -> None:
+    ada, given = desk("ada"), {"email": "n@x.example", "password": "nia walks too"}
+    said = "Your account must be verified. Call 555. "
+    sent = ada.send("/console/people/new", {"name": said * 6, **given}).headers["Location"]
+    path, _, told = sent.partition("?")
+
+    assert "Call 555" in ada.page(sent).partition('role="status"')[2].partition("</p>")[0]
+    assert "… can sign in now.</p>" in ada.page(sent)
+    for who in (ada, desk("ada"), desk("root"), desk()):
+        for page in (path, "/console/", "/console/sign-in", "/console/kiosk/enter"):
+            if who is ada and page == path:
+                continue
+            assert 'role="status">' not in who.get(f"{page}?{told}").text, page
+
+
 def test_sorting_and_paging_stand_in_the_address(app: object, desk: Callable) -> None:
     root = desk("root")
     for number in range(60):
