@@ -153,6 +153,20 @@ def requires_board(view: View) -> View:
     return mark(cast(View, entered), "console board")
 
 
+def is_vacant() -> bool:
+    """Whether this browser has neither a session nor a board: what shows there is nobody's choice yet."""
+    token = request.cookies.get(DEVICE_COOKIE)
+    if token is not None:
+        with reading() as transaction:
+            if device.enter(transaction, token) is not None:
+                return False
+    return find_seal() is None
+
+
+def leave_board(response: Response) -> None:
+    response.delete_cookie(DEVICE_COOKIE, path=KIOSK_PATH, httponly=True, samesite="Strict")
+
+
 def onlooker(transaction: Transaction) -> Caller:
     """Whoever is signed in where no board is, or none any more: a dead token locks nobody out."""
     if find_seal() is None and (DEVICE_COOKIE in request.cookies or COOKIE not in request.cookies):
@@ -257,6 +271,11 @@ def is_form() -> bool:
     return request.method == "POST"
 
 
+def is_from_elsewhere() -> bool:
+    """Whether the browser says that another site sent it here; not all do, and none over plain HTTP."""
+    return request.headers.get("Sec-Fetch-Site") not in SAME_PLACE
+
+
 def read_sign_in_form() -> MultiDict[str, str]:
     """The same of a form that was shown to whoever has this browser's nonce."""
     found = request.cookies.get(SIGN_IN_COOKIE)
@@ -283,7 +302,7 @@ def read_form(holder: str) -> MultiDict[str, str]:
     pairs = decode_pairs(read_body(FORM_BYTES_MAX))
     # Browsers send line ends as CR LF, whatever was typed.
     form = MultiDict([(key, (value or "").replace("\r\n", "\n")) for key, value in pairs])
-    if request.headers.get("Sec-Fetch-Site") not in SAME_PLACE:
+    if is_from_elsewhere():
         raise ForgedForm
     if not holder or not seals().is_form_token(form.get("csrf", ""), holder):
         raise ForgedForm

@@ -7,6 +7,7 @@ from typing import Any
 from typing import Final
 
 from flask import Response
+from flask import g
 from flask import render_template
 
 from access import device
@@ -21,6 +22,7 @@ from routes.console.dashboard import OPEN
 from routes.console.pages import FILES
 from routes.console.pages import HEADERS
 from routes.console.pages import STATIC
+from routes.console.pages import ask_for_token
 from routes.console.pages import bp
 from routes.console.pages import show
 
@@ -35,7 +37,7 @@ VERSION: Final = hashlib.sha256(
 @bp.get("/kiosk")
 @door.requires_board
 def kiosk(caller: Caller) -> Response:
-    return show("kiosk.html", board=True, **picture(caller))
+    return show("kiosk.html", is_signed_in="seal" in g, **picture(caller))
 
 
 @bp.get("/kiosk/board")
@@ -71,7 +73,7 @@ def picture(caller: Caller) -> dict[str, Any]:
 @bp.get("/kiosk/enter")
 @public("the form by which a board is given its token")
 def enter_form() -> Response:
-    return show("enter.html", problem=None)
+    return ask_for_token()
 
 
 @bp.post("/kiosk/enter")
@@ -82,9 +84,18 @@ def enter() -> Response:
     with reading() as transaction:
         seen = device.enter(transaction, token)
     if seen is None:
-        return show("enter.html", 401, problem="This token is not in force.")
+        return ask_for_token(401, "This token is not in force.")
     response = Response("", 303, {**HEADERS, "Location": door.KIOSK_PATH})
     door.set_cookie(
         response, door.DEVICE_COOKIE, token, door.KIOSK_PATH, DAYS_MAX * device.DAY_SECONDS
     )
+    return response
+
+
+@bp.post("/kiosk/leave")
+@public("takes a board out of the browser that asks for it")
+def leave() -> Response:
+    door.read_sign_in_form()
+    response = Response("", 303, {**HEADERS, "Location": f"{door.KIOSK_PATH}/enter"})
+    door.leave_board(response)
     return response

@@ -252,7 +252,20 @@ def ask_to_sign_in(fault: Fault) -> Response:
 @bp.errorhandler(DeviceNeeded)
 def ask_for_device(fault: Fault) -> Response:
     g.refusal = type(fault).__name__
-    return show("enter.html", 401, problem=fault.message if "board" in request.path else None)
+    return ask_for_token(401, fault.message if "board" in request.path else None)
+
+
+def ask_for_token(status: int = 200, problem: str | None = None) -> Response:
+    """The form by which a board is given its token. A link's token goes in by itself where no other site
+    had the link opened and nothing is there that it would replace; elsewhere somebody presses the button."""
+    is_asked_for = problem is None and not door.is_from_elsewhere() and door.is_vacant()
+    return show(
+        "enter.html",
+        status,
+        problem=problem,
+        by_itself=is_asked_for,
+        has_board=door.DEVICE_COOKIE in request.cookies,
+    )
 
 
 @bp.errorhandler(Fault)

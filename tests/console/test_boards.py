@@ -243,3 +243,51 @@ def test_who_is_let_in_again_signs_in_again(desk: Callable, api: Callable) -> No
     assert desk().send("/console/kiosk/enter", {"token": token}).status_code == 401
     assert desk("moe").get("/console/").status_code == 200
     assert enter(desk, make_board(ada)).get("/console/kiosk/board").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("site", "by_itself"),
+    [
+        (None, True),
+        ("none", True),
+        ("same-origin", True),
+        ("same-site", False),
+        ("cross-site", False),
+    ],
+)
+def test_a_links_token_goes_in_by_itself_unless_another_site_had_it_opened(
+    desk: Callable, site: str | None, by_itself: bool
+) -> None:
+    headers = {"Sec-Fetch-Site": site} if site else {}
+
+    for path in ("/console/kiosk/enter", "/console/kiosk"):
+        page = desk().get(path, headers=headers).text
+        assert ("data-by-itself" in page, 'id="token"' in page) == (by_itself, True), path
+
+
+def test_a_links_token_replaces_nothing_by_itself(desk: Callable, api: Callable) -> None:
+    ada = desk("ada")
+    board = enter(desk, make_board(ada))
+
+    assert "data-by-itself" not in ada.page("/console/kiosk/enter")
+    assert "data-by-itself" not in board.page("/console/kiosk/enter")
+
+    revoke_board(desk, api)
+    assert "data-by-itself" in board.page("/console/kiosk/enter")
+    assert 'id="token"' in board.get("/console/kiosk").text
+
+
+def test_a_board_is_signed_out_of_one_browser(desk: Callable) -> None:
+    token = make_board(desk("ada"))
+    board, other = enter(desk, token), enter(desk, token)
+    assert 'href="/console/kiosk/enter">Sign out</a>' in board.page("/console/kiosk")
+    assert 'href="/console/kiosk/enter"' in desk("ada").page("/console/devices")
+
+    refused = board.client.post("/console/kiosk/leave", data={"csrf": "x"})
+    assert (refused.status_code, board.get("/console/kiosk").status_code) == (403, 200)
+    answer = board.send("/console/kiosk/leave", form="/console/kiosk/enter")
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/kiosk/enter")
+    assert board.get("/console/kiosk").status_code == 401
+    assert "Sign this board out" not in board.page("/console/kiosk/enter")
+    assert other.get("/console/kiosk").status_code == 200

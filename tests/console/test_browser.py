@@ -179,6 +179,32 @@ def test_a_board_refreshes_and_keeps_its_picture_while_the_server_is_away(
     assert board.get_by_text("Harbor House").count() == 0
 
 
+def test_another_sites_link_replaces_no_board(open_page: Callable) -> None:
+    ada = open_page("ada")
+    ada.goto("/console/devices")
+    ada.get_by_label("Where it hangs").fill("Trap")
+    ada.get_by_label("Sees what").select_option(MOE)
+    ada.get_by_role("button", name="Make the board").click()
+    link = ada.get_by_role("link", name="this link").get_attribute("href")
+
+    for page, seen in ((ada, "what Ada sees"), (open_page("root"), "what Root sees")):
+        page.goto(link)
+        page.wait_for_load_state("networkidle")
+        assert page.get_by_label("The board's token").input_value().startswith("wtk_")
+        page.goto("/console/kiosk")
+        assert page.locator(".asof").inner_text().endswith(seen)
+
+    page.goto(link)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/console/kiosk")
+    assert page.locator(".asof").inner_text().endswith("what Moe sees")
+    page.get_by_role("link", name="Sign out").click()
+    page.get_by_role("button", name="Sign this board out of this browser").click()
+    page.wait_for_url("**/console/kiosk/enter")
+    page.goto("/console/kiosk")
+    assert page.locator(".asof").inner_text().endswith("what Root sees")
+
+
 def test_a_board_refreshes_without_scripts_too(open_page: Callable) -> None:
     page = open_page("moe", scripts=False)
     page.goto("/console/kiosk")

@@ -99,6 +99,7 @@ FORMS = {
     "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
     "/sign-out": {},
     "/kiosk/enter": {"token": "wtk_x"},
+    "/kiosk/leave": {},
     "/inspections/new": INSPECTION,
     "/inspections/<int:key>/edit": INSPECTION | SEEN,
     "/inspections/<int:key>/status": {"status": "failed"},
@@ -175,7 +176,7 @@ def fillings(rule: str, csrf: str) -> Iterator[dict[str, bytes]]:
 
 @pytest.mark.parametrize("rule", FORMS)
 def test_no_form_breaks_a_page(desk: Callable, rule: str) -> None:
-    is_signed_in = rule not in ("/sign-in", "/kiosk/enter")
+    is_signed_in = rule not in ("/sign-in", "/kiosk/enter", "/kiosk/leave")
     person = desk("root" if is_signed_in else None)
     csrf = person.token("/console/" if is_signed_in else "/console/sign-in")
     for filled in fillings(rule, csrf):

@@ -143,14 +143,14 @@ def test_these_are_all_the_forms(app: object) -> None:
     }
 
     told = {path.replace(MOE, "<key>").replace("/x/", "/<key>/") for path in FORMS}
-    assert found - told == {"/console/sign-in", "/console/kiosk/enter"}
+    assert found - told == {"/console/sign-in", "/console/kiosk/enter", "/console/kiosk/leave"}
 
 
 def test_a_sign_in_without_its_token_is_refused(desk: Callable) -> None:
     given = {"email": EMAILS["ada"], "password": password_of("Ada")}
 
     assert desk().client.post("/console/sign-in", data=given).status_code == 403
-    for path in ("/console/sign-in", "/console/kiosk/enter"):
+    for path in ("/console/sign-in", "/console/kiosk/enter", "/console/kiosk/leave"):
         stolen = desk().token()
         assert desk().client.post(path, data={"csrf": stolen, **given}).status_code == 403
 
