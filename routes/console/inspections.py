@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from flask import Response
-from flask import g
 from flask import request
 
 from access import policy
@@ -17,6 +17,7 @@ from models import ReportLead
 from models.sql.rule import Action
 from routes.console import door
 from routes.console import engine
+from routes.console import fields
 from routes.console import records
 from routes.console.door import PATH
 from routes.console.downloads import download
@@ -72,6 +73,16 @@ PERIODS = (
 WHOLE = (
     "select=*,buildings(id,name,address,city,state,latitude,longitude),inspectors(id,name,email)"
 )
+
+STATUS = Field("status", "Status", "suggest", choices=choices(COMMON_STATUSES))
+STATUS_ALONE = Record(
+    NAME,
+    "inspection",
+    (replace(STATUS, kind="select"),),
+    f"/{NAME}",
+    title=lambda row: f"the status of inspection {row['id']}",
+)
+"""What the small form on an inspection's page changes."""
 
 
 @bp.get(f"/{NAME}")
@@ -142,6 +153,7 @@ def inspection(caller: Caller, key: int) -> Response:
         roles=ROLE_NAMES,
         sharing=sharing(caller, key, may_give=may_change),
         statuses=COMMON_STATUSES,
+        status_form=fields.untouched(STATUS_ALONE.fields, fields.shown(STATUS_ALONE.fields, found)),
         may_add_readings=may_change and policy.permits(caller.role, Action.INSERT, ReportLead),
         may_change=may_change,
         may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
@@ -176,9 +188,7 @@ def change_inspection(caller: Caller, key: int) -> Response:
 @bp.post(f"/{NAME}/<int:key>/status")
 @door.requires(Action.UPDATE, Inspection)
 def change_status(caller: Caller, key: int) -> Response:
-    status = g.form.get("status", "").strip() or None
-    require_one(engine.update(NAME, f"id=eq.{key}", {"status": status}))
-    return go(f"/{NAME}/{key}", "The status is changed.")
+    return records.change(caller, STATUS_ALONE, key)
 
 
 @bp.get(f"/{NAME}/<int:key>/delete")
@@ -217,7 +227,7 @@ def takes(caller: Caller, key: int) -> list[tuple[str, int]]:
 
 
 def record_of(caller: Caller) -> Record:
-    fields = (
+    asked = (
         picked(caller, "building_id", "Building", "buildings", Action.UPDATE, required=True),
         Field(
             "inspection_type",
@@ -227,10 +237,10 @@ def record_of(caller: Caller) -> Record:
             choices=choices(COMMON_TYPES),
         ),
         Field("date_visited", "Date", "date"),
-        Field("status", "Status", "suggest", choices=choices(COMMON_STATUSES)),
+        STATUS,
         picked(caller, "inspector_id", "Inspector", "inspectors", Action.READ),
         Field("notes", "Notes", "textarea"),
     )
     return Record(
-        NAME, "inspection", fields, f"/{NAME}", title=lambda row: f"inspection {row['id']}"
+        NAME, "inspection", asked, f"/{NAME}", title=lambda row: f"inspection {row['id']}"
     )

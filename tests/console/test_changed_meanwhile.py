@@ -187,6 +187,41 @@ def test_a_form_without_what_it_showed_is_kept_whole(desk: Callable, api: Callab
     }
 
 
+SMALL, STATUS = "/console/inspections/1", "/console/inspections/1/status"
+
+
+@pytest.mark.parametrize(
+    "status", [None, "", " failed ", "a\nb", "\n", "super_admin", "in progress"]
+)
+def test_a_status_that_nobody_touched_stays(
+    desk: Callable, api: Callable, status: str | None
+) -> None:
+    api("root").patch("/inspections?id=eq.1", {"status": status})
+    before, lines, ada = inspection(api), lines_of_trail(api), desk("ada")
+    form = Form(ada.page(SMALL), STATUS)
+
+    assert ada.client.post(STATUS, data=form.with_({})).status_code == 303
+    assert (inspection(api), lines_of_trail(api)) == (before, lines)
+
+
+def test_a_status_that_others_changed_meanwhile_stays_or_is_said(
+    desk: Callable, api: Callable
+) -> None:
+    ada = desk("ada")
+    form = Form(ada.page(SMALL), STATUS)
+    api("root").patch("/inspections?id=eq.1", {"status": "failed"})
+
+    left = ada.client.post(STATUS, data=form.with_({}))
+    assert (left.status_code, inspection(api, "status")) == (303, {"status": "failed"})
+
+    first = ada.client.post(STATUS, data=form.with_({"status": "cancelled"}))
+    assert (first.status_code, inspection(api, "status")) == (409, {"status": "failed"})
+    assert "Status was changed meanwhile, to “failed”. Send it again to keep yours." in first.text
+    again = ada.client.post(STATUS, data=Form(first.text).with_({}))
+    assert (again.status_code, again.headers["Location"].partition("?")[0]) == (303, SMALL)
+    assert inspection(api, "status") == {"status": "cancelled"}
+
+
 # People
 
 

@@ -102,7 +102,7 @@ FORMS = {
     "/kiosk/leave": {},
     "/inspections/new": INSPECTION,
     "/inspections/<int:key>/edit": INSPECTION | SEEN,
-    "/inspections/<int:key>/status": {"status": "failed"},
+    "/inspections/<int:key>/status": {"status": "failed"} | SEEN,
     "/inspections/<int:key>/delete": {},
     "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
     "/inspections/<int:inspection>/readings/new": READING,
