@@ -89,6 +89,34 @@ def test_every_list_keeps_its_filters_and_its_order(
     assert office("ada").narrow(location, {}).headers["Location"] == location
 
 
+EMBEDS = {
+    "/console/inspections": ("buildings", "inspectors", "sought"),
+    "/console/buildings": ("clients", "inspections"),
+    "/console/inspectors": ("inspections",),
+    "/console/people": ("clients",),
+}
+
+
+@pytest.mark.parametrize("path", EMBEDS)
+@pytest.mark.parametrize(
+    "asked",
+    ["limit=0", "limit=1", "offset=1", "order=id.desc", "id=eq.0", "id=is.null", "or=(id.eq.0)"],
+)
+def test_no_parameter_of_an_embed_breaks_a_list(office: Callable, path: str, asked: str) -> None:
+    for who in ("root", "ada", "moe"):
+        for embed in EMBEDS[path]:
+            for word in ("", "&or=(name.ilike.*a*,id.gt.0)"):
+                answer = office(who).get(f"{path}?{embed}.{asked}{word}")
+                assert answer.status_code in (200, 400, 403), answer.text
+
+
+def test_inspections_that_an_address_leaves_out_are_not_counted(office: Callable) -> None:
+    page = office("ada").page("/console/inspectors?inspections.limit=0")
+
+    assert "Ivo Kral" in page
+    assert "–<span" in page
+
+
 def test_what_is_the_lists_own_is_not_kept(office: Callable) -> None:
     query = {"find": "1", "keep": ["limit=5", "select=id", "order=id.asc", "status", "id=", "id=gt.0"]}  # fmt: skip
 
