@@ -44,7 +44,7 @@ from routes.postgrest.limits import TooMuch
 
 PEOPLE_SHOWN = 8
 BUILDINGS_SHOWN = 24
-CLIENTS_OFFERED = 200
+CLIENTS_OFFERED = 200  # beyond them a number is typed
 
 Pair = tuple[str, int]
 
@@ -67,6 +67,7 @@ def access(caller: Caller) -> Response:
     shown_people = people[:PEOPLE_SHOWN]
     shown_buildings = buildings[:BUILDINGS_SHOWN]
     keys = [row["id"] for row in shown_buildings]
+    clients = engine.first(caller, "clients", "select=id,name&order=name,id", CLIENTS_OFFERED)
     return show(
         "access.html",
         role=role,
@@ -80,9 +81,8 @@ def access(caller: Caller) -> Response:
             for row in shown_people
             for key in grants.seen_anyway(caller, row["id"], keys)
         },
-        clients=engine.first(
-            caller, "clients", "select=id,name&order=name,id", CLIENTS_OFFERED
-        ).rows,
+        clients=clients.rows,
+        are_first=clients.has_more,
         typed=request.args,
         more_people=skip("people", len(people), PEOPLE_SHOWN),
         more_buildings=skip("buildings", len(buildings), BUILDINGS_SHOWN),

@@ -14,9 +14,8 @@ from models.db import reading
 from models.db import writing
 from models.faults import Fault
 from models.sql.rule import Action
-from models.types import read_uuid
+from routes.console import choosing
 from routes.console import door
-from routes.console import engine
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import is_told_in_place
@@ -27,7 +26,7 @@ from routes.console.pages import status_of
 from routes.console.pages import told_to_wait
 
 DAYS = (30, 90, 180, 365)
-PEOPLE_OFFERED = 300
+PEOPLE_OFFERED = 300  # beyond them an e-mail is typed
 
 
 @bp.get("/devices")
@@ -41,7 +40,7 @@ def devices(caller: Caller) -> Response:
 def make_device(caller: Caller) -> Response:
     days = g.form.get("days", "")
     try:
-        user_id = str(read_uuid(g.form.get("person", "")))
+        user_id = choosing.id_of(g.form.get("person", ""))
         with writing() as transaction:
             _, token = device.make(
                 transaction,
@@ -71,20 +70,14 @@ def page(
 ) -> Response:
     with reading() as transaction:
         listed = device.listed(transaction, caller)
-        people = engine.first(
-            caller,
-            "users",
-            "select=id,name,role&order=name,id",
-            PEOPLE_OFFERED,
-            within=Action.UPDATE,
-        ).rows
-    oneself = [] if caller.id in [row["id"] for row in people] else [caller.id]
+        people = choosing.offered(caller, PEOPLE_OFFERED, within=Action.UPDATE)
+    is_listed = people is None or caller.id in [row["id"] for row in people]
     return show(
         "devices.html",
         status,
         devices=listed,
         people=people,
-        oneself=oneself,
+        oneself=[] if is_listed else [caller.id],
         days=DAYS,
         token=token,
         problem=problem,

@@ -13,7 +13,6 @@ from flask import g
 from flask import request
 
 from access import explain
-from access import people
 from access.caller import Caller
 from access.caller import Kind
 from access.caller import Role
@@ -25,12 +24,7 @@ from models import Inspection
 from models.db import reading
 from models.db import writing
 from models.sql.rule import Action
-from models.types import InvalidInput
-from models.types import NulInText
-from models.types import TextTooLong
-from models.types import new_uuid
-from models.types import read_string
-from models.types import read_uuid
+from routes.console import choosing
 from routes.console import door
 from routes.console import engine
 from routes.console import grants
@@ -67,14 +61,12 @@ def sharing(caller: Caller, key: int, *, may_give: bool) -> Sharing:
     if not may_give or not roles:
         return Sharing(found, may_give=False)
     named = f"role=in.({','.join(role.value for role in roles)})"
-    people = engine.first(
-        caller, "users", f"select=id,name,role,clients(name)&{named}&order=name,id", PEOPLE_OFFERED
-    )
-    if people.has_more:
+    people = choosing.offered(caller, PEOPLE_OFFERED, f"&{named}")
+    if people is None:
         return Sharing(found, may_give=True, people=None)
     held = {row["person"]["id"] for row in found.rows}
     return Sharing(
-        found, may_give=True, people=[person for person in people.rows if person["id"] not in held]
+        found, may_give=True, people=[person for person in people if person["id"] not in held]
     )
 
 
@@ -83,7 +75,7 @@ def sharing(caller: Caller, key: int, *, may_give: bool) -> Sharing:
 def inspection_access(caller: Caller, key: int) -> Response:
     """What a grant would show to somebody, or its end hide from them."""
     found = engine.one(caller, "inspections", f"{WHOLE}&id=eq.{key}")
-    person = chosen_person(caller, request.args.get("person", ""))
+    person = choosing.person(caller, request.args.get("person", ""))
     if found is None or person is None:
         raise UnknownPath
     held = next(iter(grants.holders(caller, Kind.INSPECTION, key, person["id"]).rows), None)
@@ -107,7 +99,7 @@ def inspection_access(caller: Caller, key: int) -> Response:
 @bp.post(PATH)
 @door.requires(Action.INSERT, ClientManagerInspectionAccess)
 def change_inspection_access(caller: Caller, key: int) -> Response:
-    person = chosen_person(caller, g.form.get("person", ""))
+    person = choosing.person(caller, g.form.get("person", ""))
     if person is None:
         raise UnknownPath
     takes = g.form.get("do") == "take"
@@ -119,23 +111,6 @@ def change_inspection_access(caller: Caller, key: int) -> Response:
             grants.give(transaction, now, person["id"], Kind.INSPECTION, [key])
     done = "The access is taken back from" if takes else "The inspection is granted to"
     return go(f"/inspections/{key}", f"{done} {cut(person['name'])}.")
-
-
-def chosen_person(caller: Caller, text: str) -> Row | None:
-    """Somebody whom the caller sees, by id or by e-mail."""
-    try:
-        user_id = of_email(read_string(text)) if "@" in text else read_uuid(text)
-    except (InvalidInput, NulInText, TextTooLong):
-        return None
-    return engine.one(caller, "users", f"select=id,name,role,clients(name)&id=eq.{user_id}")
-
-
-def of_email(email: str) -> str:
-    """The id of whoever would sign in with it, seen or not; where nobody would, one that nobody has, so
-    that who is hidden and who is not there are asked for alike."""
-    with reading() as transaction:
-        found = people.by_email(transaction, email)
-    return found.id if found is not None else new_uuid()
 
 
 def seen_otherwise(caller: Caller, person: str, key: int) -> tuple[list[Reason], Sight]:

@@ -14,7 +14,7 @@ from models.base import Model
 from models.db import reading
 from models.faults import Fault
 from models.types import BIGINT
-from models.types import read_uuid
+from routes.console import choosing
 from routes.console import door
 from routes.console import engine
 from routes.console.pages import bp
@@ -23,16 +23,17 @@ from routes.console.pages import note
 from routes.console.pages import said
 from routes.console.pages import show
 
-PEOPLE_OFFERED = 300
+PEOPLE_OFFERED = 300  # beyond them an e-mail is typed
 KINDS: dict[str, type[Model]] = {"building": Building, "inspection": Inspection}
 
 
 @bp.get("/why")
 @door.requires_session()
 def why(caller: Caller) -> Response:
-    person = request.args.get("person", "") or caller.id or ""
+    person = request.args.get("person", "").strip() or caller.id or ""
     kind, key = request.args.get("kind", "building"), request.args.get("key", "").strip()
-    people = engine.first(caller, "users", "select=id,name,role&order=name,id", PEOPLE_OFFERED).rows
+    people = choosing.offered(caller, PEOPLE_OFFERED)
+    chosen = choosing.person(caller, person)
     answer = problem = None
     if key and kind in KINDS:
         try:
@@ -48,12 +49,12 @@ def why(caller: Caller) -> Response:
         400 if problem else 200,
         people=people,
         person=person,
-        chosen=next((row for row in people if row["id"] == person), None),
+        chosen=chosen,
         kind=kind,
         key=key,
         answer=answer,
         row=seen(caller, kind, key) if answer is not None else None,
-        grantors={row["id"]: row["name"] for row in people},
+        grantors=named(caller, answer) if answer is not None else {},
         problem=problem,
         asks_others=policy.may_administer(caller.role),
     )
@@ -62,7 +63,18 @@ def why(caller: Caller) -> Response:
 def explained(caller: Caller, kind: str, key: str, person: str) -> explain.Explanation:
     number = int(BIGINT.read_text(key) or 0)
     with reading() as transaction:
-        return explain.explain(transaction, caller, KINDS[kind], number, str(read_uuid(person)))
+        return explain.explain(transaction, caller, KINDS[kind], number, choosing.id_of(person))
+
+
+def named(caller: Caller, answer: explain.Explanation) -> dict[str, str]:
+    """Those who granted what an answer rests on, as far as the caller sees them."""
+    ids = sorted({each.granted_by for each in answer.reasons if each.granted_by})
+    if not ids:
+        return {}
+    text = f"select=id,name&id=in.({','.join(ids)})"
+    return {
+        row["id"]: row["name"] for row in engine.ask(caller, "users", text, limit=len(ids)).rows
+    }
 
 
 def seen(caller: Caller, kind: str, key: str) -> engine.Row | None:

@@ -208,7 +208,7 @@ def test_a_hidden_email_and_none_take_the_same_questions(
         ada.get(PREVIEW.format(2, email))
 
     assert asked[0] == asked[1]
-    assert asked[0][-1] == ("users", "select=id,name,role,clients(name)&id=eq.<id>")
+    assert asked[0][-1] == ("users", "select=id,name,email,role,clients(name)&id=eq.<id>")
 
 
 def test_an_inspection_is_granted_to_an_email_where_people_are_too_many_to_list(

@@ -12,7 +12,7 @@ from access.caller import Role
 ROOM = Path(routes.console.__file__).parent
 MODULES = sorted(ROOM.glob("*.py"))
 TEMPLATES = sorted((ROOM / "templates").glob("*.html"))
-FLASK_FREE = {"charts", "engine", "fields", "listing", "seal"}
+FLASK_FREE = {"charts", "choosing", "engine", "fields", "listing", "seal"}
 RULE_NAMES = {("pages", "super_admin")}
 """What an explanation calls the rule that lets super admins see everything."""
 
