@@ -1,0 +1,129 @@
+"""Pages in a real Chromium, of long names, free words and texts without blanks: none is wider than its
+screen, and a board shows every building's name without being scrolled."""
+
+import datetime
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.clients.server import KEYS
+from tests.conftest import MOE
+from tests.console.conftest import Service
+
+HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
+WIDTHS = (320, 722, 800, 1024, 1280)
+SCREENS = (
+    (1920, 1080),
+    (1366, 768),
+    (1024, 768),
+    (1024, 600),
+    (800, 480),
+    (1080, 1920),
+    (768, 1366),
+)
+LONG = "Harborline Waterfront Apartments, North Tower and Parking Structure (formerly Pier 9 Warehouse)"
+WIDE = "W" * 65_000
+URL = f"https://files.harborline.example/reports/{'0123456789abcdef' * 8}.pdf"
+KEY = 9_000
+PAGES = [
+    "/console/",
+    "/console/inspections",
+    "/console/buildings",
+    f"/console/buildings/{KEY}",
+    f"/console/buildings/{KEY + 1}",
+    f"/console/buildings/{KEY}/edit",
+    "/console/inspectors",
+    "/console/people",
+    "/console/people/new",
+    f"/console/people/{MOE}",
+    f"/console/people/{MOE}/edit",
+    "/console/access",
+    "/console/devices",
+    f"/console/inspections/{KEY}",
+    f"/console/inspections/{KEY + 1}",
+    f"/console/inspections/{KEY + 4}",
+    f"/console/inspections/{KEY + 4}/delete",
+    f"/console/inspections/{KEY}/access?person={MOE}",
+    f"/console/inspections/{KEY}/edit",
+    f"/console/inspections/{KEY}/readings/{KEY}/edit",
+    "/console/inspections/new",
+    f"/console/why?person={MOE}&kind=building&key={KEY}",
+    "/console/kiosk",
+]
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
+  const edges = each.getBoundingClientRect();
+  return edges.width && edges.right > document.documentElement.clientWidth + 1
+    && !each.closest('.scroll, .vh, nav, .skip');
+}).slice(0, 2).map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 30)}`)"""
+BOARD = """() => ({
+  wide: document.documentElement.scrollWidth - innerWidth,
+  high: document.documentElement.scrollHeight - innerHeight,
+  nameless: [...document.querySelectorAll('.board .where')]
+    .filter(each => each.getBoundingClientRect().width < 5 * parseFloat(getComputedStyle(each).fontSize)).length,
+})"""
+
+
+@pytest.fixture(scope="module")
+def long_rows(service: Service) -> None:
+    today = datetime.datetime.now(datetime.UTC).date()
+    rows = {
+        "buildings": [
+            {"id": KEY, "name": LONG, "client_id": 1, "address": LONG, "city": "Winston-Salem", "building_type": None},
+            {"id": KEY + 1, "name": WIDE, "client_id": 1, "address": WIDE, "city": WIDE, "building_type": WIDE},
+        ],
+        "inspections": [
+            {"id": KEY + each, "building_id": building, "inspection_type": kind, "status": status, "notes": URL,
+             "date_visited": (today + datetime.timedelta(days)).isoformat()}
+            for each, (building, kind, status, days) in enumerate([
+                (KEY, "structural engineering review", "scheduled", 0),
+                (KEY, "Wärmedämmungsverordnungsprüfung", "awaiting re-inspection by the city", 0),
+                (KEY, "structural engineering review", "in_progress", -90),
+                (KEY, "structural engineering review", "failed", 0),
+                (KEY + 1, WIDE, WIDE, -9),
+                (KEY + 1, WIDE, "scheduled", -9),
+                (KEY + 1, WIDE, "completed", -9),
+                *((KEY, "structural engineering review", "scheduled", 0) for _ in range(9)),
+                *((KEY + 1, WIDE, "in_progress", -20) for _ in range(9)),
+                *((KEY, "structural engineering review", "scheduled", 20) for _ in range(9)),
+                *((KEY, "structural engineering review", "completed", -1) for _ in range(9)),
+            ])
+        ],
+        "reports_lead": [{"id": KEY, "inspection_id": KEY, "gun_id": 2_147_483_647, "result": f"{LONG} {WIDE}"}],
+        "client_manager_building_access": [{"manager_id": MOE, "building_id": KEY + each} for each in range(2)],
+        "client_manager_inspection_access": [{"manager_id": MOE, "inspection_id": KEY}],
+        "users": [{"name": WIDE, "email": f"{'w' * 200}@x.example", "role": "client_manager", "client_id": 1}],
+    }  # fmt: skip
+    for table, body in rows.items():
+        answer = httpx.post(f"{service.url}/{table}", headers=HEADS, json=body)
+        assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize("who", ["ada", "root"])
+def test_no_page_of_long_texts_is_wider_than_its_screen(
+    open_page: Callable, long_rows: None, who: str
+) -> None:
+    page = open_page(who)
+    found = []
+    for path in PAGES:
+        page.goto(path)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 700})
+            if page.evaluate(OVERFLOW) > 0:
+                found.append((path, width, page.evaluate(OVERFLOW), page.evaluate(WIDER)))
+
+    assert found == [], "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("size", SCREENS, ids=str)
+def test_a_board_of_long_texts_fills_its_screen_and_names_every_building(
+    open_page: Callable, long_rows: None, size: tuple[int, int]
+) -> None:
+    page = open_page("ada", size={"width": size[0], "height": size[1]})
+    page.goto("/console/kiosk")
+
+    seen = page.evaluate(BOARD)
+
+    assert page.locator(".board .where").count() == 28
+    assert (max(0, seen["wide"]), max(0, seen["high"]), seen["nameless"]) == (0, 0, 0)
