@@ -264,6 +264,13 @@ def is_private() -> bool:
     return trusted and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
 
 
+def has_left_cookies_behind() -> bool:
+    """Whether a link of another site brought a browser here without cookies of ours: they are Strict, and
+    it may have some. Asked for once more, by a page of ours, it brings them."""
+    given = {COOKIE, SIGN_IN_COOKIE, DEVICE_COOKIE} & set(request.cookies)
+    return request.method == "GET" and is_from_elsewhere() and not given
+
+
 # Forms
 
 
@@ -326,5 +333,8 @@ def nonce() -> str:
 
 
 def keep_nonce(response: Response) -> None:
+    """Hand out a nonce that was made just now: a board's page one of its own, so that a link to that page
+    takes none away from open sign-in pages."""
     if "nonce" in g and request.cookies.get(SIGN_IN_COOKIE) != g.nonce:
-        set_cookie(response, SIGN_IN_COOKIE, g.nonce, PATH, AGE_SECONDS_MAX)
+        path = KIOSK_PATH if request.path.startswith(KIOSK_PATH) else PATH
+        set_cookie(response, SIGN_IN_COOKIE, g.nonce, path, AGE_SECONDS_MAX)

@@ -42,6 +42,8 @@ from routes.console.door import PATH
 from routes.console.door import DeviceNeeded
 from routes.console.door import SignInNeeded
 from routes.console.fields import ChangedMeanwhile
+from routes.console.returning import here
+from routes.console.returning import page_to_show
 from routes.edge import note_refusal
 from routes.gotrue import errors as sign_in_errors
 from routes.postgrest import errors
@@ -244,13 +246,22 @@ def ask_to_sign_in(fault: Fault) -> Response:
     g.refusal = type(fault).__name__
     if isinstance(fault, RefusedClaims):
         g.ended = True
-    wanted = request.full_path.rstrip("?") if request.method == "GET" else ""
+    elif door.has_left_cookies_behind():
+        return ask_again()
+    wanted = page_to_show()
     after = f"?{urlencode({'next': wanted})}" if wanted not in ("", f"{PATH}/", PATH) else ""
     return Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in{after}"})
 
 
+def ask_again() -> Response:
+    """A page that asks for this same one, with the cookies that a link from another site leaves behind."""
+    return Response(render_template("again.html", here=here()), 200, HEADERS)
+
+
 @bp.errorhandler(DeviceNeeded)
 def ask_for_device(fault: Fault) -> Response:
+    if door.has_left_cookies_behind():
+        return ask_again()
     g.refusal = type(fault).__name__
     return ask_for_token(401, fault.message if "board" in request.path else None)
 

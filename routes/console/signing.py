@@ -18,19 +18,21 @@ from routes.auth import request_deadline
 from routes.console import door
 from routes.console.door import PATH
 from routes.console.pages import HEADERS
+from routes.console.pages import ask_again
 from routes.console.pages import bp
 from routes.console.pages import is_told_in_place
 from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
 from routes.console.pages import told_to_wait
-
-ELSEWHERE = (f"{PATH}/sign-", f"{PATH}/static")  # no pages to go on to
+from routes.console.returning import safe
 
 
 @bp.get("/sign-in")
 @public("the form by which one signs in")
 def sign_in_form() -> Response:
+    if door.has_left_cookies_behind():
+        return ask_again()  # or an open sign-in page would lose its nonce to this one
     return show("sign_in.html", email="", problem=None, next=safe(request.args.get("next", "")))
 
 
@@ -68,17 +70,3 @@ def sign_out(caller: Caller) -> Response:
     response = Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in"})
     g.ended = True
     return response
-
-
-def safe(path: str) -> str:
-    """A page of the console to go on to, or nothing: never another place.
-
-    >>> safe("/console/buildings?city=eq.Lynn"), safe("//evil.example/console/"), safe("/\\\\evil")
-    ('/console/buildings?city=eq.Lynn', '', '')
-    >>> safe("//["), safe("/console/why?person=["), safe("/console/sign-out"), safe("/console/é")
-    ('', '/console/why?person=[', '', '')
-    """
-    # What begins like this has neither scheme nor host, so there is nothing to take apart.
-    is_ours = path.startswith(f"{PATH}/") and not path.startswith(ELSEWHERE)
-    is_plain = path.isascii() and path.isprintable() and "\\" not in path
-    return path if is_ours and is_plain else ""

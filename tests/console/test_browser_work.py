@@ -1,6 +1,10 @@
 """Work in a real Chromium, with scripts and without: forms filled, sent and followed to where they lead."""
 
+import threading
 from collections.abc import Callable
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -186,6 +190,63 @@ def test_the_keyboard_reaches_everything(open_page: Callable) -> None:
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('main') !== null")
+
+
+@pytest.fixture
+def another_site(service: Service) -> Iterator[str]:
+    """A page of another site, with links to ours."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            for name, path in (("list", "inspections?status=eq.failed"), ("board", "kiosk#wtk_x")):
+                self.wfile.write(f'<a href="{service.url}/console/{path}">{name}</a>'.encode())
+
+        def log_message(self, *said: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_link_from_another_site_finds_who_is_signed_in(
+    open_page: Callable, another_site: str
+) -> None:
+    page = open_page("ada")
+    page.goto(another_site)
+    page.get_by_role("link", name="list").click()
+    page.get_by_role("heading", name="Inspections").wait_for()
+    assert page.url.endswith("/console/inspections?status=eq.failed")
+
+    page.goto(another_site)
+    page.get_by_role("link", name="board").click()
+    page.get_by_text("what Ada sees").wait_for()
+
+
+def test_a_link_from_another_site_asks_others_to_sign_in_and_leaves_their_open_page_alone(
+    open_page: Callable, another_site: str
+) -> None:
+    page = open_page()
+    page.goto("/console/sign-in")
+    other = page.context.new_page()
+    other.goto(another_site)
+    other.get_by_role("link", name="list").click()
+    other.get_by_role("heading", name="Sign in").wait_for()
+    assert "/console/sign-in?next=" in other.url
+    other.goto(another_site)
+    other.get_by_role("link", name="board").click()
+    other.get_by_role("heading", name="Sign in this board").wait_for()
+    assert other.get_by_label("The board's token").input_value() == ""
+
+    page.get_by_label("E-mail").fill(EMAILS["moe"])
+    page.get_by_label("Password").fill(password_of("moe"))
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Dashboard").wait_for()
 
 
 def test_one_signs_out(open_page: Callable) -> None:

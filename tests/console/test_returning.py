@@ -1,0 +1,99 @@
+"""Coming from another site, and coming back after a session has ended."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+
+import pytest
+
+from tests.conftest import MOE
+from tests.console.conftest import EMAILS
+
+REFRESH = re.compile(r'<meta http-equiv="refresh" content="0; url=([^"]*)">')
+CROSS = {"Sec-Fetch-Site": "cross-site"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/console/", "/console/"),
+        ("/console/inspections?status=eq.failed", "/console/inspections?status=eq.failed"),
+        ("/console/why?person=%22%3E%3Cb%3E;'x\"<b>", "/console/why?person=%22%3E%3Cb%3E;'x%22%3Cb%3E"),
+        ("/console/sign-in?next=/console/why", "/console/sign-in?next=/console/why"),
+        ("/console/kiosk", "/console/kiosk"),
+        ("/console/people/%3Cscript%3E", "/console/people/%3Cscript%3E"),
+    ],
+)  # fmt: skip
+def test_a_link_from_another_site_is_asked_for_again_by_a_page_of_ours(
+    desk: Callable, path: str, asked: str, site: str
+) -> None:
+    answer = desk().get(path, headers={"Sec-Fetch-Site": site})
+
+    assert (answer.status_code, "Set-Cookie" in answer.headers) == (200, False)
+    (found,) = REFRESH.findall(answer.text)
+    assert unescape(found) == asked
+    assert "<b>" not in answer.text
+    assert "<script" not in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("site", [None, "none", "same-origin"])
+def test_whoever_is_not_signed_in_is_asked_to_once(desk: Callable, site: str | None) -> None:
+    answer = desk().get("/console/why", headers={"Sec-Fetch-Site": site} if site else {})
+
+    assert answer.status_code == 303
+    assert answer.headers["Location"] == "/console/sign-in?next=%2Fconsole%2Fwhy"
+
+
+def test_what_has_cookies_is_not_asked_for_again(desk: Callable) -> None:
+    person = desk()
+    person.client.set_cookie("walkthrough_console", "x", path="/console")
+
+    assert person.get("/console/", headers=CROSS).status_code == 303
+    assert desk("ada").get("/console/", headers=CROSS).status_code == 200
+
+
+def test_a_link_to_a_boards_form_leaves_open_sign_in_pages_alone(
+    app: object, desk: Callable
+) -> None:
+    """A link from elsewhere comes without the nonce that is there."""
+    person = desk()
+    csrf = person.token()
+    stray = app.test_client(use_cookies=False).get("/console/kiosk/enter", headers=CROSS)
+    (made,) = stray.headers.getlist("Set-Cookie")
+    assert "Path=/console/kiosk" in made
+    person.client.set_cookie(
+        "walkthrough_sign_in", made.partition("=")[2].partition(";")[0], path="/console/kiosk"
+    )
+
+    given = {"csrf": csrf, "email": EMAILS["ada"], "password": "wrong wrong"}
+    assert person.client.post("/console/sign-in", data=given).status_code == 400
+    entered = person.send("/console/kiosk/enter", {"token": "wtk_x"})
+    assert entered.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/console/inspections/1/edit", "/console/inspections/1/edit"),
+        ("/console/inspections/1/status", "/console/inspections/1"),
+        ("/console/inspections/1/readings/new", "/console/inspections/1/readings/new"),
+        ("/console/people/new", "/console/people/new"),
+        (f"/console/people/{MOE}/revoke", f"/console/people/{MOE}"),
+        ("/console/access", "/console/access"),
+        ("/console/access/confirm", "/console/access"),
+        ("/console/devices/x/revoke", "/console/devices"),
+        ("/console/sign-out", ""),
+    ],
+)
+def test_a_form_whose_session_has_ended_leads_back_to_its_page(
+    desk: Callable, path: str, wanted: str
+) -> None:
+    person = desk()
+
+    sent = person.client.post(path, data={"csrf": "x", "notes": "typed"}).headers["Location"]
+
+    assert sent == ("/console/sign-in" + (f"?next={wanted.replace('/', '%2F')}" if wanted else ""))
+    if wanted:
+        assert f'name="next" value="{wanted}"' in person.page(sent)
