@@ -121,11 +121,18 @@ def show(template: str, status: int = 200, **values: object) -> Response:
         links=links(caller) if caller is not None and seal is not None else (),
         csrf=door.form_token,
         message=told(),
+        asks_again=status >= 400 and is_board_page(),
         **values,
     )
     response = Response(page, status, HEADERS)
     door.keep_nonce(response)
     return response
+
+
+def is_board_page() -> bool:
+    """Whether this is what a board shows: nobody is there to load it again once it is well."""
+    is_there = request.path == door.KIOSK_PATH and door.DEVICE_COOKIE in request.cookies
+    return is_there and not door.is_form()
 
 
 def links(caller: Caller) -> list[tuple[str, str]]:
@@ -263,7 +270,9 @@ def ask_for_device(fault: Fault) -> Response:
     if door.has_left_cookies_behind():
         return ask_again()
     g.refusal = type(fault).__name__
-    return ask_for_token(401, fault.message if "board" in request.path else None)
+    if door.DEVICE_COOKIE in request.cookies:
+        return show("waiting.html", 401, problem=fault.message)
+    return ask_for_token(401)
 
 
 def ask_for_token(status: int = 200, problem: str | None = None) -> Response:
