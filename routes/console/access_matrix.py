@@ -177,11 +177,15 @@ def confirm(caller: Caller) -> Response:
     made, gone = read_pairs(g.form.getlist("made")), read_pairs(g.form.getlist("gone"))
     with writing() as transaction:
         now = admit(transaction)
-        for person, ids in by_person(made):
+        granted = sum(
             grants.give(transaction, now, person, Kind.BUILDING, ids)
-        for person, ids in by_person(gone):
+            for person, ids in by_person(made)
+        )
+        revoked = sum(
             grants.take(transaction, now, person, Kind.BUILDING, ids)
-    return go("/access" + back_query(), f"{len(made)} granted, {len(gone)} revoked.")
+            for person, ids in by_person(gone)
+        )
+    return go("/access" + back_query(), f"{granted} granted, {revoked} revoked.")
 
 
 def back_query() -> str:

@@ -11,6 +11,7 @@ from access.caller import Caller
 from models import chart
 from models import points
 from models import statistics
+from models import tally
 from models.db import reading
 from models.sql.sqlite import TimedOut
 from models.types import DatetimeOutOfRange
@@ -59,7 +60,7 @@ def dashboard(caller: Caller) -> Response:
         busiest=charts.busiest(drawn),
         overdue=overdue(caller, today),
         upcoming=upcoming(caller, today),
-        today=today.isoformat(),
+        days=tally.calendar_days(today),
         problem=problem,
     )
 

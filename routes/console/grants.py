@@ -168,11 +168,12 @@ def seen_anyway(caller: Caller, person: str, ids: list[int]) -> set[int]:
 # Giving and taking, in a turn to write
 
 
-def give(transaction: Transaction, caller: Caller, person: str, kind: Kind, ids: list[int]) -> None:
+def give(transaction: Transaction, caller: Caller, person: str, kind: Kind, ids: list[int]) -> int:
+    """How many grants were made: what there was already stays as it is, and is not counted."""
     grants = grants_to(caller, person, kind)
     policy.require(caller.role, Action.INSERT, grants.model)
     role = next(role for (role, _), each in GRANTS.items() if each is grants)
-    assignments.assign_to(transaction, caller, role, person, kind, ids)
+    return assignments.assign_to(transaction, caller, role, person, kind, ids).made
 
 
 def take(transaction: Transaction, caller: Caller, person: str, kind: Kind, ids: list[int]) -> int:

@@ -361,6 +361,25 @@ def test_what_was_done_last_is_told_not_what_was_done_before(desk: Callable) -> 
     assert "0 granted, 1 revoked." in root.page(second.headers["Location"])
 
 
+def test_what_was_so_already_is_not_told_as_done(desk: Callable) -> None:
+    root = desk("root")
+    csrf = root.token(ADMINS)
+
+    told = [
+        root.client.post("/console/access/confirm", data={"csrf": csrf, **pairs}).headers[
+            "Location"
+        ]
+        for pairs in (
+            {"made": [f"{BOB}:1", f"{BOB}:2"]},
+            {"made": [f"{BOB}:1", f"{BOB}:3"], "gone": [f"{ADA}:5", f"{ADA}:4"]},
+            {"made": [f"{BOB}:1"], "gone": [f"{ADA}:5"]},
+        )
+    ]
+
+    numbers = [re.search(r"done=(\d+)\+granted%2C\+(\d+)\+revoked", each) for each in told]
+    assert [each.groups() for each in numbers if each] == [("2", "0"), ("1", "1"), ("0", "0")]
+
+
 def test_a_revocation_says_what_is_lost_and_what_stays(desk: Callable) -> None:
     root = desk("root")
 

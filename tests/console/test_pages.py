@@ -1,5 +1,8 @@
 """Every page, by whoever may open it; what it offers; how heavy it is; what its headers forbid."""
 
+import datetime
+import html
+import re
 from collections.abc import Callable
 
 import pytest
@@ -244,6 +247,36 @@ def test_what_was_done_is_told_to_whoever_did_it_on_that_page_alone(
             if who is ada and page == path:
                 continue
             assert 'role="status">' not in who.get(f"{page}?{told}").text, page
+
+
+def test_every_tile_leads_to_a_list_of_its_number(desk: Callable, api: Callable) -> None:
+    today = datetime.datetime.now(datetime.UTC).date()
+    month = today.replace(day=1)
+    following = (month + datetime.timedelta(32)).replace(day=1)
+    days = [today + datetime.timedelta(each) for each in (-400, -31, -1, 0, 1, 29, 30, 31, 400)]
+    days += [month, month - datetime.timedelta(1), following, following - datetime.timedelta(1)]
+    rows = [
+        {
+            "building_id": 1,
+            "inspection_type": "x",
+            "status": status,
+            "date_visited": day.isoformat(),
+        }
+        for day in days
+        for status in ("scheduled", "in_progress", "completed", "failed", "cancelled")
+    ]
+    assert api("root").post("/inspections", rows).status == 201
+    ada = desk("ada")
+
+    tiles = re.findall(
+        r'<li class="tile[^"]*"><a href="([^"]+)"><b>([\d,]+)</b> ([^<]+)', ada.page("/console/")
+    )
+
+    assert len(tiles) == 6
+    for link, number, words in tiles:
+        found = re.search(r"of ([\d,]+)</p>", ada.page(html.unescape(link)))
+        assert found, words
+        assert found[1] == number, words
 
 
 def test_sorting_and_paging_stand_in_the_address(app: object, desk: Callable) -> None:
