@@ -39,6 +39,7 @@ from routes.console.pages import TOLD
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
+from routes.console.wording import name
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import TooMuch
 
@@ -224,8 +225,8 @@ def change_of(caller: Caller, person: str, ids: list[int], *, gains: bool) -> Ch
     buildings = engine.ask(caller, "buildings", text, limit=len(ids), within=Action.UPDATE).rows
     keys = [row["id"] for row in buildings]
     return Change(
-        named["name"] if named else person,
-        tuple(row["name"] for row in buildings),
+        name(named["name"], 80) if named else person,
+        tuple(name(row["name"], 80) for row in buildings),
         grants.gained(caller, user, Kind.BUILDING, keys)
         if gains
         else grants.lost(user, Kind.BUILDING, keys),

@@ -29,6 +29,7 @@ from routes.console.records import Record
 from routes.console.records import picked
 from routes.console.records import require_one
 from routes.console.records import within_reach
+from routes.console.wording import name
 from routes.postgrest.requests import UnknownPath
 
 NAME = "buildings"
@@ -140,7 +141,7 @@ def confirm_building_deletion(caller: Caller, key: int) -> Response:
     inspections = engine.number(caller, "inspections", here)
     return show(
         "delete.html",
-        what=found["name"],
+        what=name(found["name"], 160),
         path=f"/{NAME}/{key}",
         takes=[("people's access to it", held)],
         stops=[("inspections", inspections)] if inspections else [],
@@ -161,5 +162,10 @@ def record_of(caller: Caller) -> Record:
         client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
         fields, besides = (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:]), {}
     return Record(
-        NAME, "building", fields, f"/{NAME}", besides=besides, title=lambda row: str(row["name"])
+        NAME,
+        "building",
+        fields,
+        f"/{NAME}",
+        besides=besides,
+        title=lambda row: name(row["name"], 160),
     )

@@ -33,10 +33,10 @@ from routes.console.grants import Held
 from routes.console.grants import Sight
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
-from routes.console.pages import cut
 from routes.console.pages import go
 from routes.console.pages import show
 from routes.console.records import require_one
+from routes.console.wording import told
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/inspections/<int:key>/access"
@@ -110,7 +110,7 @@ def change_inspection_access(caller: Caller, key: int) -> Response:
         else:
             grants.give(transaction, now, person["id"], Kind.INSPECTION, [key])
     done = "The access is taken back from" if takes else "The inspection is granted to"
-    return go(f"/inspections/{key}", f"{done} {cut(person['name'])}.")
+    return go(f"/inspections/{key}", f"{done} {told(person['name'])}.")
 
 
 def seen_otherwise(caller: Caller, person: str, key: int) -> tuple[list[Reason], Sight]:

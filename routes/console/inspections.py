@@ -29,13 +29,11 @@ from routes.console.listing import Pairs
 from routes.console.listing import Wanted
 from routes.console.lists import Offer
 from routes.console.lists import show_list
-from routes.console.pages import COMMON_STATUSES
 from routes.console.pages import COMMON_TYPES
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
 from routes.console.pages import go
 from routes.console.pages import show
-from routes.console.pages import wording
 from routes.console.readings import COMMON_RESULTS
 from routes.console.readings import READINGS_SHOWN
 from routes.console.readings import offset_of_page
@@ -44,6 +42,9 @@ from routes.console.records import Record
 from routes.console.records import picked
 from routes.console.records import require_one
 from routes.console.records import within_reach
+from routes.console.wording import COMMON_STATUSES
+from routes.console.wording import name
+from routes.console.wording import status
 from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"
@@ -119,7 +120,7 @@ def narrower(asked: Wanted) -> list[Offer]:
         ("inspection_type", "Type", COMMON_TYPES),
     ):
         if not asked.filters_by(column):
-            urls = [(wording(word), asked.narrowed_url((column, f"eq.{word}"))) for word in words]
+            urls = [(status(word), asked.narrowed_url((column, f"eq.{word}"))) for word in words]
             offers.append((label, urls))
     if word := asked.typed().get("q"):
         named = urlencode({"find": "1", "q": word})
@@ -196,10 +197,11 @@ def change_status(caller: Caller, key: int) -> Response:
 def confirm_deletion(caller: Caller, key: int) -> Response:
     found = within_reach(caller, Action.DELETE, NAME, f"id=eq.{key}", WHOLE)
     building = found["buildings"]
-    name = f"the {found['inspection_type']} inspection of {found['date_visited'] or 'no date'}"
+    kind = name(found["inspection_type"], 80)
+    what = f"the {kind} inspection of {found['date_visited'] or 'no date'}"
     return show(
         "delete.html",
-        what=name + (f" at {building['name']}" if building else ""),
+        what=what + (f" at {name(building['name'], 80)}" if building else ""),
         path=f"/{NAME}/{key}",
         takes=takes(caller, key),
         stops=[],

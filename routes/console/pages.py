@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from importlib.resources import files
 from typing import Final
-from urllib.parse import quote
 from urllib.parse import urlencode
 
 from flask import Blueprint
@@ -44,6 +43,7 @@ from routes.console.door import SignInNeeded
 from routes.console.fields import ChangedMeanwhile
 from routes.console.returning import here
 from routes.console.returning import page_to_show
+from routes.console.wording import FILTERS
 from routes.edge import note_refusal
 from routes.gotrue import errors as sign_in_errors
 from routes.postgrest import errors
@@ -79,18 +79,8 @@ FILES: Final = {
 }
 
 ROLE_NAMES: Final = {role: role.value.replace("client_", "").replace("_", " ") for role in Role}
-WORDS: Final = {
-    "in_progress": "in progress",
-    "client_ownership": "It belongs to the person's own client.",
-    "building_grant": "The building was granted to the person.",
-    "through_building": "Its building was granted to the person.",
-    "inspection_grant": "The inspection was granted to the person.",
-    "super_admin": "A super admin sees everything.",
-}
-COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 COMMON_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 
-NAME_CHARACTERS_TOLD: Final = 80  # in an address, where a letter may take twelve bytes
 TOLD: Final = ("done", "seal")
 """What an address tells of what has just happened, and what shows that the words are ours."""
 
@@ -154,7 +144,7 @@ def links(caller: Caller) -> list[tuple[str, str]]:
 
 def go(path: str, done: str | None = None) -> Response:
     """Send a browser on with a GET, after a form; `done` says there what has happened. A name in it is
-    `cut`: no sentence of ours is pushed out by one."""
+    cut (`wording.told`): no sentence of ours is pushed out by one."""
     where = f"{PATH}{path}"
     if done is not None:
         told = dict(zip(TOLD, (done, door.seal_words(done, where.partition("?")[0])), strict=True))
@@ -168,40 +158,8 @@ def told() -> str | None:
     return done if done and door.are_ours(done, request.path, seal) else None
 
 
-def cut(name: str) -> str:
-    """A name as long as it may be within a sentence of ours."""
-    return name if len(name) <= NAME_CHARACTERS_TOLD else f"{name[: NAME_CHARACTERS_TOLD - 1]}…"
-
-
-def wording(value: object) -> str:
-    """A stored word as people say it."""
-    return WORDS.get(str(value), str(value)) if value is not None else "–"
-
-
-def day(value: object) -> str:
-    """The day of a timestamp, or a dash."""
-    return str(value)[:10] if value else "–"
-
-
-def moment(value: object) -> str:
-    return f"{str(value)[:16].replace('T', ' ')} UTC" if value else "–"
-
-
-def thousands(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def badge(value: object) -> str:
-    """The style of a status; what is no common one has none of its own."""
-    return str(value) if value in COMMON_STATUSES else "other"
-
-
-bp.add_app_template_filter(wording)
-bp.add_app_template_filter(day)
-bp.add_app_template_filter(moment)
-bp.add_app_template_filter(thousands)
-bp.add_app_template_filter(badge)
-bp.add_app_template_filter(lambda value: quote(str(value), safe=""), "part")
+for each in FILTERS:
+    bp.add_app_template_filter(each)
 
 
 @bp.after_request

@@ -41,7 +41,6 @@ from routes.console.listing import Listing
 from routes.console.lists import show_list
 from routes.console.pages import ROLE_NAMES
 from routes.console.pages import bp
-from routes.console.pages import cut
 from routes.console.pages import go
 from routes.console.pages import show
 from routes.console.records import kept
@@ -49,6 +48,8 @@ from routes.console.records import merged
 from routes.console.records import picked
 from routes.console.records import require_one
 from routes.console.records import require_same
+from routes.console.wording import name
+from routes.console.wording import told
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.requests import UnknownPath
 
@@ -152,7 +153,7 @@ def make_person(caller: Caller) -> Response:
             made = administration.create(transaction, now, wanted, password_hash)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, made.id, ids, [])
-        return go(f"/people/{made.id}", f"{cut(made.name)} can sign in now.")
+        return go(f"/people/{made.id}", f"{told(made.name)} can sign in now.")
 
     return kept(filled, keep, lambda status: new_page(caller, filled, status))
 
@@ -217,7 +218,7 @@ def confirm_person_deletion(caller: Caller, key: str) -> Response:
     )
     return show(
         "delete.html",
-        what=found.name,
+        what=name(found.name, 160),
         path=f"/people/{found.id}",
         takes=[("grants of access that they hold", held)],
         stops=[],
@@ -328,7 +329,7 @@ def edit_page(found: Person, asked: Sequence[Field], filled: Filled, status: int
     return show(
         "person_form.html",
         status,
-        title=f"Change {found.name}",
+        title=f"Change {name(found.name, 160)}",
         back=f"/people/{found.id}",
         fields=asked,
         filled=filled,

@@ -30,8 +30,10 @@ from routes.console.pages import said
 from routes.console.pages import show
 from routes.console.pages import status_of
 from routes.console.pages import told_to_wait
+from routes.console.wording import name as name_of
 from routes.postgrest.requests import UnknownPath
 
+LABEL_CHARACTERS_MAX = 80
 CHOICES_MAX = 300  # of a drop-down; beyond it the row's number is typed
 
 
@@ -179,5 +181,7 @@ def picked(
             required,
             hint=f"Its number, as {label.lower()} pages show it.",
         )
-    options = tuple(Choice(str(row["id"]), row["name"]) for row in found.rows)
+    options = tuple(
+        Choice(str(row["id"]), name_of(row["name"], LABEL_CHARACTERS_MAX)) for row in found.rows
+    )
     return Field(name, label, "select", required, options)

@@ -12,8 +12,8 @@ from access.caller import Role
 ROOM = Path(routes.console.__file__).parent
 MODULES = sorted(ROOM.glob("*.py"))
 TEMPLATES = sorted((ROOM / "templates").glob("*.html"))
-FLASK_FREE = {"charts", "choosing", "engine", "fields", "listing", "seal"}
-RULE_NAMES = {("pages", "super_admin")}
+FLASK_FREE = {"charts", "choosing", "engine", "fields", "listing", "seal", "wording"}
+RULE_NAMES = {("wording", "super_admin")}
 """What an explanation calls the rule that lets super admins see everything."""
 
 

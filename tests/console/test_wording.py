@@ -1,0 +1,95 @@
+"""Names and words as they are shown: none is empty, none turns what stands around it, none is taken for ours."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import MOE
+
+LISTS = ["/console/", "/console/inspections", "/console/buildings", "/console/kiosk"]
+TURN = "\u202e"
+
+
+@pytest.mark.parametrize(
+    "status", ["super_admin", "building_grant", "In_Progress", "in progress", "none"]
+)
+def test_a_status_is_shown_as_it_is(desk: Callable, api: Callable, status: str) -> None:
+    api("root").patch("/inspections?id=eq.1", {"status": status})
+    ada = desk("ada")
+
+    for path in ("/console/inspections/1", "/console/inspections?id=eq.1"):
+        assert f'<span class="badge s-other">{status}</span>' in ada.page(path)
+    assert '<th scope="row">super_admin</th>' in ada.page("/console/buildings/1") or (
+        status != "super_admin"
+    )
+
+
+def test_rules_and_our_own_statuses_are_said_in_words(desk: Callable, api: Callable) -> None:
+    api("root").patch("/inspections?id=eq.1", {"status": "in_progress"})
+
+    assert "in progress</span>" in desk("ada").page("/console/inspections/1")
+    why = desk("root").page("/console/why?kind=building&key=1")
+    assert "A super admin sees everything." in why
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("HVAC check", "HVAC check"), ("XRF", "XRF"), ("annual", "Annual"), ("ßa", "SSa")]
+)  # fmt: skip
+def test_a_type_begins_with_a_capital_letter(
+    desk: Callable, api: Callable, kind: str, shown: str
+) -> None:
+    api("root").patch("/inspections?id=eq.1", {"inspection_type": kind})
+
+    assert f"<h1>{shown} <small>" in desk("ada").page("/console/inspections/1")
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u202e\u200b", "\x01"])
+def test_no_link_is_without_a_text(desk: Callable, api: Callable, name: str) -> None:
+    for table, key in (("buildings", 1), ("inspectors", 1), ("clients", 1), ("users", MOE)):
+        assert api("root").patch(f"/{table}?id=eq.{key}", {"name": name}).status == 204, table
+    root = desk("root")
+
+    for path in (
+        *LISTS,
+        "/console/people",
+        "/console/access",
+        "/console/inspections/1",
+        f"/console/people/{MOE}",
+    ):
+        page = root.page(path)
+        links = re.findall(r"<a [^>]*>(.*?)</a>", page, re.DOTALL)
+        texts = [re.sub(r"<[^>]+>", "", each).strip() for each in links]
+        assert "" not in texts, path
+        assert "(no name)" in page or path == "/console/", path
+    assert '<option value="1">(no name)</option>' in root.page("/console/inspections/new")
+
+
+def test_a_name_turns_nothing_around_it(desk: Callable, api: Callable) -> None:
+    for table, key in (("buildings", 1), ("users", MOE)):
+        api("root").patch(f"/{table}?id=eq.{key}", {"name": f"x{TURN}gpj.exe"})
+    root = desk("root")
+
+    for path in (
+        *LISTS,
+        "/console/people",
+        "/console/access",
+        f"/console/people/{MOE}",
+        "/console/buildings/1/delete",
+        "/console/devices",
+        f"/console/why?person={MOE}&kind=building&key=1",
+        "/console/inspections/new",
+    ):
+        page = root.page(path)
+        assert TURN not in page, path
+        assert "xgpj.exe" in page, path
+    made = {
+        "name": f"y{TURN}gpj.exe",
+        "email": "y@x.example",
+        "password": "yes it walks",
+        "role": "client_manager",
+        "client_id": "1",
+    }
+    sent = root.send("/console/people/new", made).headers["Location"]
+    assert "ygpj.exe can sign in now." in root.page(sent)
+    assert TURN in root.page("/console/buildings/1/edit")
