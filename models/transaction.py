@@ -231,8 +231,9 @@ class Transaction:
         """Every row, one at a time; nothing else may run until that has ended."""
         cursor = self.run(sql, parameters)
         try:
-            # Not the cursor itself: whoever stops in between would close it, and it is all there is.
-            yield from iter(cursor.fetchone, None)
+            # `yield from` would close the cursor, which is all there is, for whoever stops in between.
+            for row in cursor:  # noqa: UP028
+                yield row
         except sqlite.ERRORS as error:
             raise self.failed(error) from error
         if self.connection.faults:
