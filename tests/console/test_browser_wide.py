@@ -57,6 +57,11 @@ WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
   return edges.width && edges.right > document.documentElement.clientWidth + 1
     && !each.closest('.scroll, .vh, nav, .skip');
 }).slice(0, 2).map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 30)}`)"""
+SPACE = """() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync('* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }');
+  document.adoptedStyleSheets = [sheet];
+}"""
 BOARD = """() => ({
   wide: document.documentElement.scrollWidth - innerWidth,
   high: document.documentElement.scrollHeight - innerHeight,
@@ -109,6 +114,21 @@ def test_no_page_of_long_texts_is_wider_than_its_screen(
     for path in PAGES:
         page.goto(path)
         for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 700})
+            if page.evaluate(OVERFLOW) > 0:
+                found.append((path, width, page.evaluate(OVERFLOW), page.evaluate(WIDER)))
+
+    assert found == [], "\n".join(map(str, found))
+
+
+def test_text_with_more_room_makes_no_page_wider(open_page: Callable, long_rows: None) -> None:
+    """As WCAG 1.4.12 has it."""
+    page = open_page("root")
+    found = []
+    for path in ("/console/", "/console/inspections", "/console/people/new", "/console/access"):
+        page.goto(path)
+        page.evaluate(SPACE)
+        for width in (722, 800, 1024, 1280):
             page.set_viewport_size({"width": width, "height": 700})
             if page.evaluate(OVERFLOW) > 0:
                 found.append((path, width, page.evaluate(OVERFLOW), page.evaluate(WIDER)))
