@@ -59,7 +59,9 @@ WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
 }).slice(0, 2).map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 30)}`)"""
 SPACE = """() => {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync('* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }');
+  const room = {'line-height': '1.5', 'letter-spacing': '.12em', 'word-spacing': '.16em'};
+  const rules = Object.entries(room).map(([name, value]) => `${name}: ${value} !important`);
+  sheet.replaceSync(`* { ${rules.join('; ')} }`);
   document.adoptedStyleSheets = [sheet];
 }"""
 BOARD = """() => ({
