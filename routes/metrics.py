@@ -52,6 +52,7 @@ from models.db import database
 from models.sql import counts
 from models.sql import mutate
 from models.sql import plan
+from models.sql import points
 from models.sql.sqlite import driver
 from models.sql.turns import Turns
 from serving.meters import allocate
@@ -250,7 +251,7 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
     }
 
 
-CACHES: Final = caches_of(plan, mutate, counts)
+CACHES: Final = caches_of(plan, mutate, counts, points)
 
 
 class Figures(Collector):

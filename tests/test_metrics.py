@@ -8,13 +8,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from flask import Response as FlaskResponse
 from flask import g
 
+import models.sql
 from models.sql.turns import NoTurn
+from routes.metrics import CACHES
 from routes.metrics import MeasuredTurns
 from serving import meters
 from tests import tokens
@@ -136,6 +140,22 @@ def test_plan_caches_are_told(world: Callable) -> None:
     hits = 'walkthrough_plan_lookups_total{cache="plan_read",outcome="hit"}'
     assert after[hits] > before[hits]
     assert after['walkthrough_plans{cache="plan_read"}'] >= 1
+
+
+def test_every_cache_of_plans_is_told() -> None:
+    modules = [
+        import_module(f"models.sql.{found.name}") for found in iter_modules(models.sql.__path__)
+    ]
+
+    kept = {
+        name
+        for module in modules
+        for name, each in vars(module).items()
+        if name.startswith("plan_") and hasattr(each, "cache_info")
+    }
+
+    assert len(kept) > 20
+    assert kept == set(CACHES)
 
 
 def test_versions_are_told_to_the_operator(api: Callable) -> None:
@@ -270,7 +290,9 @@ def test_every_series_that_there_can_be_has_its_place(tmp_path: Path, directory:
     """Files that grew would have holes, which a full disk has no place for when they are written to."""
     told, _ = run_apart(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
 
-    for line in told.splitlines():
+    lines = told.splitlines()
+    assert len(lines) == len(meters.FILES)
+    for line in lines:
         kind, size_bytes, *found = line.split()
         assert int(found[0]) == int(size_bytes), kind
         assert int(found[1]) < 0.9 * int(size_bytes), kind
