@@ -553,6 +553,14 @@ def test_id_that_others_point_at_stays(api: Callable, row: str) -> None:
     assert (response.status, response.code) == (409, "23503")
 
 
+def test_who_points_at_an_id_that_would_change_is_told(api: Callable) -> None:
+    """Those, too, that would lose it for null were the row deleted."""
+    response = unchanged_after(api, "root", "PATCH", "/inspectors?id=eq.1", {"id": 50})
+
+    assert (response.status, response.code) == (409, "23503")
+    assert response.json["details"] == 'Key (id)=(1) is still referenced from table "inspections".'
+
+
 def test_id_that_others_point_at_may_be_said_again(api: Callable) -> None:
     assert api("root").patch("/inspections?id=eq.2", {"id": 2, "notes": "x"}).status == 204
 
