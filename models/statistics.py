@@ -108,7 +108,7 @@ def dashboard_of(followed: Followed, now: str) -> Dashboard:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class LeadReadings:
     """The lead-paint readings of a building."""
 
     readings: int
@@ -130,7 +130,7 @@ class BuildingStats:
     overdue: int
     completion_rate: float
     failure_rate: float
-    lead: Lead
+    lead: LeadReadings
 
 
 def building_stats(transaction: Transaction, visible: Visible, building_id: int) -> BuildingStats:
@@ -160,9 +160,9 @@ def share(part: int, total: int) -> float:
     return round(part / total, RATE_DIGITS) if total else 0
 
 
-def read_lead(transaction: Transaction, visible: Visible, building_id: int) -> Lead:
+def read_lead(transaction: Transaction, visible: Visible, building_id: int) -> LeadReadings:
     statement = counts.plan_readings(transaction.spelling.name, visible.rule)
     rows = read(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)
-    return Lead(total, labelled(((row[0], row[1]) for row in rows), (), rest))
+    return LeadReadings(total, labelled(((row[0], row[1]) for row in rows), (), rest))

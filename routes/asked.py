@@ -34,6 +34,7 @@ from routes.edge import respond
 from routes.postgrest import representation
 from routes.postgrest import requests
 from routes.postgrest.media import MediaType
+from routes.postgrest.media import parse_accept
 from routes.postgrest.payload import Payload
 from routes.postgrest.payload import parse_payload
 from routes.postgrest.preferences import Handling
@@ -42,12 +43,11 @@ from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import Preferences
 from routes.postgrest.preferences import Resolution
 from routes.postgrest.preferences import Return
-from routes.postgrest.preferences import Transaction as TransactionEnd
-from routes.postgrest.preferences import intersect
-from routes.postgrest.preferences import parse_accept
+from routes.postgrest.preferences import TransactionEnd
 from routes.postgrest.preferences import parse_prefer
-from routes.postgrest.preferences import parse_range
 from routes.postgrest.querystring import parse
+from routes.postgrest.ranges import intersect
+from routes.postgrest.ranges import parse_range
 
 EVERY_ROW = 2**62  # as a limit
 BRIEF_ROWS_MAX = 10

@@ -43,7 +43,7 @@ from routes.edge import respond
 from routes.postgrest import representation
 from routes.postgrest import requests
 from routes.postgrest.preferences import Operation
-from routes.postgrest.preferences import Transaction as TransactionEnd
+from routes.postgrest.preferences import TransactionEnd
 
 
 def blueprint(model: type[Model]) -> Blueprint:

@@ -16,12 +16,11 @@ from routes.edge import respond
 from routes.postgrest import openapi
 from routes.postgrest import requests
 from routes.postgrest import swagger
+from routes.postgrest.media import DOCUMENT
 from routes.postgrest.media import MediaType
 from routes.postgrest.media import parse_accept
 from routes.postgrest.representation import Representation
 
-OFFERED = (MediaType.JSON, MediaType.OPENAPI)
-"""The first is for those who take anything."""
 DOCUMENTS = {MediaType.JSON: openapi.document, MediaType.OPENAPI: swagger.document}
 KEPT = "walkthrough.documents"
 
@@ -32,7 +31,7 @@ bp = Blueprint("root", __name__)
 @requires_entrance
 def document() -> Response:
     requests.require_profiles(request.headers.get("Accept-Profile"))
-    media = parse_accept(request.headers.get("Accept"), OFFERED)
+    media = parse_accept(request.headers.get("Accept"), DOCUMENT)
     headers = {"Content-Type": f"{media.value}; charset=utf-8"}
     return respond(Representation(200, headers, text(media)))
 

@@ -50,8 +50,8 @@ from routes.postgrest.calls import a
 from routes.postgrest.calls import an_optional
 from routes.postgrest.calls import ids
 from routes.postgrest.calls import signature
-from routes.postgrest.preferences import Transaction as TransactionEnd
-from routes.postgrest.preferences import parse_accept
+from routes.postgrest.media import parse_accept
+from routes.postgrest.preferences import TransactionEnd
 from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.representation import Representation
 
@@ -200,7 +200,7 @@ FUNCTIONS = {function.name: function for function in TABLE}
 # The wire
 
 
-class Asked:
+class Called:
     """A call, parsed: arguments, preferences, media type."""
 
     def __init__(self, signed: Signature) -> None:
@@ -238,10 +238,10 @@ def receive_body() -> None:
 def reading_view(function: Function) -> Callable[..., Response]:
     @requires_call(function.name, writes=False, receive=receive_body)
     def call(caller: Caller) -> Response:
-        asked = Asked(function.signature)
+        called = Called(function.signature)
         with reading() as transaction:
-            answered = function.run(transaction, caller, asked.arguments)
-        return asked.answer(answered)
+            answered = function.run(transaction, caller, called.arguments)
+        return called.answer(answered)
 
     return call
 
@@ -249,14 +249,14 @@ def reading_view(function: Function) -> Callable[..., Response]:
 def writing_view(function: Function) -> Callable[..., Response]:
     @requires_call(function.name, writes=True)
     def call(caller: Caller) -> Response:
-        asked = Asked(function.signature)
+        called = Called(function.signature)
         with writing() as transaction:
             # Whoever has lost a right while waiting for the turn has lost it.
             caller = admit(transaction)
-            if asked.rolls_back:
+            if called.rolls_back:
                 transaction.roll_back_at_end()
-            answered = function.run(transaction, caller, asked.arguments)
-        return asked.answer(answered)
+            answered = function.run(transaction, caller, called.arguments)
+        return called.answer(answered)
 
     return call
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from routes.postgrest.media import DOCUMENT
 from routes.postgrest.media import ROWS
+from routes.postgrest.media import MediaType
 from routes.postgrest.media import NotAcceptable
-from routes.postgrest.preferences import MediaType
-from routes.postgrest.preferences import parse_accept
+from routes.postgrest.media import parse_accept
 
 JSON, OBJECT, CSV = MediaType.JSON, MediaType.OBJECT, MediaType.CSV
 OBJECT_STRIPPED, ARRAY_STRIPPED = MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED
@@ -96,8 +96,8 @@ def test_what_is_not_offered_is_named(accept: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("accept", "media"),
     [
-        (None, MediaType.OPENAPI),
-        ("*/*", MediaType.OPENAPI),
+        (None, MediaType.JSON),
+        ("*/*", MediaType.JSON),
         ("application/openapi+json", MediaType.OPENAPI),
         ("application/json", MediaType.JSON),
         ("text/csv, application/json;q=0.1", MediaType.JSON),

@@ -215,6 +215,20 @@ def test_what_is_required_on_create_is_the_contracts(document: dict) -> None:
     }
 
 
+def test_writes_tell_which_preferences_they_follow(document: dict) -> None:
+    """Those that Preference-Applied tells of, too."""
+    told = {
+        name: document["components"]["parameters"][f"Prefer{name}"]["description"]
+        for name in ("Read", "Insert", "Update", "Put", "Delete", "Call")
+    }
+
+    bounded = {name for name, text in told.items() if "max-affected" in text}
+    with_defaults = {name for name, text in told.items() if "missing" in text}
+
+    assert bounded == {"Insert", "Update", "Put", "Delete"}
+    assert with_defaults == {"Insert", "Update"}
+
+
 @pytest.mark.parametrize("table", RESOURCES)
 def test_rows_are_as_their_schema_says(api: Callable, table: str, document: dict) -> None:
     schema = document["components"]["schemas"][table]

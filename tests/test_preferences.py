@@ -18,7 +18,7 @@ from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import Preferences
 from routes.postgrest.preferences import Resolution
 from routes.postgrest.preferences import Return
-from routes.postgrest.preferences import Transaction
+from routes.postgrest.preferences import TransactionEnd
 from routes.postgrest.preferences import parse_prefer
 
 CASES = json.loads((pathlib.Path(__file__).parent / "data" / "cases.json").read_text("utf-8"))
@@ -51,8 +51,8 @@ PREFERS: dict[str, Preferences] = {
     "missing=null": Preferences(missing=Missing.NULL),
     "handling=strict": Preferences(handling=Handling.STRICT),
     "handling=lenient": Preferences(handling=Handling.LENIENT),
-    "tx=commit": Preferences(transaction=Transaction.COMMIT),
-    "tx=rollback": Preferences(transaction=Transaction.ROLLBACK),
+    "tx=commit": Preferences(transaction=TransactionEnd.COMMIT),
+    "tx=rollback": Preferences(transaction=TransactionEnd.ROLLBACK),
     "timezone=America/New_York": Preferences(timezone="America/New_York"),
     "timezone=UTC ": Preferences(timezone="UTC"),
     "timezone=utc": Preferences(),
@@ -143,10 +143,10 @@ COMMON = "count=exact, tx=rollback, handling=strict, timezone=UTC"
         (Operation.READ, COMMON),
         (
             Operation.INSERT,
-            f"resolution=merge-duplicates, missing=default, return=minimal, {COMMON}",
+            f"resolution=merge-duplicates, missing=default, return=minimal, {COMMON}, max-affected=3",
         ),
         (Operation.UPDATE, f"missing=default, return=minimal, {COMMON}, max-affected=3"),
-        (Operation.UPSERT, f"return=minimal, {COMMON}"),
+        (Operation.UPSERT, f"return=minimal, {COMMON}, max-affected=3"),
         (Operation.DELETE, f"return=minimal, {COMMON}, max-affected=3"),
         (Operation.CALL, f"{COMMON.removesuffix(', timezone=UTC')}, max-affected=3"),
     ],

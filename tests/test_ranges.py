@@ -12,8 +12,8 @@ from models.faults import Fault
 from routes.postgrest.limits import NegativeLimit
 from routes.postgrest.limits import NumberOutOfRange
 from routes.postgrest.limits import UnsatisfiableRange
-from routes.postgrest.preferences import intersect
-from routes.postgrest.preferences import parse_range
+from routes.postgrest.ranges import intersect
+from routes.postgrest.ranges import parse_range
 
 EVERY_ROW = (0, None)
 METHODS = ("GET", "HEAD", "POST", "PATCH", "PUT", "DELETE")

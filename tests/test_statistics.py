@@ -248,7 +248,7 @@ def test_building_that_is_not_visible_is_none(snapshot: object, building_id: int
 def test_readings_without_a_result_are_counted(snapshot: object) -> None:
     found = statistics.building_stats(snapshot, EVERYTHING, 4)
 
-    assert found.lead == statistics.Lead(2, {"negative": 1, "none": 1})
+    assert found.lead == statistics.LeadReadings(2, {"negative": 1, "none": 1})
 
 
 # ── the chart ────────────────────────────────────────────────────────────────────────────────────────────

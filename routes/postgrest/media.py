@@ -35,8 +35,8 @@ ROWS: Final = (
     MediaType.CSV,
 )
 """What a table or a function that returns rows may be asked for; `*/*` is the first."""
-DOCUMENT: Final = (MediaType.OPENAPI, MediaType.JSON)
-"""What the root may be asked for; both are the OpenAPI document."""
+DOCUMENT: Final = (MediaType.JSON, MediaType.OPENAPI)
+"""What the root may be asked for: each is a document of its own, and the first is for whoever takes anything."""
 BODIES: Final = (MediaType.JSON, MediaType.CSV, MediaType.FORM)
 """What a write may be sent as."""
 
@@ -123,7 +123,7 @@ def parse_accept(accept: str | None, offered: tuple[MediaType, ...] = ROWS) -> M
     'text/csv'
     >>> parse_accept("application/vnd.pgrst.object+json; nulls=stripped").name
     'OBJECT_STRIPPED'
-    >>> parse_accept("*/*", DOCUMENT).name
+    >>> parse_accept("application/openapi+json, */*", DOCUMENT).name
     'OPENAPI'
     >>> parse_accept("image/png;q=0.1, text/html")
     Traceback (most recent call last):

@@ -160,9 +160,9 @@ PARAMETERS: Final[Json] = {
     "AcceptProfile": profile("Accept-Profile"),
     "ContentProfile": profile("Content-Profile"),
     "PreferRead": prefers(COUNTS, ZONE, STRICT),
-    "PreferInsert": prefers(RETURNS, RESOLUTION, MISSING, COUNTS, ROLLBACK, ZONE, STRICT),
-    "PreferUpdate": prefers(RETURNS, COUNTS, ROLLBACK, ZONE, BOUND),
-    "PreferPut": prefers(RETURNS, COUNTS, ROLLBACK, ZONE, STRICT),
+    "PreferInsert": prefers(RETURNS, RESOLUTION, MISSING, COUNTS, ROLLBACK, ZONE, BOUND),
+    "PreferUpdate": prefers(RETURNS, MISSING, COUNTS, ROLLBACK, ZONE, BOUND),
+    "PreferPut": prefers(RETURNS, COUNTS, ROLLBACK, ZONE, BOUND),
     "PreferDelete": prefers(RETURNS, COUNTS, ROLLBACK, ZONE, BOUND),
     "PreferCall": prefers(COUNTS, ROLLBACK, STRICT),
 }

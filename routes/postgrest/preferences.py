@@ -1,4 +1,4 @@
-"""How the answer is wanted: the Prefer header; Range and Accept are read beside it.
+"""How the answer is wanted: the Prefer header. Accept is read by `media`, Range by `ranges`.
 
 Headers in, frozen data out. What the answer then looks like is `representation`'s. After
 PostgREST's `ApiRequest/Preferences.hs`.
@@ -19,27 +19,6 @@ from zoneinfo import available_timezones
 from models.faults import Fault
 from routes.postgrest.limits import excerpt
 from routes.postgrest.media import HEADERS_REMEMBERED_MAX
-from routes.postgrest.media import MediaType
-from routes.postgrest.media import parse_accept
-from routes.postgrest.ranges import intersect
-from routes.postgrest.ranges import parse_range
-
-__all__ = [
-    "Count",
-    "Handling",
-    "InvalidPreferences",
-    "MediaType",
-    "Missing",
-    "Operation",
-    "Preferences",
-    "Resolution",
-    "Return",
-    "Transaction",
-    "intersect",
-    "parse_accept",
-    "parse_prefer",
-    "parse_range",
-]
 
 _TIMEZONE: Final = "timezone="
 _MAX_AFFECTED: Final = re.compile(r"max-affected=([0-9]{1,18})")
@@ -83,7 +62,7 @@ class Handling(StrEnum):
     LENIENT = "handling=lenient"
 
 
-class Transaction(StrEnum):
+class TransactionEnd(StrEnum):
     """How the transaction ends."""
 
     COMMIT = "tx=commit"
@@ -92,7 +71,7 @@ class Transaction(StrEnum):
 
 _CHOICES: Final = frozenset(
     choice.value
-    for kind in (Return, Count, Resolution, Missing, Handling, Transaction)
+    for kind in (Return, Count, Resolution, Missing, Handling, TransactionEnd)
     for choice in kind
 )
 
@@ -116,7 +95,7 @@ class Preferences:
     missing: Missing | None = None
     representation: Return | None = None
     count: Count | None = None
-    transaction: Transaction | None = None
+    transaction: TransactionEnd | None = None
     handling: Handling | None = None
     timezone: str | None = None
     max_affected: int | None = None
@@ -139,7 +118,8 @@ class Preferences:
         said.extend(item for item in (self.count, self.transaction, self.handling) if item)
         if self.timezone and operation is not Operation.CALL:  # functions tell moments in UTC
             said.append(_TIMEZONE + self.timezone)
-        bound = operation in (Operation.UPDATE, Operation.DELETE, Operation.CALL)
+        # Differs from PostgREST: inserts are bounded, too, and so they say that they were.
+        bound = operation is not Operation.READ
         if bound and self.handling is Handling.STRICT and self.max_affected is not None:
             said.append(f"max-affected={self.max_affected}")
         return ", ".join(said) or None
@@ -188,7 +168,7 @@ def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Prefer
         _first_choice(Missing, items),
         _first_choice(Return, items),
         _first_choice(Count, items),
-        _first_choice(Transaction, items),
+        _first_choice(TransactionEnd, items),
         _first_choice(Handling, items),
         _first_timezone(items, timezones),
         _first_max_affected(items),

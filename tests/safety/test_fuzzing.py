@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from models.faults import Fault
 from routes.postgrest import querystring
-from routes.postgrest.preferences import parse_accept
+from routes.postgrest.media import parse_accept
 from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.querystring import parse
 from tests import oracle
