@@ -124,6 +124,28 @@ def test_long_labels_share_their_first_characters(inspected: Callable) -> None:
     assert found.by_status[long] == 2
 
 
+def test_labels_are_told_apart_by_200_characters(inspected: Callable) -> None:
+    long = "x" * 199
+    apart = [(long + last, long + last, None) for last in ("a", "b", "bc")]
+
+    found = dashboard_of(inspected(*apart))
+
+    told = {long + "a": 1, long + "b": 2}
+    assert {label: found.by_status[label] for label in told} == told
+    assert {label: found.by_type[label] for label in told} == told
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_thousand_pairs_are_told_apart(inspected: Callable, more: int) -> None:
+    """Whatever their types, one of each."""
+    pairs = [(f"status {number}", "annual", None) for number in range(1_000 + more)]
+
+    found = dashboard_of(inspected(*pairs))
+
+    assert found.total_inspections == len(pairs)
+    assert found.by_status.get("other", 0) == more
+
+
 def test_types_that_are_not_usual_are_looked_for_where_there_are_some(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
