@@ -33,6 +33,7 @@ from models.sql.rows import Conflict
 from models.sql.rows import Insertion
 from models.sql.statement import Binding
 from models.sql.statement import Statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 
 IDS_MAX = 1_000  # of one array
@@ -106,7 +107,7 @@ def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_i
 def plan_grantee(database: str, rule: AccessRule, role: Role) -> Statement:
     planner = Planner(SPELLINGS[database], rule)
     user, scope = planner.scoped(catalog().relations[User.__tablename__])
-    planner.slots["user_id"] = lambda binding: binding.new[0]
+    planner.slots["user_id"] = new_value(0)
     named = user.c.id == parameter("user_id", user.c.id.type)
     return planner.finish(sa.select(user.c.id).where(named, user.c.role == role.value, scope))
 

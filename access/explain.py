@@ -36,6 +36,7 @@ from models.sql.planner import Planner
 from models.sql.rule import Action
 from models.sql.statement import Binding
 from models.sql.statement import Statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 
 EVIDENCE: dict[Predicate, tuple[Kind, str]] = {
@@ -138,7 +139,7 @@ def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Stateme
 
 def row_id(planner: Planner) -> sa.BindParameter[object]:
     """Where the id of the row in question goes."""
-    planner.slots["row_id"] = lambda binding: binding.new[0]
+    planner.slots["row_id"] = new_value(0)
     return parameter("row_id")
 
 

@@ -16,6 +16,7 @@ from models.sql.statement import Binding
 from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
+from models.sql.statement import new_value
 from models.types import Bound
 
 STATEMENTS_MAX = 256  # far above what there is: a few dozen, some of them once a standing
@@ -55,9 +56,5 @@ def compile_for(prepared: Prepared, database: str) -> tuple[Statement, dict[str,
     assert isinstance(compiled, SQLCompiler)
     # SQLAlchemy marks as unique what it named itself: constants, which are no slots of ours.
     names = dict.fromkeys(name for name, bind in compiled.binds.items() if not bind.unique)
-    slots: dict[str, Slot] = {name: slot(place) for place, name in enumerate(names)}
+    slots: dict[str, Slot] = {name: new_value(place) for place, name in enumerate(names)}
     return compile_statement(prepared.statement, dialect, slots), names
-
-
-def slot(place: int) -> Slot:
-    return lambda binding: binding.new[place]

@@ -34,6 +34,7 @@ from models.sql.statement import Binding
 from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 from models.types import Bound
 from models.user import User
@@ -76,7 +77,7 @@ def lookup_statement(database: str, role: Role, tells_marks: bool) -> Statement:
         .select_from(user.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id))
         .where(user.c.id == user_id)
     )
-    slots: dict[str, Slot] = {"session_id": lambda binding: binding.new[0]}
+    slots: dict[str, Slot] = {"session_id": new_value(0)}
     return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
 
 

@@ -18,9 +18,9 @@ from models import RESOURCES
 from models.audit_log import AuditLog
 from models.sql.dialect import SPELLINGS
 from models.sql.statement import Binding
-from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 from models.transaction import Transaction
 from models.types import write_timestamp
@@ -141,7 +141,7 @@ def note_statement(database: str) -> Statement:
     names = ("at", "actor_id", "action", "relation", "row_key", "client_id", "after")
     table: Any = AuditLog.__table__
     values = {name: parameter(name, table.c[name].type) for name in names}
-    slots = {name: place_of(place) for place, name in enumerate(names)}
+    slots = {name: new_value(place) for place, name in enumerate(names)}
     return compile_statement(sa.insert(table).values(values), SPELLINGS[database].sa_dialect, slots)
 
 
@@ -159,7 +159,7 @@ def refusal_statement(database: str) -> Statement:
     mine = sa.and_(table.c.actor_id == parameter("actor_id", table.c.actor_id.type), refused)
     statement = sa.select(table.c.at).where(mine).order_by(table.c.id.desc())
     statement = statement.limit(1).offset(REFUSALS_A_MINUTE - 1)
-    slots = {"actor_id": place_of(0)}
+    slots = {"actor_id": new_value(0)}
     return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
 
 
@@ -184,10 +184,6 @@ def last_change(transaction: Transaction) -> int:
     """A number that changes with every change of any resource's row: the trail's last line."""
     found: int | None = transaction.value("SELECT max(id) FROM audit_log")
     return found or 0
-
-
-def place_of(place: int) -> Slot:
-    return lambda binding: binding.new[place]
 
 
 def note(

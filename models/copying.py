@@ -25,6 +25,7 @@ from models.sql.statement import Binding
 from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 from models.transaction import Transaction
 
@@ -138,14 +139,10 @@ def typed(column: Any, value: Any) -> Any:
 
 def insertion(transaction: Transaction, table: sa.Table) -> Statement:
     values = {each.name: parameter(f"c{place}", each.type) for place, each in enumerate(table.c)}
-    slots: dict[str, Slot] = {f"c{place}": at(place) for place in range(len(table.c))}
+    slots: dict[str, Slot] = {f"c{place}": new_value(place) for place in range(len(table.c))}
     return compile_statement(
         sa.insert(table).values(values), transaction.spelling.sa_dialect, slots
     )
-
-
-def at(place: int) -> Slot:
-    return lambda binding: binding.new[place]
 
 
 def order_of(statement: Statement) -> list[int]:

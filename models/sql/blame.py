@@ -21,6 +21,7 @@ from models.sql.constraints import ForeignKeyViolation
 from models.sql.constraints import UniqueViolation
 from models.sql.statement import Binding
 from models.sql.statement import compile_statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 from models.types import Bound
 
@@ -106,7 +107,7 @@ def exists(transaction: Transaction, relation_name: str, column: str, value: Bou
     statement = compile_statement(
         sa.select(sa.literal_column("1")).where(table.c[column] == parameter("value")).limit(1),
         transaction.spelling.sa_dialect,
-        {"value": lambda binding: binding.new[0]},
+        {"value": new_value(0)},
     )
     return transaction.one(statement.sql, statement.bind(Binding(new=(value,)))) is not None
 

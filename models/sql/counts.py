@@ -28,9 +28,9 @@ from models.sql.owners import owner_of
 from models.sql.planner import Planner
 from models.sql.rule import Rule
 from models.sql.spelling import AmongFew
-from models.sql.statement import Slot
 from models.sql.statement import Statement
 from models.sql.statement import compile_statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 from models.sql.walk import owners_of
 from models.types import BIGINT
@@ -110,10 +110,6 @@ class Counter(Planner):
         """Whether rows are found by walking along an index of their clients, be it of one or of all."""
         is_one = len(parts_of(scope)) == 1 and not isinstance(scope, AmongFew)
         return self.spelling.walks_by_owner and is_one
-
-
-def new_value(place: int) -> Slot:
-    return lambda binding: binding.new[place]
 
 
 def shortened(column: Any) -> Any:

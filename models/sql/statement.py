@@ -78,6 +78,11 @@ SHARED_SLOTS: dict[str, Slot] = {
 }
 
 
+def new_value(place: int) -> Slot:
+    """The slot of what stands there among the new values."""
+    return lambda binding: binding.new[place]
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """SQL text with positional parameters, and the slot of each.

@@ -22,8 +22,8 @@ from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.rule import Rule
 from models.sql.spelling import is_among
-from models.sql.statement import Slot
 from models.sql.statement import Statement
+from models.sql.statement import new_value
 from models.sql.statement import parameter
 from models.types import ColumnType
 
@@ -361,7 +361,3 @@ def depends(derive: Any, columns: tuple[str, ...], table: sa.Table) -> bool:
 
     derive(Watch({}, table))
     return bool(asked & set(columns))
-
-
-def new_value(place: int) -> Slot:
-    return lambda binding: binding.new[place]
