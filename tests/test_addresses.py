@@ -10,11 +10,17 @@ from werkzeug.test import EnvironBuilder
 
 from routes import addresses
 
-HOSTS = ("localhost", "buildings.example:8000", "[::1]")
-
 
 def known(app: Flask) -> dict:
     return app.addresses.known
+
+
+def status_of(app: Flask, host: str) -> str:
+    environ = EnvironBuilder("/live").get_environ()
+    environ["HTTP_HOST"] = host
+    said: list[str] = []
+    b"".join(app.wsgi_app(environ, lambda status, headers, exc=None: said.append(status)))
+    return said[0]
 
 
 def test_an_address_is_searched_for_once(pristine: Flask, api: Callable) -> None:
@@ -77,15 +83,18 @@ def test_invented_hosts_fill_no_memory(pristine: Flask, monkeypatch: pytest.Monk
     assert 0 < len(known(pristine)) <= 8
 
 
+def test_a_host_is_searched_for_whatever_is_known_of_another(
+    pristine: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or whoever had their hosts checked would have the first of an address alone checked."""
+    monkeypatch.setitem(pristine.config, "TRUSTED_HOSTS", ["buildings.example"])
+
+    hosts = ("buildings.example", "buildings.example:8000", "elsewhere.example")
+    assert [status_of(pristine, host) for host in hosts] == ["200 OK", "200 OK", "400 BAD REQUEST"]
+
+
 @pytest.mark.parametrize("host", ["a b", "a/b", "%00"])
 def test_a_host_that_is_none_is_treated_alike_each_time(pristine: Flask, host: str) -> None:
-    def status() -> str:
-        environ = EnvironBuilder("/live").get_environ()
-        environ["HTTP_HOST"] = host
-        said: list[str] = []
-        b"".join(pristine.wsgi_app(environ, lambda status, headers, exc=None: said.append(status)))
-        return said[0]
-
-    first = status()
+    first = status_of(pristine, host)
     b"".join(pristine.wsgi_app(EnvironBuilder("/live").get_environ(), lambda *said: None))
-    assert status() == first
+    assert status_of(pristine, host) == first
