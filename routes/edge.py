@@ -83,7 +83,8 @@ def finish(response: Response) -> Response:
 
 
 def add_cors(response: Response) -> None:
-    """Let pages of the allowed origins read the answer; never with cookies, of which there are none."""
+    """Let pages of the allowed origins read the answer; never with credentials: the console's cookies
+    are SameSite, and no other origin's to use."""
     origin = current.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return

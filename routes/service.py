@@ -1,6 +1,6 @@
 """Flask, without what no request here needs, and with the headers that every answer has.
 
-Cookies, coroutines, signals that nobody receives and lists of functions that are empty would together cost
+Flask's session, coroutines, signals that nobody receives and lists of functions that are empty would together cost
 more than finding a row does. The headers are put on outside Flask, where a list is just extended, and so
 stand on whatever goes out.
 """
@@ -45,7 +45,7 @@ Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class NoCookies(SessionInterface):
-    """No session, no cookie: who asks stands in every request."""
+    """Flask's own session is not used: who asks stands in every request, and the console seals its cookies itself."""
 
     nobody = NullSession()  # which nothing can be put into
 

@@ -1,7 +1,8 @@
 """When: runs plans in the transaction it is given. Binds, checks, writes, reads back, counts, vetoes.
 
-Builds no SQL. No other module runs any over a resource in a request, but the functions of
-models/statistics.py and access/, whose statements are plans of the same planner.
+Builds no SQL. What else runs over a resource in a request are plans of the same planner that count or look for one
+thing (models/visible.py, access/assignments.py and explain.py, the console), the parts of a write (judge, upsert,
+blame), the look-ups of access/ by key, and what the trail tells (models/changes.py, audit.py).
 """
 
 from __future__ import annotations

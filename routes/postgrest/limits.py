@@ -1,7 +1,7 @@
-"""How much one request may ask for: every bound of the dialect, each with its reason.
+"""How much one query string may ask for: the parser's bounds, each with its reason.
 
-Knows numbers only. Which text ran into a bound is known where it is read; the wire's status for it
-stands in `errors.py`.
+Where the others stand is told in docs/SAFETY.md. Knows numbers only: which text ran into a bound is
+known where it is read, and the wire's status for it stands in `errors.py`.
 """
 
 from __future__ import annotations
