@@ -163,7 +163,7 @@ def make(
     """Make a board with a user's view; its id, and the token, which is told this once."""
     named = read_string(name.strip())
     if not named or len(named.encode()) > NAME_BYTES_MAX:
-        raise UnfitDevice("A board needs a name of at most 256 bytes")
+        raise UnfitDevice(f"A board needs a name of at most {NAME_BYTES_MAX} bytes")
     if not 1 <= days <= DAYS_MAX:
         raise UnfitDevice(f"A board lasts between 1 and {DAYS_MAX} days")
     if user_id != caller.id:

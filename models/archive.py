@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +25,20 @@ from models.db import Transaction
 from models.faults import Fault
 from models.sql import blame
 from models.sql import copies
-from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
+from models.sql.kept import PLANS_MAX
+from models.sql.rows import ID_MAX
+from models.sql.rows import default
 from models.sql.rows import require_id
 from models.sql.rule import Action
 from models.sql.rule import Extent
 from models.sql.statement import Binding
+from models.sql.statement import Statement
 from models.sql.writer import Writer
 from models.transaction import stored_moment
 from models.types import DOUBLE
 from models.types import Bound
-from models.types import new_uuid
 
 ORDER = (
     "clients",
@@ -51,9 +54,6 @@ ORDER = (
 )
 """Parents before children, so that every foreign key has something to point at."""
 
-ID_MAX = (
-    2**53 - 1
-)  # of what the tables hold: those that follow a chosen one may be larger than it may
 IMPORT_SECONDS_MAX = 3_600.0
 ROWS_A_LOOK = 1_000
 
@@ -136,31 +136,21 @@ def import_row(
         if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
             require_id(relation, values[name], ID_MAX)
     for name, attribute in relation.attributes.items():
-        if name not in values and (found := filling(attribute, transaction.now)) is not None:
-            values[name] = found
+        if name not in values:
+            found = default(attribute.filled, transaction.now, Binding())
+            if found is not None:
+                values[name] = found
     columns = tuple(values)
-    statement = insert_statement(transaction, relation.name, columns)
+    statement = insert_statement(transaction.spelling.name, relation.name, columns)
     with blame.assigned(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
     if beside:
         furnish(transaction, str(values["id"]), beside)
 
 
-def filling(attribute: Attribute, now: str) -> Bound:
-    """What fills a column of which an archive says nothing; None where nothing does, or the database's next id."""
-    if attribute.filled is Filled.BY_UUID:
-        return new_uuid()
-    return now if attribute.filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS) else None
-
-
-STATEMENTS: dict[tuple[str, str, tuple[str, ...]], Any] = {}
-
-
-def insert_statement(transaction: Transaction, name: str, columns: tuple[str, ...]) -> Any:
-    key = (transaction.spelling.name, name, columns)
-    if key not in STATEMENTS:
-        STATEMENTS[key] = Writer(transaction.spelling.name, name, Unrestricted()).insert(columns)
-    return STATEMENTS[key]
+@lru_cache(maxsize=PLANS_MAX)
+def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Statement:
+    return Writer(database, name, Unrestricted()).insert(columns)
 
 
 def export_archive(transaction: Transaction) -> Iterator[str]:

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.faults import Fault
+from models.sql.query import NotEmbedded
 from models.sql.query import Query
 from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.querystring import NotEmbedded
 from routes.postgrest.querystring import pairs
 from routes.postgrest.querystring import parse
 from tests.querystrings import words

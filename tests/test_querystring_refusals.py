@@ -8,6 +8,7 @@ import time
 import pytest
 
 from models.faults import Fault
+from models.sql.query import NotEmbedded
 from models.sql.query import Query
 from routes.postgrest.encoding import Undecodable
 from routes.postgrest.lexer import Unparsable
@@ -16,7 +17,6 @@ from routes.postgrest.limits import NegativeLimit
 from routes.postgrest.limits import NumberOutOfRange
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.operands import MalformedArray
-from routes.postgrest.querystring import NotEmbedded
 from routes.postgrest.querystring import parse
 from tests.querystrings import ask
 from tests.querystrings import rows

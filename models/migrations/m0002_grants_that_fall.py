@@ -6,12 +6,6 @@ All of it is said by triggers, which are made anew after every migration, whatev
 
 from __future__ import annotations
 
-from models.migrations.step import Run
 from models.migrations.step import Step
 
-
-def change(run: Run) -> None:
-    """No table is another."""
-
-
-step = Step(2, "grants that fall are told to whose they were", change)
+step = Step(2, "grants that fall are told to whose they were")

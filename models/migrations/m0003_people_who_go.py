@@ -6,12 +6,6 @@ All of it is said by triggers, which are made anew after every migration, whatev
 
 from __future__ import annotations
 
-from models.migrations.step import Run
 from models.migrations.step import Step
 
-
-def change(run: Run) -> None:
-    """No table is another."""
-
-
-step = Step(3, "who is deleted leaves no grant untold, and no token", change)
+step = Step(3, "who is deleted leaves no grant untold, and no token")

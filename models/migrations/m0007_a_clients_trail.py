@@ -6,12 +6,6 @@ them.
 
 from __future__ import annotations
 
-from models.migrations.step import Run
 from models.migrations.step import Step
 
-
-def change(run: Run) -> None:
-    """No table is another."""
-
-
-step = Step(7, "what happened to a row is found by its client, too", change)
+step = Step(7, "what happened to a row is found by its client, too")

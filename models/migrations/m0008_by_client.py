@@ -5,12 +5,6 @@ None is by type, and that of inspectors is another. Indexes are made anew after 
 
 from __future__ import annotations
 
-from models.migrations.step import Run
 from models.migrations.step import Step
 
-
-def change(run: Run) -> None:
-    """No table is another."""
-
-
-step = Step(8, "inspections are looked for client by client", change)
+step = Step(8, "inspections are looked for client by client")

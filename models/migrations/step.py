@@ -10,6 +10,10 @@ Run = Callable[..., Any]
 """Runs one statement: `run(sql)` or `run(sql, parameters)`; a cursor."""
 
 
+def change_nothing(run: Run) -> None:
+    """No table is another: indexes and triggers are made anew after every migration, whatever a file had."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """From version - 1 to version. Foreign keys are off while it runs, so that a table may be made
@@ -17,6 +21,6 @@ class Step:
 
     version: int
     title: str
-    change: Callable[[Run], None]
+    change: Callable[[Run], None] = change_nothing
     server: str = ""
     """The same for a PostgreSQL server's tables, as a script."""

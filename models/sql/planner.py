@@ -29,6 +29,7 @@ from models.sql.query import Condition
 from models.sql.query import Embed
 from models.sql.query import Filter
 from models.sql.query import Node
+from models.sql.query import NotEmbedded
 from models.sql.query import OrderTerm
 from models.sql.rule import Action
 from models.sql.rule import Rule
@@ -45,10 +46,6 @@ Expression = sa.ColumnElement[Any]
 
 TRUSTED_ALIASES = ("rule_", "derived_")
 """What a rule looks at to decide, and what a hidden column is computed from: neither is ever printed."""
-
-
-class NotEmbedded(Fault):
-    """An order by, or a filter through, something that the select does not embed (PGRST108)."""
 
 
 class NotToOne(Fault):
@@ -341,12 +338,10 @@ class Planner(Search):
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
     ) -> Expression:
         """A column of a to-one embed, for its parent to be ordered by."""
+        assert term.embed is not None
         embed = next((each for each in node.embeds if term.embed == each.name), None)
         if embed is None:
-            raise NotEmbedded(
-                f"'{term.embed}' is not an embedded resource in this request",
-                hint=f"Verify that '{term.embed}' is included in the 'select' query parameter.",
-            )
+            raise NotEmbedded(term.embed)
         way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
         if not way.to_one:
             raise NotToOne(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field
 
+from models.faults import Fault
+
 Value = str | int | tuple[str, ...]
 """An operand as it stood on the wire (`eq.5` -> "5"), a list's elements, or a limit or offset."""
 
@@ -189,3 +191,14 @@ class Query:
 
     shape: Shape
     values: tuple[Value, ...] = ()
+
+
+class NotEmbedded(Fault):
+    """A parameter, or an order, is addressed to something that `select` does not embed (PGRST108)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"'{name}' is not an embedded resource in this request",
+            hint=f"Verify that '{name}' is included in the 'select' query parameter.",
+        )
+        self.name = name

@@ -35,7 +35,10 @@ from models.types import OutOfRange
 from models.types import new_uuid
 from models.types import read_timestamp
 
-ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
+CHOSEN_ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
+ID_MAX = (
+    2**53 - 1
+)  # of what the tables hold: those that follow a chosen one may be larger than it may
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]
@@ -366,7 +369,7 @@ def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
     )
 
 
-def require_id(relation: Relation, value: Bound, at_most: int = ID_MAX) -> Bound:
+def require_id(relation: Relation, value: Bound, at_most: int = CHOSEN_ID_MAX) -> Bound:
     """A chosen id that can be kept, or the fact that it cannot."""
     if value is None:
         raise NotNullViolation(relation.name, "id")

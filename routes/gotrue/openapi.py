@@ -7,6 +7,7 @@ from typing import Any
 from typing import Final
 
 from access.caller import Role
+from access.password import PASSWORD_CHARACTERS_MIN
 from access.signin import Scope
 
 Json = dict[str, Any]
@@ -18,7 +19,7 @@ UUID: Final = {"type": "string", "format": "uuid"}
 TEXT: Final = {"type": "string"}
 OBJECT: Final = {"type": "object"}
 EMAIL: Final = {"type": "string", "format": "email"}
-PASSWORD: Final = {"type": "string", "format": "password", "minLength": 6}
+PASSWORD: Final = {"type": "string", "format": "password", "minLength": PASSWORD_CHARACTERS_MIN}
 ROLE: Final = {"type": "string", "enum": [role.value for role in Role]}
 
 

@@ -29,6 +29,7 @@ from models.sql import judge
 from models.sql import operators
 from models.sql import patterns
 from models.sql import planner
+from models.sql import query
 from models.sql import sqlite
 from models.sql import turns
 from models.sql import upsert
@@ -42,7 +43,6 @@ from routes.postgrest import media
 from routes.postgrest import operands
 from routes.postgrest import payload
 from routes.postgrest import preferences
-from routes.postgrest import querystring
 from routes.postgrest import requests
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
@@ -52,7 +52,6 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     limits.TooMuch: (400, "PGRST100"),
     encoding.Undecodable: (400, "PGRST100"),
     operands.MalformedArray: (400, "22P02"),
-    querystring.NotEmbedded: (400, "PGRST108"),
     limits.NumberOutOfRange: (400, "22003"),
     limits.UnsatisfiableRange: (416, "PGRST103"),
     payload.InvalidPayload: (400, "PGRST102"),
@@ -99,7 +98,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     catalog.UnknownPayloadColumn: (400, "PGRST204"),
     catalog.UnknownRelationship: (400, "PGRST200"),
     catalog.AmbiguousRelationship: (300, "PGRST201"),
-    planner.NotEmbedded: (400, "PGRST108"),
+    query.NotEmbedded: (400, "PGRST108"),
     planner.NotToOne: (400, "PGRST118"),
     embed.NotSpreadable: (400, "PGRST119"),
     groups.NotGrouped: (400, "42803"),

@@ -22,6 +22,7 @@ from models import statistics
 from models.base import Filled
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
+from models.sql.rows import CHOSEN_ID_MAX
 from models.types import BIGINT
 from models.types import INT32
 from models.types import INT64
@@ -31,8 +32,6 @@ from models.types import TEXT_BYTES_MAX
 
 Json = dict[str, Any]
 
-ID_MAX: Final = 1 << 52
-"""Of an id that is chosen: JavaScript holds it and its successors."""
 BOUNDS: Final = {BIGINT.name: INT64, INTEGER.name: INT32}
 NUMBER_TEXTS: Final = {
     "integer": r"^\s*[+-]?[0-9]+\s*$",
@@ -162,7 +161,7 @@ def taken(attribute: Attribute) -> Json:
     if attribute.type.name in BOUNDS:
         schema["minimum"], schema["maximum"] = BOUNDS[attribute.type.name]
     if attribute.filled is Filled.BY_SEQUENCE:
-        schema["minimum"], schema["maximum"] = 1, ID_MAX
+        schema["minimum"], schema["maximum"] = 1, CHOSEN_ID_MAX
     if attribute.type.numeric:
         schema["pattern"] = NUMBER_TEXTS[schema["type"]]
         schema["type"] = [schema["type"], "string"]

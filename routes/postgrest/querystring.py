@@ -19,6 +19,7 @@ from models.sql.query import Column
 from models.sql.query import Condition
 from models.sql.query import Embed
 from models.sql.query import Node
+from models.sql.query import NotEmbedded
 from models.sql.query import OrderTerm
 from models.sql.query import Query
 from models.sql.query import Shape
@@ -53,17 +54,6 @@ _LIST_MARK: Final = re.compile(r"(?:\[[0-9]*\])?")
 _AFTER_PATH: Final = 'letter, digit, "-", "->>", "->", delimiter (.)'
 
 
-class NotEmbedded(Fault):
-    """A parameter is addressed to something that `select` does not embed."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"'{name}' is not an embedded resource in this request",
-            hint=f"Verify that '{name}' is included in the 'select' query parameter.",
-        )
-        self.name = name
-
-
 @dataclass(slots=True)  # never leaves this module, and unfrozen ones are made in half the time
 class Clause:
     """What one parameter says about the node at the end of its path."""
@@ -92,7 +82,7 @@ def parse(query_string: bytes, limits: Limits = LIMITS) -> Query:
     True
     >>> parse(b"nope.id=eq.1")
     Traceback (most recent call last):
-    routes.postgrest.querystring.NotEmbedded: 'nope' is not an embedded resource in this request
+    models.sql.query.NotEmbedded: 'nope' is not an embedded resource in this request
     """
     if limits is not LIMITS or len(query_string) > REMEMBERED_BYTES_MAX:
         return _parse(query_string, limits)
