@@ -20,7 +20,6 @@ from itsdangerous import Signer
 SALT = b"walkthrough.refresh_token"  # a key of its own, derived: no access token can pass for one
 SEPARATOR = "~"  # not in base64url; nor a dot, so that no token looks like a JWT
 PACKED = struct.Struct(">16sI")
-COUNTER_MAX = 2**32 - 1
 TOKEN_CHARACTERS_MAX = 128
 
 

@@ -203,7 +203,7 @@ def client_address(peer: str, forwarded: str | None, trusted: Collection[Network
     >>> client_address("2001:db8::1:2", None, proxies)
     '2001:db8::/64'
     """
-    hops = [hop.strip() for hop in (forwarded or "").split(",")] if forwarded else []
+    hops = [hop.strip() for hop in forwarded.split(",")] if forwarded else []
     found = read_address(peer)
     while found is not None and hops and any(found in network for network in trusted):
         hop = read_address(hops.pop())

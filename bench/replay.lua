@@ -34,8 +34,8 @@ end
 function done(summary, latency, requests)
   local errors = summary.errors
   io.write(string.format(
-    "\n{\"requests\": %d, \"microseconds\": %d, \"refused\": %d, \"broken\": %d, \"p50\": %d, \"p99\": %d}\n",
+    "\n{\"requests\": %d, \"microseconds\": %d, \"refused\": %d, \"broken\": %d, \"p99\": %d}\n",
     summary.requests, summary.duration, errors.status,
     errors.connect + errors.read + errors.write + errors.timeout,
-    latency:percentile(50), latency:percentile(99)))
+    latency:percentile(99)))
 end

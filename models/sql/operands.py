@@ -38,7 +38,7 @@ class Operands:
         if kind.name == "timestamp with time zone" and operator.prepare is operators.operand:
             place = flt.value
             name = f"v{place}"
-            self.operands[name] = lambda binding: operators.read_moments(binding, place, kind)
+            self.operands[name] = lambda binding: operators.read_moments(binding, place)
             return parameter(name)
         if flt.operator == "in" or flt.quantifier is not None:
             return self.value(

@@ -65,7 +65,7 @@ def imatch_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
     return spelling.match_pattern(text, ignore_case=True)
 
 
-def read_moments(binding: Binding, place: int, kind: ColumnType) -> Bound:
+def read_moments(binding: Binding, place: int) -> Bound:
     """A timestamp operand, or a list of them, read in the time zone that the request prefers."""
     value = binding.values[place]
     if isinstance(value, tuple):

@@ -57,7 +57,7 @@ def upsert(
     deny(transaction, relation, statements.merged_denied, rows.binding)
     written: list[Key] | None = None
     if merge:
-        require_distinct(relation, rows, target)
+        require_distinct(rows, target)
         # Within a statement a key that moves away may be given to another row, before anybody asks what hangs on it.
         keeps_keys = set(relation.key) & set(insertion.columns) <= set(target)
         written = rows.write_at_once(statements) if keeps_keys and rows.have_keys else None
@@ -163,7 +163,7 @@ def require_reached(
     raise UniqueViolation(constraint)
 
 
-def require_distinct(relation: Relation, rows: Rows, target: tuple[str, ...]) -> None:
+def require_distinct(rows: Rows, target: tuple[str, ...]) -> None:
     """Refuse rows of which two would be merged into the same one."""
     places = [rows.columns.index(name) for name in target]
     keys = [tuple(values[place] for place in places) for values in rows.values]

@@ -23,13 +23,9 @@ TEXT = frozenset(
         "result",
     ]
 )
-INTEGERS = frozenset(
-    ["id", "building_id", "client_id", "inspection_id", "inspector_id", "floors", "units", "gun_id"]
-)
 UUIDS = frozenset(("admin_id", "manager_id", "assigned_by"))
 TIMES = frozenset(("created_at", "updated_at", "assigned_at"))
 DATES = frozenset(("date_visited",))
-DOUBLES = frozenset(("latitude", "longitude"))
 
 
 @dataclass(slots=True)
