@@ -194,7 +194,7 @@ def entering(
         claims = notes.claims = entrance.claims
         if claims is not None:
             require_in_force(claims, current_time())
-        role = Role.SUPER_ADMIN if claims is None else claims.role
+        role = SERVICE.role if claims is None else claims.role
         if receive is not None:
             receive()
         if admits:

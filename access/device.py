@@ -12,7 +12,6 @@ import hashlib
 import secrets
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -40,6 +39,7 @@ from models.faults import Fault
 from models.sql.rule import Action
 from models.sql.statement import parameter
 from models.types import UUID
+from models.types import Bound
 from models.types import new_uuid
 from models.types import read_string
 from models.user import User
@@ -213,7 +213,7 @@ def listed(transaction: Transaction, caller: Caller) -> list[Device]:
     return [read_device(row) for row in rows]
 
 
-def read_device(row: tuple[Any, ...]) -> Device:
+def read_device(row: tuple[Bound, ...]) -> Device:
     """A board out of a row of those within reach."""
     return Device(
         str(row[0]),
@@ -265,7 +265,7 @@ NOTE_SEEN = Prepared(
 LINES = AuditLog.__table__
 
 
-def lines_of(relation: str, action: str) -> Any:
+def lines_of(relation: str, action: str) -> sa.ColumnElement[bool]:
     """Of the trail's lines about one row those of an action."""
     return sa.and_(
         LINES.c.relation == sa.literal_column(f"'{relation}'"),

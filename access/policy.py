@@ -154,17 +154,26 @@ visible_by_grant = either(through_building, inspection_grant)
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """An access table, and which of its columns are the grantee and the target."""
+    """An access table, and which of its columns are the grantee and the target.
+
+    `count_beyond_own`: one of their own client's building shows its holder nothing that they do not see anyway, and
+    makes no other standing of theirs.
+    """
 
     model: type[Model]
     grantee: str
     target: str
     kind: Kind
+    count_beyond_own: bool = False
 
 
 GRANTS: dict[tuple[Role, Kind], Grants] = {
     (CLIENT_ADMIN, Kind.BUILDING): Grants(
-        ClientAdminBuildingAccess, "admin_id", "building_id", Kind.BUILDING
+        ClientAdminBuildingAccess,
+        "admin_id",
+        "building_id",
+        Kind.BUILDING,
+        count_beyond_own=True,
     ),
     (CLIENT_ADMIN, Kind.INSPECTION): Grants(
         ClientAdminInspectionAccess, "admin_id", "inspection_id", Kind.INSPECTION

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from functools import cache
 from functools import partial
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -52,6 +51,13 @@ class SessionGone(RefusedClaims):
     """A token whose session has ended, or, without one, that is older than what ended them all."""
 
 
+Told = tuple[str, int | None, int | None, int | None, bool, bool, bool]
+"""Role, client, until when they are disabled, since when tokens hold, whether their session is there, and which kinds
+of grant hold anything."""
+Found = tuple[Told, Marks | None]
+"""What a look-up finds; of a server with standbys also its marks."""
+
+
 @cache
 def lookup_statement(database: str, role: Role, tells_marks: bool) -> Statement:
     """One user by id: role, client, what bars them, their session, and what their grants hold; and, of
@@ -88,7 +94,7 @@ def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]
         return sa.false()
     grant = grants.model.__table__.alias("held")
     held = sa.exists().where(grant.c[grants.grantee] == user.c.id).select_from(grant)
-    if role is Role.CLIENT_ADMIN and kind is Kind.BUILDING:
+    if grants.count_beyond_own:
         building = Building.__table__.alias("held_building")
         # Not a join: no statistics can have it begin with the buildings, and it costs a quarter less.
         owner = sa.select(building.c.client_id).where(building.c.id == grant.c[grants.target])
@@ -98,16 +104,16 @@ def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]
 
 def look_up(transaction: Transaction, claims: Claims) -> Caller:
     """The caller that verified claims name, or RefusedClaims."""
-    found = transaction.recall(
+    found: Found | None = transaction.recall(
         (claims.role, claims.user_id, claims.session_id), partial(find, transaction, claims)
     )
     if found is None:
         raise UserGone(REFUSED)
-    role, client_id, disabled_until, tokens_since, in_session, buildings, inspections, *marks = (
+    (role, client_id, disabled_until, tokens_since, in_session, buildings, inspections), marks = (
         found
     )
-    if marks:
-        transaction.marks = Marks(*marks)
+    if marks is not None:
+        transaction.marks = marks
     if (disabled_until or 0) > transaction.unix:
         raise UserDisabled(REFUSED)
     if not (in_session if claims.session_id is not None else issued_since(claims, tokens_since)):
@@ -118,10 +124,14 @@ def look_up(transaction: Transaction, claims: Claims) -> Caller:
     return Caller(claims.user_id, client_id, standing, claims.session_id)
 
 
-def find(transaction: Transaction, claims: Claims) -> Any:
+def find(transaction: Transaction, claims: Claims) -> Found | None:
     """The user's row as it is in this snapshot, or None."""
     statement = lookup_statement(transaction.spelling.name, claims.role, transaction.tells_marks)
-    return transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
+    row = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
+    if row is None:
+        return None
+    told: Told = tuple(row[:7])
+    return told, Marks(*row[7:]) if transaction.tells_marks else None
 
 
 def issued_since(claims: Claims, tokens_since: int | None) -> bool:

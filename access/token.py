@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from itsdangerous import BadSignature
 from itsdangerous import Signer
@@ -25,6 +24,8 @@ from models.types import read_uuid
 AUDIENCE = "authenticated"
 SKEW_SECONDS_MAX = 5  # how far ahead iat and nbf may lie; exp is given no leeway
 TOKEN_BYTES_MAX = 8_192
+JsonObject = dict[str, object]
+
 HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
@@ -60,7 +61,7 @@ class Signers:
             digest_method=hashlib.sha256,
         )
 
-    def issue(self, claims: Mapping[str, Any]) -> str:
+    def issue(self, claims: Mapping[str, object]) -> str:
         """A compact JWT of these claims."""
         signed: bytes = self.signer.sign(encode(HEADER) + b"." + encode(claims))
         return signed.decode()
@@ -72,7 +73,7 @@ class Signers:
         """
         return read_claims(self.payload(token))
 
-    def payload(self, token: str) -> Any:
+    def payload(self, token: str) -> object:
         parts = (
             token.encode("utf-8", "replace").split(b".") if len(token) <= TOKEN_BYTES_MAX else []
         )
@@ -90,7 +91,7 @@ class Signers:
         return decode(parts[1])
 
 
-def encode(part: Mapping[str, Any]) -> bytes:
+def encode(part: Mapping[str, object]) -> bytes:
     text = json.dumps(part, separators=(",", ":"), allow_nan=False)
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=")
 
@@ -104,7 +105,7 @@ def decode_bytes(part: bytes) -> bytes | None:
     return raw if base64.urlsafe_b64encode(raw).rstrip(b"=") == part else None
 
 
-def decode(part: bytes) -> Any:
+def decode(part: bytes) -> object:
     raw = decode_bytes(part)
     if raw is None:
         raise InvalidToken("JWT is not base64url")
@@ -116,7 +117,7 @@ def decode(part: bytes) -> Any:
         raise InvalidToken("JWT is not JSON") from None
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, object]]) -> JsonObject:
     """An object whose names are all different: which of two would count is anybody's guess."""
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -146,7 +147,7 @@ def require_in_force(claims: Claims, now: int) -> Claims:
     return claims
 
 
-def read_claims(payload: Any) -> Claims:
+def read_claims(payload: object) -> Claims:
     """Claims by their types; one text for everything that is wrong with who they name."""
     if not isinstance(payload, dict):
         raise RefusedClaims("The JWT claims are not an object")
@@ -167,7 +168,7 @@ def read_claims(payload: Any) -> Claims:
     )
 
 
-def whole_number(payload: dict[str, Any], claim: str, *, nullable: bool = False) -> int | None:
+def whole_number(payload: JsonObject, claim: str, *, nullable: bool = False) -> int | None:
     value = payload.get(claim)
     if claim not in payload or (value is None and nullable):
         return None
@@ -178,7 +179,7 @@ def whole_number(payload: dict[str, Any], claim: str, *, nullable: bool = False)
     return value
 
 
-def numeric_date(payload: dict[str, Any], claim: str) -> int | None:
+def numeric_date(payload: JsonObject, claim: str) -> int | None:
     """A moment, in the whole seconds of which it is: it may have a fraction (RFC 7519, section 2)."""
     value = payload.get(claim)
     if type(value) is float and 0 <= value < 2**53:
@@ -186,14 +187,16 @@ def numeric_date(payload: dict[str, Any], claim: str) -> int | None:
     return whole_number(payload, claim)
 
 
-def text_claim(payload: dict[str, Any], claim: str) -> str | None:
+def text_claim(payload: JsonObject, claim: str) -> str | None:
     value = payload.get(claim)
-    if claim in payload and not isinstance(value, str):
+    if isinstance(value, str):
+        return value
+    if claim in payload:
         raise RefusedClaims(f"The JWT '{claim}' claim must be a string")
-    return value
+    return None
 
 
-def read_subject(payload: dict[str, Any]) -> str:
+def read_subject(payload: JsonObject) -> str:
     subject = payload.get("sub")
     if not isinstance(subject, str):
         raise RefusedClaims(REFUSED)
@@ -203,7 +206,7 @@ def read_subject(payload: dict[str, Any]) -> str:
         raise RefusedClaims(REFUSED) from None
 
 
-def read_role(payload: dict[str, Any]) -> Role:
+def read_role(payload: JsonObject) -> Role:
     role = payload.get("role")
     if not isinstance(role, str) or role not in {each.value for each in Role}:
         raise RefusedClaims(REFUSED)

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager
 from contextlib import contextmanager
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -351,7 +350,7 @@ def writing(
     *,
     is_brief: bool = False,
     guessed: bool = False,
-) -> Any:
+) -> AbstractContextManager[Transaction]:
     """The one transaction that writes the application's database. `guessed`: whoever writes is ready for a WrongGuess,
     and writes again then."""
     return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief, guessed=guessed)

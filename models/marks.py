@@ -7,13 +7,12 @@ line that decides it is (docs/decisions/0304). Only a server has standbys, and t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
 from models.audit_log import AuditLog
 
-LINE: Any = AuditLog.__table__
+LINE = AuditLog.__table__
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,19 +25,49 @@ from models.sql.rule import Action
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOMS = ("models", "access", "routes")
-FLASK = {
+BESIDE = ("serving", "demo", "app.py", "config.py", "wsgi.py", "gunicorn.conf.py")
+OURS = {"access", "app", "bench", "config", "demo", "models", "routes", "serving", "tests", "wsgi"}
+KNOWN = {
+    "models": {"models"},
+    "access": {"models", "access"},
+    "routes": {"models", "access", "routes"},
+    "demo": {"demo"},
+    "serving": {"models", "config", "demo", "serving"},
+    "config.py": set(),
+    "app.py": {"models", "access", "routes", "config", "serving"},
+    "wsgi.py": {"app"},
+    "gunicorn.conf.py": {"app", "config", "serving"},
+}
+"""Of which of our rooms each may know."""
+KNOWN_BESIDES = {
+    "routes/commands.py": {"serving"},  # what is served may not be restored or compacted
+    "routes/metrics.py": {"serving"},  # the files in which the workers count
+}
+WEB = ("flask", "flask_sqlalchemy", "werkzeug")
+WEB_KNOWN = {
     "app.py",
+    "gunicorn.conf.py",
     "models/base.py",
     "models/attach.py",
     "models/db.py",
     "access/current.py",
     "access/decorators.py",
 }
-FLASK_FREE = ("routes/postgrest/", "routes/gotrue/", "models/sql/")
+WEB_FREE = ("routes/postgrest/", "routes/gotrue/")
+IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, once gunicorn has forked
+ROLES_NAMED = {
+    "access/policy.py",
+    "access/caller.py",
+    "access/assignments.py",  # whose functions are named by whom they grant something
+}
 
 
 def modules() -> list[Path]:
-    return [path for room in ROOMS for path in sorted((PROJECT / room).rglob("*.py"))]
+    return [path for room in (*ROOMS, *BESIDE) for path in python_of(PROJECT / room)]
+
+
+def python_of(room: Path) -> list[Path]:
+    return [room] if room.is_file() else sorted(room.rglob("*.py"))
 
 
 def imports(path: Path) -> set[str]:
@@ -50,27 +80,28 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+def packages(path: Path) -> set[str]:
+    return {imported.split(".")[0] for imported in imports(path)}
+
+
 def name(path: Path) -> str:
     return path.relative_to(PROJECT).as_posix()
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_imports_point_one_way(path: Path) -> None:
-    room = name(path).split("/")[0]
-    later = set(ROOMS[ROOMS.index(room) + 1 :]) | {"app", "wsgi", "config"}
+    strangers = OURS - KNOWN[name(path).split("/")[0]]
 
-    rooms = {imported.split(".")[0] for imported in imports(path)}
-
-    assert not rooms & later
+    assert packages(path) & strangers == KNOWN_BESIDES.get(name(path), set())
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_flask_stays_at_the_edge(path: Path) -> None:
-    knows = any(imported.split(".")[0] == "flask" for imported in imports(path))
+    knows = bool(packages(path) & set(WEB))
 
-    at_the_edge = name(path).startswith("routes/") and not name(path).startswith(FLASK_FREE)
+    at_the_edge = name(path).startswith("routes/") and not name(path).startswith(WEB_FREE)
 
-    assert not knows or name(path) in FLASK or at_the_edge
+    assert knows == (name(path) in WEB_KNOWN) or at_the_edge
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
@@ -80,12 +111,25 @@ def test_nothing_is_imported_inside_a_function(path: Path) -> None:
     inside = [
         node.lineno
         for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
 
-    assert not inside
+    assert bool(inside) == (name(path) in IMPORTED_LATER)
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_a_role_is_named_where_it_is_decided(path: Path) -> None:
+    """Whoever asks elsewhere which role it is says the rule a second time."""
+    named: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            named |= {node.attr} if node.value.id == "Role" else set()
+        elif isinstance(node, ast.ImportFrom) and node.module == "access.policy":
+            named |= {alias.name for alias in node.names}
+
+    assert not named & set(Role.__members__) or name(path) in ROLES_NAMED
 
 
 def mapped() -> list[Path]:
