@@ -101,79 +101,83 @@ def root() -> Json:
 
 
 def relation_path(relation: Relation) -> Json:
-    name, tag = relation.name, [relation.name]
-    filters = [f"filter.{name}.{column}" for column in relation.attributes]
-    filtered = refs("parameters", [*filters, "and", "or"])
-    ranged = refs("parameters", ["order", "limit", "offset"])
-    profile = refs("parameters", ["ContentProfile"])
-    select = refs("parameters", ["select"])
-    insertion = refs("parameters", ["select", "columns", "on_conflict", "PreferInsert"])
-    reading = [*select, *filtered, *ranged, *refs("parameters", READ_HEADERS)]
-    changing = [*filtered, *select, *ranged]
+    """A table by its methods; what finds its rows is said alike to all of them."""
+    filtered = [f"filter.{relation.name}.{column}" for column in relation.attributes]
+    filtered += ["and", "or"]
+    ranged = ["order", "limit", "offset"]
     return {
-        **reads(
-            name,
-            tag,
-            f"Read {name}",
-            reading,
-            {"200": page(name), "206": page(name, whole=False)},
-            READ_ERRORS,
-        ),
-        "post": {
-            **operation(f"create_{name}", tag, f"Create {name}", [*insertion, *profile]),
-            "requestBody": body(ref("schemas", f"{name}.new"), several=True),
-            "responses": {
-                "201": written(name, "Created.", located=True),
-                "200": written(name, "Every row was there already, and was merged or left."),
-                **errors(WRITE_ERRORS),
-            },
+        **reading(relation, ["select", *filtered, *ranged]),
+        "post": creation(relation),
+        "patch": change(relation, [*filtered, "select", *ranged]),
+        "put": replacement(relation, [*filtered, "select"]),
+        "delete": deletion(relation, [*filtered, "select", *ranged]),
+    }
+
+
+SOME: Final = "At least one filter says which."
+
+
+def reading(relation: Relation, finding: list[str]) -> Json:
+    name = relation.name
+    answers = {"200": page(name), "206": page(name, whole=False)}
+    asked = refs("parameters", [*finding, *READ_HEADERS])
+    return reads(name, [name], f"Read {name}", asked, answers, READ_ERRORS)
+
+
+def creation(relation: Relation) -> Json:
+    name = relation.name
+    named = ["select", "columns", "on_conflict", "PreferInsert", "ContentProfile"]
+    return {
+        **operation(f"create_{name}", [name], f"Create {name}", refs("parameters", named)),
+        "requestBody": body(ref("schemas", f"{name}.new"), several=True),
+        "responses": {
+            "201": written(name, "Created.", located=True),
+            "200": written(name, "Every row was there already, and was merged or left."),
+            **errors(WRITE_ERRORS),
         },
-        "patch": {
-            **operation(
-                f"change_{name}",
-                tag,
-                f"Change {name}",
-                [*changing, *refs("parameters", ["columns", "PreferUpdate"]), *profile],
-                "At least one filter says which.",
-            ),
-            "requestBody": body(ref("schemas", f"{name}.changes"), several=True),
-            "responses": {
-                "200": written(name, "Changed; the rows as they are now."),
-                "204": written(name, "Changed.", empty=True),
-                **errors(WRITE_ERRORS),
-            },
+    }
+
+
+def change(relation: Relation, finding: list[str]) -> Json:
+    name = relation.name
+    asked = refs("parameters", [*finding, "columns", "PreferUpdate", "ContentProfile"])
+    return {
+        **operation(f"change_{name}", [name], f"Change {name}", asked, SOME),
+        "requestBody": body(ref("schemas", f"{name}.changes"), several=True),
+        "responses": {
+            "200": written(name, "Changed; the rows as they are now."),
+            "204": written(name, "Changed.", empty=True),
+            **errors(WRITE_ERRORS),
         },
-        "put": {
-            **operation(
-                f"put_{name}",
-                tag,
-                f"Make or replace one of {name}",
-                [*filtered, *select, *refs("parameters", ["columns", "PreferPut"]), *profile],
-                f"The filters say `eq` of the key ({', '.join(relation.key)}), and nothing else.",
-            ),
-            "requestBody": body(
-                {"allOf": [ref("schemas", f"{name}.new"), {"required": list(relation.key)}]}
-            ),
-            "responses": {
-                "200": written(name, "Replaced; the row as it is now."),
-                "201": written(name, "Made; the row as it is now."),
-                "204": written(name, "Made or replaced.", empty=True),
-                **errors(WRITE_ERRORS),
-            },
+    }
+
+
+def replacement(relation: Relation, finding: list[str]) -> Json:
+    name = relation.name
+    asked = refs("parameters", [*finding, "columns", "PreferPut", "ContentProfile"])
+    told = f"The filters say `eq` of the key ({', '.join(relation.key)}), and nothing else."
+    whole = {"allOf": [ref("schemas", f"{name}.new"), {"required": list(relation.key)}]}
+    return {
+        **operation(f"put_{name}", [name], f"Make or replace one of {name}", asked, told),
+        "requestBody": body(whole),
+        "responses": {
+            "200": written(name, "Replaced; the row as it is now."),
+            "201": written(name, "Made; the row as it is now."),
+            "204": written(name, "Made or replaced.", empty=True),
+            **errors(WRITE_ERRORS),
         },
-        "delete": {
-            **operation(
-                f"delete_{name}",
-                tag,
-                f"Delete {name}",
-                [*changing, *refs("parameters", ["PreferDelete"]), *profile],
-                "At least one filter says which.",
-            ),
-            "responses": {
-                "200": written(name, "Deleted; the rows as they were."),
-                "204": written(name, "Deleted.", empty=True),
-                **errors(WRITE_ERRORS),
-            },
+    }
+
+
+def deletion(relation: Relation, finding: list[str]) -> Json:
+    name = relation.name
+    asked = refs("parameters", [*finding, "PreferDelete", "ContentProfile"])
+    return {
+        **operation(f"delete_{name}", [name], f"Delete {name}", asked, SOME),
+        "responses": {
+            "200": written(name, "Deleted; the rows as they were."),
+            "204": written(name, "Deleted.", empty=True),
+            **errors(WRITE_ERRORS),
         },
     }
 
