@@ -87,6 +87,20 @@ def test_a_preflight_names_so_many_headers(
     assert answer.headers["Access-Control-Allow-Headers"] == (asked if is_repeated else "")
 
 
+def test_a_bound_of_a_call_that_is_not_strict_binds_nobody(api: Callable) -> None:
+    """Not even where one that is strict is refused: a function's value is no number of rows."""
+    asked = {"building_id": 1, "user_id": MOE}
+
+    answer = api("ada").rpc("check_building_access_v2", asked, prefer="max-affected=1")
+    refused = api("ada").rpc(
+        "check_building_access_v2", asked, prefer="max-affected=1,handling=strict"
+    )
+
+    assert (answer.status, answer.text) == (200, "true")
+    assert "Preference-Applied" not in answer.headers
+    assert (refused.status, refused.code) == (400, "PGRST128")
+
+
 # What is counted
 
 

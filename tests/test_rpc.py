@@ -343,13 +343,6 @@ def test_bound_in_rows_is_refused_and_not_ignored(api: Callable) -> None:
     assert api("mia").get("/buildings?select=id").json == []
 
 
-def test_a_bound_that_is_not_strict_binds_nobody(api: Callable) -> None:
-    response = api("ada").rpc(CHECK, ASKED, prefer="max-affected=1")
-
-    assert (response.status, response.text) == (200, "true")
-    assert "Preference-Applied" not in response.headers
-
-
 def test_keys_of_an_answer_stand_in_the_contracts_order(api: Callable) -> None:
     dashboard = api("moe").rpc("get_inspections_dashboard_summary_fast").json
     chart = api("moe").rpc(CHART, {"start_date": "2025-04-10", "end_date": "2025-04-10"}).json
