@@ -393,6 +393,29 @@ def counted_on(site: Site) -> None:
         site.load(cast_world())
 
 
+def ids_stay(site: Site) -> None:
+    """Nobody comes under another's id: a user's is not changed, and a client's is given to no other one."""
+    root = partial(send, site, "root", prefer="return=minimal")
+    gone, other = {"id": 57, "name": "Gone"}, {"id": 58, "name": "Other"}
+    try:
+        for method, path, body in (
+            ("POST", "/clients", gone),
+            ("DELETE", "/clients?id=eq.57", None),
+            ("POST", "/clients", other),
+        ):
+            answer = root(method, path, body)
+            expect(answer.status in (201, 204), answer)
+        for method, path, body in (
+            ("PATCH", f"/users?id=eq.{MIA}", {"id": NO_ONE}),
+            ("POST", "/clients", gone),
+            ("PATCH", "/clients?id=eq.58", {"id": 57}),
+        ):
+            answer = root(method, path, body)
+            expect((answer.status, answer.code) == (400, "23514"), answer)
+    finally:
+        site.load(cast_world())
+
+
 # Who goes, what of it is written first, so that it lies elsewhere on a server, and what is told of what goes along.
 ALONG = (
     ("/inspections?id=eq.2", f"/{MGR_INSPECTION}?manager_id=eq.{MAX}", MGR_INSPECTION),
@@ -431,6 +454,7 @@ OTHERS = [
         told_in_order,
     ),
     Probe("ids are counted on", frozenset(("follow", *COUNTED)), counted_on),
+    Probe("ids stay", frozenset(("follow", "users", "clients")), ids_stay),
     Probe("the trail", frozenset(("audit_log", "trail")), trail),
     Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
     Probe("a deleted user's token stays dead", frozenset(("follow", "users")), token_stays_dead),

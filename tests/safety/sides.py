@@ -109,13 +109,13 @@ class FileSide(Side):
     def forget_trail(self) -> list[str]:
         """Empty the audit trail, which lets nobody, and stop it; what sets it going again."""
         kept = self.sql("SELECT sql FROM sqlite_schema WHERE name = 'audit_log_no_delete'")
-        if not kept:
-            return []
-        self.drop_trigger("audit_log_no_delete")
+        if kept:  # a mutant may lack it
+            self.drop_trigger("audit_log_no_delete")
         self.sql("DELETE FROM audit_log")
         self.sql("DELETE FROM audit_context")
         begin = f"INSERT INTO audit_context (one, at) VALUES (1, '{NOW}')"
-        return [kept[0][0], begin, f"INSERT INTO sqlite_sequence VALUES ('audit_log', {SEQUENCE})"]
+        kept = [sql for (sql,) in kept]
+        return [*kept, begin, f"INSERT INTO sqlite_sequence VALUES ('audit_log', {SEQUENCE})"]
 
     def rows(self, table: str) -> list[dict]:
         columns = COLUMNS[table]
