@@ -27,13 +27,22 @@ KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
 def back_up(database: Path, target: Path) -> None:
-    """Copy the database to `target` while it is in use; what was there is replaced at the very end."""
+    """Copy the database to `target` while it is in use; what was there is replaced at the very end, unless it is a
+    file that somebody has open.
+
+    A log beside what was there belongs to that: it is folded into it, and gone, before the new file has its name. A
+    power cut in between leaves the one before, whole, or the new one.
+    """
     if is_of(target, database):
         raise RefusedFile(f"{target} belongs to the database itself")
     if os.path.lexists(target) and not target.is_file():
         raise RefusedFile(f"{target} is not a regular file")
     try:
-        copies.copy(database, target, require_ours)
+        with copies.drafted(target) as draft:
+            copies.fill(database, draft, require_ours)
+            with released(target):
+                draft.replace(target)
+        copies.sync(target.parent)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         raise RefusedFile(f"{target} was not written: {error}") from error
 
@@ -53,7 +62,7 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
     turns = Turns(Path(f"{database}.lock"))
     try:
         with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
-            copies.copy(backup, draft, partial(prepare_return, clock, backup))
+            copies.fill(backup, draft, partial(prepare_return, clock, backup))
             with released(database):
                 draft.replace(database)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
@@ -135,7 +144,7 @@ def released(database: Path) -> Iterator[None]:
 
     A log is folded into the file that it belongs to. Only that of a file which is too damaged for that is put aside,
     until the other has the name; who has such a file open is not known. What else fails, a full disk or one that
-    cannot be read, says nothing of the file: then there is no restore, and nothing is lost.
+    cannot be read, says nothing of the file: then it is not replaced, and nothing is lost.
     """
     with ExitStack() as ends:
         try:
@@ -147,8 +156,8 @@ def released(database: Path) -> Iterator[None]:
                 raise in_use(database) from error
             if not isinstance(fault, sqlite.FileCorrupt):
                 raise RefusedFile(
-                    f"the log of {database} cannot be folded into it: {fault}; to restore a backup all the"
-                    " same, move both away first"
+                    f"the log of {database} cannot be folded into it: {fault}; to replace it all the same,"
+                    " move both away first"
                 ) from error
         ends.enter_context(copies.without_companions(database))
         yield

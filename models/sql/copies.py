@@ -113,14 +113,24 @@ def without_companions(path: Path) -> Iterator[None]:
             other.unlink()
 
 
-def copy(source: Path, target: Path, check: Check | None = None) -> None:
-    """Make `target` a copy of the database as it is at one moment: whole, checked, 0600, or not at all."""
+def has_companions(path: Path) -> bool:
+    """Whether anything lies beside a database that SQLite would take for a part of it."""
+    return any(os.path.lexists(path.with_name(path.name + end)) for end in COMPANIONS)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Make `target`, where nothing is, a copy of the database as it is at one moment: whole, 0600, or not at all."""
     with drafted(target) as draft:
-        with opened_to_copy(source) as original:
-            write_copy(original, draft)
-        settle(draft, check)
+        fill(source, draft)
         draft.replace(target)
     sync(target.parent)
+
+
+def fill(source: Path, draft: Path, check: Check | None = None) -> None:
+    """Make a draft a copy of the database as it is at one moment: whole and checked."""
+    with opened_to_copy(source) as original:
+        write_copy(original, draft)
+    settle(draft, check)
 
 
 def compact(path: Path, check: Check) -> None:

@@ -5,6 +5,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -139,6 +140,76 @@ def test_a_backup_that_fails_leaves_the_one_before(database, tmp_path):
     assert not list(tmp_path.glob(".today*"))
 
 
+def leave_log(file: Path) -> None:
+    """What a process that was killed, or a look at the file, leaves: a log beside it, with all inspectors' new name."""
+    with closing(driver.connect(str(file), isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE inspectors SET name = 'of the old log'")
+        left = {path: path.read_bytes() for path in (file, Path(f"{file}-wal"))}
+    for path, content in left.items():
+        path.write_bytes(content)
+
+
+def renamed_by_log(file: Path) -> int:
+    with closing(driver.connect(str(file))) as connection:
+        assert integrity(connection) == []
+        question = "SELECT count(*) FROM inspectors WHERE name = 'of the old log'"
+        return int(connection.execute(question).fetchone()[0])
+
+
+def test_no_old_log_lies_beside_a_new_backup(database, tmp_path):
+    """SQLite would take it for the new file's own, and replay it."""
+    target = tmp_path / "kept" / "today.backup"
+    target.parent.mkdir()
+    backup.back_up(database.path, target)
+    leave_log(target)
+    write(database)
+
+    backup.back_up(database.path, target)
+
+    assert [each.name for each in target.parent.iterdir()] == ["today.backup"]
+    assert tally_of(target) == 1
+    assert renamed_by_log(target) == 0
+
+
+@pytest.mark.parametrize("word", ["-wal", "-shm", "-journal"])
+def test_what_lies_where_no_backup_is_yet_goes_too(database, tmp_path, word):
+    target = tmp_path / "kept" / "today.backup"
+    target.parent.mkdir()
+    Path(f"{target}{word}").write_bytes(b"of a file that is gone")
+
+    backup.back_up(database.path, target)
+
+    assert [each.name for each in target.parent.iterdir()] == ["today.backup"]
+    assert renamed_by_log(target) == 0
+
+
+def test_a_backup_that_somebody_has_open_is_not_replaced(database, tmp_path, monkeypatch):
+    target = tmp_path / "today.backup"
+    backup.back_up(database.path, target)
+    leave_log(target)
+    monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 100)
+    with closing(driver.connect(str(target))) as reader:
+        assert reader.execute("SELECT count(*) FROM inspectors").fetchone()[0] > 0
+
+        with pytest.raises(RefusedFile, match=f"^{target} is in use by another program$"):
+            backup.back_up(database.path, target)
+
+    assert renamed_by_log(target) > 0
+    assert not list(tmp_path.glob(".today*"))
+
+
+def test_what_is_no_database_is_replaced(database, tmp_path):
+    target = tmp_path / "today.backup"
+    target.write_text("notes")
+    Path(f"{target}-wal").write_text("of whatever")
+
+    backup.back_up(database.path, target)
+
+    assert renamed_by_log(target) == 0
+    assert sorted(each.name for each in tmp_path.glob("*today*")) == ["today.backup"]
+
+
 @pytest.mark.parametrize("name", ["walkthrough.db", "walkthrough.db-wal", "walkthrough.db.lock"])
 def test_the_database_is_not_backed_up_over_itself(database, tmp_path, name):
     with pytest.raises(RefusedFile, match="belongs to the database"):
@@ -151,22 +222,27 @@ def test_a_directory_is_no_place_for_a_backup(database, tmp_path):
 
 
 @pytest.mark.parametrize("cuts", [40, pytest.param(2_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("word", ["backup", "restore", "compact"])
+@pytest.mark.parametrize("word", ["backup", "backup over a log", "restore", "compact"])
 def test_a_power_cut_leaves_the_old_state_or_the_new(served, word, cuts):
     """At any moment of one of them: the database whole, and a backup whole or absent."""
     cuts = scaled(cuts) if cuts > 40 else cuts
     made = served.directory.parent / "made.backup"
     assert served.command("backup", str(made)).returncode == 0
-    target = served.directory / "today.backup" if word == "backup" else made
+    target = made if word == "restore" else served.directory / "today.backup"
+    if word == "backup over a log":
+        assert served.command("backup", str(target)).returncode == 0
+        leave_log(target)
+        with closing(driver.connect(str(served.database), isolation_level=None)) as connection:
+            connection.execute("UPDATE clients SET name = 'of the new file'")
     disk, log = shim.Disk(served.directory), served.directory.parent / "cut.log"
     served.watched = shim.environment(served.directory, log)
 
-    run = served.command(word, *([] if word == "compact" else [str(target)]))
+    run = served.command(word.split()[0], *([] if word == "compact" else [str(target)]))
 
     assert run.returncode == 0, run.stderr
     told, dice, at = shim.records(log), random.Random(SEED), 0
     assert any(record.op == b"R" for record in told)
-    for number, moment in enumerate(sorted(dice.choices(range(len(told) + 1), k=cuts))):
+    for number, moment in enumerate(sorted([*dice.choices(range(len(told)), k=cuts), len(told)])):
         for record in told[at:moment]:
             disk.take(record)
         at = moment
@@ -181,6 +257,16 @@ def judged_copy(file: Path) -> list[str]:
     connection = driver.connect(str(file))
     try:
         rows = connection.execute("SELECT count(*) FROM inspections").fetchone()[0]
-        return integrity(connection) + ([] if rows == 9 else [f"{rows} rows"])
+        names = {
+            row[0]
+            for table in ("clients", "inspectors")
+            for row in connection.execute(f"SELECT name FROM {table}").fetchall()
+        }
+        is_of_two_moments = {"of the old log", "of the new file"} <= names
+        return (
+            integrity(connection)
+            + ([] if rows == 9 else [f"{rows} rows"])
+            + (["of two moments"] if is_of_two_moments else [])
+        )
     finally:
         connection.close()
