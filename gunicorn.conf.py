@@ -131,6 +131,7 @@ def on_starting(server: Arbiter) -> None:
         start.load("app", *(POSTGRESQL if database is None else ()))
         start.share_clock()
         _look_at_database(server)
+        start.expect_file(database)
     except (configuration.ConfigurationError, start.StartRefused) as error:
         meters.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")

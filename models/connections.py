@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import sqlalchemy as sa
 
 from models.faults import Fault
 from models.sql import sqlite
+from models.sql.turns import nothing
 
 CONNECTIONS_MAX = 32  # one a thread of a worker
 
@@ -25,6 +27,7 @@ class Connections:
 
     def __init__(self, *engines: sa.Engine) -> None:
         self.process = os.getpid()
+        self.before_opening: Callable[[], None] = nothing
         self.idle = {each: deque[sa.PoolProxiedConnection]() for each in engines}
 
     @contextmanager
@@ -40,11 +43,16 @@ class Connections:
         """A connection, to be given back."""
         assert self.process == os.getpid(), "SQLite connections do not survive a fork"
         try:
-            return taken_from(self.idle[engine]) or engine.raw_connection()
+            return taken_from(self.idle[engine]) or self.opened(engine)
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
         except sqlite.ERRORS as error:
             raise sqlite.translate(error) from error
+
+    def opened(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
+        """A new connection, to the file that the others are to."""
+        self.before_opening()
+        return engine.raw_connection()
 
     def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
         """Keep a connection for the next one, if it is whole."""

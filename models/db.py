@@ -40,6 +40,7 @@ from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
 from models.sql.log import Log
+from models.sql.place import Place
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
 from models.sql.turns import nothing
@@ -72,6 +73,9 @@ class Database:
     is_served_together = is_possible()
     """Whether small writes that came together are best served together."""
 
+    place: Place | None = None
+    """Where its file is, if it is one."""
+
     tell_wait: Callable[[float], None] | None = None
     """Told how long a turn was waited for, where it is not the turns themselves that tell."""
 
@@ -81,6 +85,7 @@ class Database:
         self.reader = reader
         self.spelling = SPELLINGS["sqlite"]
         self.turns = Turns(Path(f"{path}.lock")) if path is not None else None
+        self.place = Place(path) if path is not None else None
         self.log = Log(path)
         self.written_at = float("-inf")
         self.refused_a_write = False
@@ -88,6 +93,7 @@ class Database:
         self.guesses = Guesses()
         self.clock = Clock()
         self.connections = Connections(writer, reader)
+        self.connections.before_opening = self.require_place
         self.group: Group | None = None  # on its way from one that had the turn to the next
         self.pace = Pace()
         self.make_way: Callable[[], None] = nothing
@@ -172,11 +178,17 @@ class Database:
         """A group of one; it has the turn and a connection until it has ended."""
         assert self.turns is not None
         try:
+            self.require_place()
             taken = self.connections.check_out(self.writer)
             return FileGroup(connection_of(taken), taken)
         except BaseException:
             self.turns.pass_on()
             raise
+
+    def require_place(self) -> None:
+        """Raise FileLeft if the file was removed or replaced."""
+        if self.place is not None:
+            self.place.require_kept()
 
     def begin_unit(
         self, group: Group, deadline: float, seconds_max: float
@@ -314,12 +326,15 @@ class Database:
         self.connections.close()
 
     def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
-        """Fold the log into the file and close, in a turn: the last close is a checkpoint too."""
+        """Fold the log into the file and close, in a turn: the last close is a checkpoint too. Of a file that is not
+        there any more the log is all that can be found again: it stays, and the next start makes no new file beside it.
+        """
         assert self.turns is not None
         try:
             with self.turns.turn(wait_seconds_max):
-                with self.connections.checked_out(self.writer) as connection:
-                    self.log.fold(connection)
+                if self.place is None or not self.place.is_empty():
+                    with self.connections.checked_out(self.writer) as connection:
+                        self.log.fold(connection)
                 self.close()
         except (Fault, *sqlite.ERRORS):
             self.close()  # what is committed is in the log, and the next start folds it

@@ -61,12 +61,18 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     """
     path = database.path
     assert path is not None
+    assert database.place is not None
+    if database.place.is_left():
+        # Under a server that has looked at it: it answers on, and nothing is opened or made under that name.
+        database.is_audited = True
+        return
     try:
         refuse_links(path)
         make_file(path)
     except OSError as error:
         raise RefusedFile(f"{path} cannot be made: {error.strerror}") from error
     state = state_of(database, path)
+    database.place.settle()
     if state == "damaged":
         return
     try:

@@ -31,6 +31,7 @@ from serving.lock import is_served
 
 NO_PASSWORD = "-"  # noqa: S105 - the word for none
 ID_MAX = 2**53 - 1  # as the tables have it
+SQLITE_BEGINS = b"SQLite format 3\0"
 AHEAD_SECONDS_MIN = 5.0  # what a clock is put right by now and then is no matter
 
 bp = Blueprint("commands", __name__, cli_group=None)
@@ -73,6 +74,8 @@ def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
     if file is not None:
         require_apart(file)
+        if is_database(file):
+            refuse(f"{file} is a database, and an export is none: choose another name")
     try:
         with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
             if file is None:
@@ -240,8 +243,10 @@ def how_far_ahead(seconds: float) -> str:
 @click.argument("file", type=click.Path(path_type=Path))
 def back_up(file: Path) -> None:
     """Copy the database to FILE, whole and checked, while it is in use."""
+    path = file_of(database())
+    require_apart(file)
     try:
-        backup.back_up(file_of(database()), file)
+        backup.back_up(path, file)
     except (upkeep.RefusedFile, OSError) as error:
         refuse(str(error))
     click.echo(f"{file}: {file.stat().st_size} bytes")
@@ -259,6 +264,7 @@ def restore(file: Path) -> None:
     except (upkeep.RefusedFile, Fault, OSError) as error:
         lock.give_back()
         refuse(str(error))
+    settle_in()
     lock.release()
     click.echo("restored; everybody has to sign in again")
 
@@ -276,6 +282,7 @@ def compact() -> None:
         refuse(str(error))
     finally:
         lock.give_back()
+    settle_in()
     click.echo(f"{before} bytes before, {path.stat().st_size} now")
 
 
@@ -296,10 +303,23 @@ def file_of(found: Database) -> Path:
 
 
 def require_apart(file: Path) -> None:
-    """Refuse to write over what the service lives with."""
+    """Refuse to write over what this service lives with, or another one: what that keeps from then on would be lost."""
     path = database().path
     if path is not None and backup.is_of(file, path):
         refuse(f"{file} belongs to the database itself")
+    if is_served(file):
+        refuse(str(AlreadyServed(file)))
+
+
+def is_database(file: Path) -> bool:
+    """Whether a file begins as SQLite's do."""
+    try:
+        if not file.is_file():  # a pipe would have to be waited for
+            return False
+        with file.open("rb") as begun:
+            return begun.read(len(SQLITE_BEGINS)) == SQLITE_BEGINS
+    except OSError:
+        return False
 
 
 def fold() -> None:
@@ -307,6 +327,13 @@ def fold() -> None:
     found = database()
     if found.path is not None:
         found.shut_down()
+
+
+def settle_in() -> None:
+    """Go on with the file that was put in the database's place."""
+    place = database().place
+    if place is not None:
+        place.settle()
 
 
 def refuse(reason: str) -> NoReturn:

@@ -30,6 +30,8 @@ def live() -> Response:
 @public("a load balancer asks before it has any key")
 def ready() -> Response:
     found = database()
+    if found.place is not None and found.place.is_left():
+        return answer(503, "the database file was removed or replaced")
     try:
         with reading() as transaction:
             transaction.one("SELECT 1 FROM facts LIMIT 1")

@@ -62,6 +62,14 @@ def share_clock() -> None:
         clock.share()
 
 
+def expect_file(database: Path | None) -> None:
+    """Have workers serve no other file than the one that was looked at, also those that take another's place later
+    (`models/sql/place.py`), where `load` could import it."""
+    place = sys.modules.get("models.sql.place")
+    if place is not None and database is not None:
+        place.expect(database)
+
+
 def require_usable(
     lock: ServingLock | None, check: Check, what: str = "the check at the start"
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from config import PROJECT
 from config import SECRETS_NAME
+from serving.lock import ServingLock
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
@@ -80,6 +81,39 @@ def test_nothing_is_written_over_the_database_or_its_keys(
     assert done.output == f"walkthrough: {tmp_path / name} belongs to the database itself\n"
     assert (tmp_path / "walkthrough.db").read_bytes() == before
     assert (tmp_path / "keys.json").read_text() == "the keys"
+
+
+@pytest.mark.sqlite("a served file among its targets")
+@pytest.mark.parametrize("command", ["export", "backup"])
+def test_nothing_is_written_over_a_database_that_is_served(
+    app: object, base_file: Path, tmp_path: Path, command: str
+) -> None:
+    """Its server would go on, and acknowledge what is lost."""
+    other = tmp_path / "other" / "walkthrough.db"
+    other.parent.mkdir()
+    databases.copy(base_file, other)
+    before = other.read_bytes()
+    lock = ServingLock.take(other)
+
+    done = app.test_cli_runner().invoke(args=[command, str(other)])
+    lock.release()
+
+    assert done.exit_code == 1
+    assert done.output == f"walkthrough: {other} is being served by another process\n"
+    assert other.read_bytes() == before
+
+
+@pytest.mark.sqlite("a file among its targets")
+def test_an_export_replaces_no_database(app: object, base_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    databases.copy(base_file, other)
+    before = other.read_bytes()
+
+    assert export(app, other) == (
+        1,
+        f"walkthrough: {other} is a database, and an export is none: choose another name\n",
+    )
+    assert other.read_bytes() == before
 
 
 @pytest.mark.server("a file is written anew by it")

@@ -22,6 +22,7 @@ from models import connections
 from models import types
 from models.faults import Fault
 from models.sql import constraints
+from models.sql import place
 from models.sql import sqlite
 from models.sql import turns
 from routes.gotrue import payload as gotrue_payload
@@ -104,6 +105,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     # The database
     sqlite.TimedOut: (503, "request_timeout"),
     sqlite.DiskFull: (503, "unexpected_failure"),
+    place.FileLeft: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
     constraints.Unreachable: (503, "request_timeout"),
     turns.NoTurn: (503, "request_timeout"),

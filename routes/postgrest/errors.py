@@ -28,6 +28,7 @@ from models.sql import groups
 from models.sql import judge
 from models.sql import operators
 from models.sql import patterns
+from models.sql import place
 from models.sql import planner
 from models.sql import query
 from models.sql import sqlite
@@ -135,6 +136,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.DiskFull: (503, "53100"),
     sqlite.DiskFailed: (500, "58030"),
     sqlite.FileCorrupt: (500, "XX001"),
+    place.FileLeft: (503, "58P01"),
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
     constraints.Unresolved: (503, "08007"),
