@@ -29,6 +29,7 @@ import config as configuration  # noqa: E402  (`config` is a setting's name)
 from serving import logs  # noqa: E402
 from serving import memory  # noqa: E402
 from serving import meters  # noqa: E402
+from serving import ports  # noqa: E402
 from serving import refusal  # noqa: E402
 from serving import start  # noqa: E402
 from serving import stop  # noqa: E402
@@ -65,7 +66,7 @@ workers = 2
 threads = 32
 worker_class = "serving.worker.DeadlineWorker"
 # One accept queue per worker. With a shared one connections pile up on one worker, and throughput
-# swings by a factor of four. A bind then never fails, hence the probe in on_starting.
+# swings by a factor of four. A bind then never fails, hence the probe and the claim in on_starting.
 reuse_port = True
 # An SQLite connection must not live across a fork: each worker makes the application itself.
 preload_app = False
@@ -119,6 +120,8 @@ def on_starting(server: Arbiter) -> None:
         if has_lost_keys:
             server.log.warning(KEYS_DRAWN)
         start.refuse_taken_addresses(server.address)
+        server.ports = ports.Ports()
+        server.ports.claim(server.address)
         # Workers count for /metrics in files, so that each of them can add up all; it has to be known
         # before they import what counts.
         server.metrics_directory = meters.make_directory()
@@ -132,7 +135,7 @@ def on_starting(server: Arbiter) -> None:
         start.share_clock()
         _look_at_database(server)
         start.expect_file(database)
-    except (configuration.ConfigurationError, start.StartRefused) as error:
+    except (configuration.ConfigurationError, start.StartRefused, ports.PortTaken) as error:
         meters.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")
 
@@ -162,6 +165,7 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     logs.watch_threads()
+    server.ports.let_go()
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:

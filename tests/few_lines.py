@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from serving.lock import AlreadyServed
+from serving.lock import ServingLock
 from tests.ports import free_port
 from tests.raw import read_to_end
 
@@ -117,6 +119,16 @@ def await_answer(server: Server) -> None:
                 return
         time.sleep(0.05)
     raise AssertionError("the server did not come up")
+
+
+def take_when_free(database: Path) -> ServingLock:
+    """The workers of a killed arbiter notice within a second or two, and finish what they have."""
+    give_up = time.monotonic() + 15
+    while time.monotonic() < give_up:
+        with contextlib.suppress(AlreadyServed):
+            return ServingLock.take(database)
+        time.sleep(0.1)
+    raise AssertionError("the workers outlived their arbiter")
 
 
 def served(server: Server) -> bool:

@@ -28,6 +28,7 @@ from tests.few_lines import await_answer
 from tests.few_lines import command
 from tests.few_lines import served
 from tests.few_lines import serving
+from tests.few_lines import take_when_free
 from tests.ports import free_port
 from tests.raw import read_to_end
 from tests.waiting import until
@@ -250,16 +251,6 @@ def test_what_looked_at_the_file_first_is_counted_nowhere(tmp_path):
         (metrics,) = tmp_path.glob("walkthrough-metrics-*")
 
         assert list(metrics.glob("*.db")) == []
-
-
-def take_when_free(database: Path) -> ServingLock:
-    """The workers of a killed arbiter notice within a second or two, and finish what they have."""
-    give_up = time.monotonic() + 15
-    while time.monotonic() < give_up:
-        with contextlib.suppress(AlreadyServed):
-            return ServingLock.take(database)
-        time.sleep(0.1)
-    raise AssertionError("the workers outlived their arbiter")
 
 
 def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
