@@ -15,8 +15,14 @@ find_python() {
     return 1
 }
 
+# An environment that was made to its end, pip being its last part, and in which no installation was cut short: what that
+# left of a package may pass for the whole of it.
+is_whole() {
+    [ ! -e .venv/installing ] && .venv/bin/python -c 'import pip' 2>/dev/null
+}
+
 make_venv() { # REQUIREMENTS
-    if cmp -s "$1" ".venv/installed-$1" && .venv/bin/python -c '' 2>/dev/null; then
+    if cmp -s "$1" ".venv/installed-$1" && is_whole; then
         return
     fi
     python=$(find_python)
@@ -25,9 +31,14 @@ make_venv() { # REQUIREMENTS
         return 1
     fi
     echo "walkthrough: installing what $1 asks for into .venv (once)" >&2
-    .venv/bin/python -c '' 2>/dev/null || "$python" -m venv --clear .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1" &&
-        cp "$1" ".venv/installed-$1"
+    is_whole || "$python" -m venv --clear .venv || return
+    : >.venv/installing
+    installed=0
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1" || installed=$?
+    # What it cannot install pip takes back by itself, unless it is killed. A power cut may leave files empty that are not synced.
+    [ "$installed" -ge 128 ] || { sync && rm .venv/installing; }
+    [ "$installed" -eq 0 ] || return "$installed"
+    cp "$1" ".venv/installed-$1"
 }
 
 make_test_venv() {

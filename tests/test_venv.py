@@ -1,0 +1,80 @@
+"""A first start that is cut short, at whatever moment: the next one makes what is missing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config import PROJECT
+
+pytestmark = pytest.mark.sqlite("no database has a part in it")
+
+MAKE = ". bin/venv.sh && make_venv requirements.txt"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A project that asks for nothing, so that nothing is fetched."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(PROJECT / "bin" / "venv.sh", tmp_path / "bin")
+    (tmp_path / "requirements.txt").write_text("# nothing\n")
+    return tmp_path
+
+
+def make(place: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        ["sh", "-euc", MAKE], cwd=place, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def require_made(place: Path) -> None:
+    assert (place / ".venv" / "installed-requirements.txt").read_text() == "# nothing\n"
+    assert (
+        subprocess.run([place / ".venv/bin/python", "-c", "import pip"], check=False).returncode
+        == 0
+    )
+    assert make(place) == (0, "")
+
+
+def test_an_environment_without_pip_is_made_anew(place):
+    """The program is there long before pip is."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], cwd=place, check=True)
+
+    assert make(place)[0] == 0
+
+    require_made(place)
+
+
+def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
+    """pip takes one whose description is there for installed, whatever it lacks."""
+    fails = place / "fake"
+    fails.write_text('#!/bin/sh\n[ "$2" != pip ] || { touch .venv/half; kill -9 $$; }\n')
+    fails.chmod(0o755)
+    (place / ".venv" / "bin").mkdir(parents=True)
+    (place / ".venv" / "bin" / "python").symlink_to(fails)
+    assert make(place)[0] == 137
+    assert (place / ".venv" / "half").exists()
+    (place / ".venv" / "bin" / "python").unlink()
+    subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=place, check=True)
+
+    assert make(place)[0] == 0
+
+    assert not (place / ".venv" / "half").exists()
+    require_made(place)
+
+
+def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
+    assert make(place)[0] == 0
+    (place / "requirements.txt").write_text("no-such-package-as-this\n")  # without a hash
+    (place / ".venv" / "kept").touch()
+
+    assert make(place)[0] == 1
+
+    (place / "requirements.txt").write_text("# nothing\n")
+    require_made(place)
+    assert (place / ".venv" / "kept").exists()
