@@ -30,7 +30,7 @@ def create_app(
     `has_right_to_serve`: this process, or the one that forked it, holds the lock on the database (serving/lock.py).
     """
     app = Service(__name__, static_folder=None)
-    settings = config.prepare(overrides)
+    settings = config.in_force(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.credentials"] = Credentials(

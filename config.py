@@ -100,6 +100,22 @@ def prepare(
     return load(overrides, environ)
 
 
+def in_force(overrides: Mapping[str, object] | None = None) -> Settings:
+    """What the server has in force, in the processes that it forks; where there is none, `prepare`."""
+    if _handed_down and overrides is None:
+        return _handed_down[-1]
+    return prepare(overrides)
+
+
+def hand_down(settings: Settings) -> None:
+    """Have all processes that are forked from here go by these settings: the file may be another one by then, or none,
+    and of two workers one would refuse what the other has signed."""
+    _handed_down[:] = [settings]
+
+
+_handed_down: list[Settings] = []
+
+
 def has_lost_keys(environ: Mapping[str, str] = os.environ) -> bool:
     """Say whether `prepare` is about to draw keys for a database that is there, which others have signed for."""
     given = _given(None, environ)

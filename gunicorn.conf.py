@@ -117,6 +117,7 @@ def on_starting(server: Arbiter) -> None:
         configuration.refuse_debugging()
         has_lost_keys = configuration.has_lost_keys()
         settings = configuration.prepare()
+        configuration.hand_down(settings)
         if has_lost_keys:
             server.log.warning(KEYS_DRAWN)
         start.refuse_taken_addresses(server.address)
@@ -146,8 +147,13 @@ def when_ready(server: Arbiter) -> None:
 
 
 def on_reload(server: Arbiter) -> None:
-    """At a HUP these settings are read again, and all is imported."""
+    """At a HUP these settings are read again, and all is imported. So are the application's, by their new workers, as
+    long as nothing is wrong with them; no keys are drawn."""
     gc.enable()
+    try:
+        configuration.hand_down(configuration.load())
+    except configuration.ConfigurationError as error:
+        server.log.error("the settings stay as they are: %s", error)
 
 
 def pre_exec(server: Arbiter) -> None:
