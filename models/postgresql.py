@@ -15,7 +15,9 @@ from models.migrations import STEPS
 from models.migrations import schema_version
 from models.server import ServerDatabase
 from models.server_transaction import ServerTransaction
+from models.sql import postgresql
 from models.sql.constraints import Unreachable
+from models.sql.spelling_postgresql import ANY_LANGUAGE
 from models.standby import IDENTITY
 from models.standby import AnotherDatabase
 from models.transaction import Transaction
@@ -45,6 +47,9 @@ def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False
     except Fault as fault:
         database.close()
         raise upkeep.RefusedFile(f"{name} cannot be used: {reason(fault)}") from fault
+    except postgresql.ERRORS as error:
+        database.close()
+        raise upkeep.RefusedFile(f"{name} cannot be used: {postgresql.message(error)}") from error
     know_standbys(database, identity)
 
 
@@ -101,9 +106,7 @@ def know_standbys(database: ServerDatabase, identity: str | None) -> None:
 
 def recognise(transaction: Transaction, name: str) -> str:
     """`empty`, `older` or `ours`; anything else is refused."""
-    server = int(transaction.value("SELECT current_setting('server_version_num')"))
-    if server < VERSION_MIN:
-        raise upkeep.RefusedFile("PostgreSQL 15 or later is needed")
+    refuse_unsuited(transaction, name)
     tables = transaction.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
     if not tables:
         return "empty"
@@ -115,6 +118,28 @@ def recognise(transaction: Transaction, name: str) -> str:
     if int(version) > schema_version():
         raise upkeep.RefusedFile(f"{name} was made by a later version (schema {version})")
     return "ours" if int(version) == schema_version() else "older"
+
+
+SUITED = """
+SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+       EXISTS (SELECT 1 FROM pg_collation WHERE collname = $1)
+"""
+
+
+def refuse_unsuited(transaction: Transaction, name: str) -> None:
+    """Refuse a database that would answer some requests and fail others: where texts are no Unicode, letters cannot be
+    kept, or be compared whatever their case."""
+    version, encoding, has_unicode = transaction.one(SUITED, (ANY_LANGUAGE,))
+    if int(version) < VERSION_MIN:
+        raise upkeep.RefusedFile("PostgreSQL 15 or later is needed")
+    if encoding != "UTF8":
+        raise upkeep.RefusedFile(
+            f"{name} is kept in {encoding}, and UTF8 is needed: createdb --encoding=UTF8 --template=template0"
+        )
+    if not has_unicode:
+        raise upkeep.RefusedFile(
+            f'{name} has no collation "{ANY_LANGUAGE}": a PostgreSQL that was built with ICU is needed'
+        )
 
 
 def make_tables(transaction: Transaction) -> None:

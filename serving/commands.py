@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from config import PROJECT
+from serving.start import last_line
 
 COMMAND_SECONDS_MAX = 120.0  # the demo's import is the longest, some seconds on a slow board
 
@@ -31,7 +32,6 @@ def flask(environ: Mapping[str, str], *words: str, fed: str = "") -> str:
     except subprocess.TimeoutExpired as error:
         raise CommandFailed(f"flask {words[0]} did not end") from error
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing said").splitlines()
-        line = said[-1].removeprefix("walkthrough: ").removeprefix("Error: ")
+        line = last_line(done.stderr.strip() or done.stdout)
         raise CommandFailed(f"flask {words[0]}: {line}")
     return done.stdout

@@ -88,9 +88,18 @@ def require_usable(
     if status != 0:
         if lock is not None:
             lock.give_back()
-        lines = said.strip().splitlines() or ["nothing said"]
-        line = lines[-1].removeprefix("walkthrough: ").removeprefix("Error: ")
-        raise StartRefused(f"{what} failed: {line}")
+        raise StartRefused(f"{what} failed: {last_line(said)}")
+
+
+def last_line(said: str) -> str:
+    """What a command that failed said last; a server's error may end with a mark below a place.
+
+    >>> last_line("Traceback …\\nError: permission denied\\n      ^\\n"), last_line("")
+    ('permission denied', 'nothing said')
+    """
+    told = [line for line in said.splitlines() if any(each.isalpha() for each in line)]
+    line = told[-1] if told else "nothing said"
+    return line.removeprefix("walkthrough: ").removeprefix("Error: ")
 
 
 def ask_child(check: Check, seconds_max: float) -> tuple[int, str]:

@@ -1,12 +1,15 @@
 """What only a server can do to us: end our sessions, hold its locks, stop our statements, be somebody else's."""
 
 import pathlib
+import re
 import threading
 from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
+from app import NotStarted
 from models import upkeep
 from models.attach import elsewhere
 from models.db import database
@@ -114,7 +117,7 @@ def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:
 
 
 def test_reader_cannot_write(service: Service) -> None:
-    with service.app.app_context(), pytest.raises(Exception, match="does not answer"):  # noqa: SIM117
+    with service.app.app_context(), pytest.raises(Exception, match="only reads"):  # noqa: SIM117
         with database().reading() as transaction:
             transaction.run("DELETE FROM inspections")
 
@@ -184,6 +187,96 @@ def test_server_that_is_not_there_is_told_in_one_line(tmp_path: pathlib.Path) ->
         open_app(
             tmp_path / "a.db", DATABASE_URL=f"postgresql+psycopg://nobody@/none?host={tmp_path}"
         )
+
+
+@pytest.fixture
+def empty() -> Iterator[Callable]:
+    """Makes databases like `CREATE DATABASE … {how}`, and a user who owns nothing; returns its URL for that user."""
+    made = []
+
+    def make(how: str, *statements: str) -> str:
+        made.append(f"empty_{len(made)}")
+        with databases.connected("postgres") as connection:
+            connection.execute(f"CREATE DATABASE {made[-1]} TEMPLATE template0 {how}")
+        with databases.connected(made[-1]) as connection:
+            for statement in ("CREATE ROLE visitor LOGIN", *statements):
+                connection.execute(statement)
+        return databases.SERVER.format(database=made[-1]).replace("walkthrough@", "visitor@")
+
+    yield make
+    with databases.connected("postgres") as connection:
+        for name in made:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute("DROP ROLE visitor")
+
+
+@pytest.mark.parametrize(
+    ("how", "statements", "told"),
+    [
+        pytest.param(
+            "ENCODING 'LATIN1' LOCALE 'C'", (), "is kept in LATIN1, and UTF8 is needed:", id="latin1"
+        ),
+        pytest.param(
+            "ENCODING 'SQL_ASCII' LOCALE 'C'", (), "is kept in SQL_ASCII, and UTF8 is needed:",
+            id="sql-ascii",
+        ),
+        pytest.param(
+            "", ("DROP COLLATION \"und-x-icu\"",),
+            'has no collation "und-x-icu": a PostgreSQL that was built with ICU is needed', id="icu",
+        ),
+        pytest.param(
+            "", (),
+            "the database does not let its user do what is needed: permission denied for schema public",
+            id="no-right-to-create",
+        ),
+        pytest.param(
+            "",
+            ("GRANT ALL ON SCHEMA public TO visitor",
+             "ALTER ROLE visitor SET default_transaction_read_only = on"),
+            "cannot be used: the database only reads:", id="only-reads",
+        ),
+        pytest.param(
+            "", ("ALTER ROLE visitor SET search_path = nowhere",),
+            "cannot be used: no schema has been selected to create in", id="no-schema",
+        ),
+    ],
+)  # fmt: skip
+def test_a_database_that_cannot_be_served_is_told_in_one_line(
+    empty: Callable, tmp_path: pathlib.Path, how: str, statements: tuple, told: str
+) -> None:
+    url = empty(how, *statements)
+
+    with pytest.raises(NotStarted, match=re.escape(told)) as refused:
+        open_app(tmp_path / "a.db", DATABASE_URL=url)
+    copied = open_app(tmp_path / "b.db").test_cli_runner().invoke(args=["copy", "--to", url])
+
+    assert "\n" not in refused.value.message
+    assert copied.output == f"walkthrough: {refused.value.message}\n"
+
+
+def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
+    """By whoever looks after the server: a request is no reason for it."""
+    name = databases.NAMES[service.file]
+    with databases.connected(name) as connection:
+        connection.execute("CREATE ROLE visitor LOGIN")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO visitor")
+    try:
+        visited = databases.url(service.file).replace("walkthrough@", "visitor@")
+        app = open_app(service.file.with_name("other.db"), DATABASE_URL=visited)
+        done = app.test_cli_runner().invoke(
+            args=["create-user", "a@x.example", "--role", "super_admin", "--password", "-"]
+        )
+        app.extensions["walkthrough"].close()
+    finally:
+        with databases.connected(name) as connection:
+            connection.execute("DROP OWNED BY visitor")
+            connection.execute("DROP ROLE visitor")
+
+    assert done.exit_code == 1
+    assert done.output.startswith(
+        "walkthrough: the database does not let its user do what is needed: permission denied for"
+    )
+    assert done.output.count("\n") == 1
 
 
 def test_pattern_folds_case_as_unicode_does(world: Callable) -> None:

@@ -274,6 +274,7 @@ def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
         ("", click.ClickException("it is not ours"), "it is not ours"),
         ("", "left with words", "left with words"),
         ("lots\n" * 50_000 + "the end", 1, "the end"),
+        ("it is not permitted\n        ^\n", 1, "it is not permitted"),
     ],
 )
 def test_a_check_that_fails_keeps_the_server_from_starting(tmp_path, said, end, told):

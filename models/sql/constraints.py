@@ -85,6 +85,20 @@ class Unreachable(Fault):
     """A server that does not answer, or does not let us in (08006). Trying again is right."""
 
 
+class OnlyReads(Unreachable):
+    """A server that takes no writes, or not of this user: a standby, say. It may become a primary."""
+
+    def __init__(self) -> None:
+        super().__init__("the database only reads: it is a standby, or it or its user was told to")
+
+
+class NotPermitted(Fault):
+    """Something that the service needs, and its user may not do on the server (42501)."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__(f"the database does not let its user do what is needed: {told}")
+
+
 class Unresolved(Unreachable):
     """A server that was told to COMMIT and did not answer (08007). To try again may be to write twice."""
 

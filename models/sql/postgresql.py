@@ -255,6 +255,8 @@ FACTS: dict[str, Fact] = {
     "22009": saying(types.DisplacementOutOfRange),
     "2201B": saying(InvalidRegularExpression),
     "22P05": saying(types.NulInText),
+    "42501": saying(constraints.NotPermitted),
+    "25006": lambda error: constraints.OnlyReads(),
     "40001": lambda error: TryAgain("could not serialize access due to concurrent update"),
     "40P01": lambda error: TryAgain("deadlock detected"),
     "55P03": lambda error: constraints.Locked("canceling statement due to lock timeout"),
@@ -266,6 +268,6 @@ FACTS: dict[str, Fact] = {
 }
 NO_ANSWER = (
     *("08", "53", "57"),  # connections, resources, the operator's doings
-    *("25006", "25P03", "25P04"),  # a standby that is no primary; a transaction that took too long
+    *("25P03", "25P04"),  # a transaction that took too long
 )
 FACTS |= {state: lambda error: Unreachable("the database does not answer") for state in NO_ANSWER}

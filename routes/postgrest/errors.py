@@ -139,6 +139,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     place.FileLeft: (503, "58P01"),
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
+    constraints.NotPermitted: (500, "42501"),
     constraints.Unresolved: (503, "08007"),
     turns.NoTurn: (503, "55P03"),
     connections.Busy: (503, "53300"),
