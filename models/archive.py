@@ -27,6 +27,7 @@ from models.sql import blame
 from models.sql import copies
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
+from models.sql.drafts import drafted
 from models.sql.kept import PLANS_MAX
 from models.sql.rows import ID_MAX
 from models.sql.rows import default
@@ -170,7 +171,7 @@ def write_archive(transaction: Transaction, file: Path) -> None:
         with file.open("w", encoding="utf-8") as out:
             out.writelines(export_archive(transaction))
         return
-    with copies.drafted(file) as draft:
+    with drafted(file) as draft:
         with draft.open("w", encoding="utf-8") as out:
             out.writelines(export_archive(transaction))
         copies.sync(draft)

@@ -14,6 +14,7 @@ from typing import Any
 from models import migrations
 from models.clock import Clock
 from models.sql import copies
+from models.sql import drafts
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.turns import Turns
@@ -38,7 +39,7 @@ def back_up(database: Path, target: Path) -> None:
     if os.path.lexists(target) and not target.is_file():
         raise RefusedFile(f"{target} is not a regular file")
     try:
-        with copies.drafted(target) as draft:
+        with drafts.drafted(target) as draft:
             copies.fill(database, draft, require_ours)
             with released(target):
                 draft.replace(target)
@@ -61,7 +62,7 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         raise RefusedFile(f"{backup} is not a regular file")
     turns = Turns(Path(f"{database}.lock"))
     try:
-        with turns.turn(TURN_SECONDS_MAX), copies.drafted(database) as draft:
+        with turns.turn(TURN_SECONDS_MAX), drafts.drafted(database) as draft:
             copies.fill(backup, draft, partial(prepare_return, clock, backup))
             with released(database):
                 draft.replace(database)
@@ -96,7 +97,7 @@ def in_use(database: Path) -> RefusedFile:
 
 def is_of(path: Path, database: Path) -> bool:
     """Whether a path is the database, or one of the files it lives with."""
-    companions = {f"{database.name}{end}" for end in ("", *copies.COMPANIONS, ".lock", ".serving")}
+    companions = {f"{database.name}{end}" for end in ("", *drafts.COMPANIONS, ".lock", ".serving")}
     if path.exists() and database.exists() and path.samefile(database):
         return True
     is_beside = path.absolute().parent.resolve() == database.absolute().parent.resolve()

@@ -19,6 +19,7 @@ from models.schema import DANGLING
 from models.schema import schema
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
+from models.sql.drafts import sweep
 from models.supposed import is_supposed
 from models.supposed import suppose
 from models.transaction import KNOWN_MOMENTS
@@ -68,6 +69,7 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
         return
     try:
         refuse_links(path)
+        sweep(path)
         make_file(path)
     except OSError as error:
         raise RefusedFile(f"{path} cannot be made: {error.strerror}") from error

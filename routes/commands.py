@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import signal
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -53,7 +54,24 @@ class Text(click.ParamType[str]):
 TEXT = Text()
 
 
-@bp.cli.command("import")
+class Command(click.Command):
+    """A command that is told to end (TERM), or whose terminal is gone (HUP), ends as by Ctrl-C: what it was making is
+    taken away. Who was told to outlast its terminal (nohup) does."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        for number, handler in before.items():
+            if handler is signal.SIG_DFL:
+                signal.signal(number, signal.default_int_handler)
+        try:
+            return super().invoke(ctx)
+        finally:
+            for number, handler in before.items():
+                if handler is signal.SIG_DFL:
+                    signal.signal(number, handler)
+
+
+@bp.cli.command("import", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 def import_file(file: Path) -> None:
     """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
@@ -68,7 +86,7 @@ def import_file(file: Path) -> None:
     click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
-@bp.cli.command("export")
+@bp.cli.command("export", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
@@ -91,7 +109,7 @@ def export_file(file: Path | None) -> None:
         refuse(fault.message)
 
 
-@bp.cli.command("copy")
+@bp.cli.command("copy", cls=Command)
 @click.option("--to", "url", required=True, help="Where to: the DATABASE_URL of an empty database.")
 def copy_database(url: str) -> None:
     """Copy everything into an empty database of either kind: users, sign-ins, grants, ids and all.
@@ -112,7 +130,7 @@ def copy_database(url: str) -> None:
     click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
-@bp.cli.command("create-user")
+@bp.cli.command("create-user", cls=Command)
 @click.argument("email", type=TEXT)
 @click.option("--name", type=TEXT, help="The person's name; else the e-mail's local part.")
 @click.option(
@@ -146,7 +164,7 @@ def create_user(
     click.echo(user_id)
 
 
-@bp.cli.command("token")
+@bp.cli.command("token", cls=Command)
 @click.argument("email", type=TEXT)
 def token(email: str) -> None:
     """Print an access token of the user with EMAIL."""
@@ -159,14 +177,14 @@ def token(email: str) -> None:
         refuse(fault.message)
 
 
-@bp.cli.command("keys")
+@bp.cli.command("keys", cls=Command)
 def keys() -> None:
     """Print the apikeys: what clients send as `apikey`, and what acts as super admin."""
     click.echo(f"ANON_KEY={current_app.config['ANON_KEY'] or ''}")
     click.echo(f"SERVICE_KEY={current_app.config['SERVICE_KEY'] or ''}")
 
 
-@bp.cli.command("check")
+@bp.cli.command("check", cls=Command)
 @click.option(
     "--scan",
     type=click.Choice([each.value for each in upkeep.Scan]),
@@ -189,7 +207,7 @@ def check(scan: str) -> None:
     click.echo("sound")
 
 
-@bp.cli.command("clock")
+@bp.cli.command("clock", cls=Command)
 @click.option("--set-back", is_flag=True, help="Give the database this machine's time.")
 @click.option("--key-is-new", is_flag=True, help="SECRET_KEY was changed where it is set.")
 def clock(set_back: bool, key_is_new: bool) -> None:
@@ -239,7 +257,7 @@ def how_far_ahead(seconds: float) -> str:
     return f"the database's time is {ahead} ahead of this machine's"
 
 
-@bp.cli.command("backup")
+@bp.cli.command("backup", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 def back_up(file: Path) -> None:
     """Copy the database to FILE, whole and checked, while it is in use."""
@@ -252,7 +270,7 @@ def back_up(file: Path) -> None:
     click.echo(f"{file}: {file.stat().st_size} bytes")
 
 
-@bp.cli.command("restore")
+@bp.cli.command("restore", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 def restore(file: Path) -> None:
     """Put the backup FILE in the database's place. Refused while a server runs; ends every session."""
@@ -269,7 +287,7 @@ def restore(file: Path) -> None:
     click.echo("restored; everybody has to sign in again")
 
 
-@bp.cli.command("compact")
+@bp.cli.command("compact", cls=Command)
 def compact() -> None:
     """Write the database anew: smaller where rows were deleted, quicker where it grew. Refused while a server runs."""
     path = file_of(database())

@@ -18,8 +18,8 @@ from typing import Any
 from models.schema import ASTRAY
 from models.schema import DANGLING
 from models.sql import sqlite
-
-COMPANIONS = ("-wal", "-shm", "-journal")
+from models.sql.drafts import COMPANIONS
+from models.sql.drafts import drafted
 
 
 class UnsoundCopy(Exception):
@@ -152,18 +152,6 @@ def settle(draft: Path, check: Check | None) -> None:
         if check is not None:
             check(connection)
     sync(draft)
-
-
-@contextlib.contextmanager
-def drafted(target: Path) -> Iterator[Path]:
-    """An empty file beside `target` that only its owner can read, gone at the end."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
-    try:
-        yield draft
-    finally:
-        for name in ("", *COMPANIONS):
-            draft.with_name(draft.name + name).unlink(missing_ok=True)
 
 
 def write_copy(original: Any, draft: Path) -> None:

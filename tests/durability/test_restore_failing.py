@@ -18,6 +18,7 @@ import pytest
 from models import backup
 from models.clock import Clock
 from models.sql import copies
+from models.sql import drafts
 from models.sql.sqlite import driver
 from models.upkeep import RefusedFile
 from tests.durability import shim
@@ -172,6 +173,7 @@ from pathlib import Path
 from models import backup
 from models.clock import Clock
 from models.sql import copies
+from models.sql import drafts
 from tests.durability import test_restore_failing
 
 copies.held = test_restore_failing.damaged
@@ -297,7 +299,7 @@ def test_a_backup_whose_last_moment_is_damaged_is_as_late_as_its_file(place, at)
 
 def test_where_there_is_no_place_for_the_copy_it_is_told(place, monkeypatch):
     names = inspectors(place)
-    monkeypatch.setattr(copies.secrets, "token_hex", lambda count: "f" * 300)
+    monkeypatch.setattr(drafts.secrets, "token_hex", lambda count: "f" * 300)
 
     with pytest.raises(RefusedFile, match=r"cannot be restored: \[Errno 36\] File name too long"):
         backup.restore(kept(place), place, Clock())
