@@ -27,6 +27,7 @@ from models.transaction import stored_moment
 
 START_SECONDS_MAX = 60.0
 LOGS = ("-wal", "-journal")
+BESIDE_BYTES = 64 << 10  # of which SQLite takes the half, before it reads anything
 CHECK_SECONDS_MAX = 3_600.0
 
 GRANT_TABLES = {
@@ -89,7 +90,20 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     except migrate.MigrationFailed as error:
         raise RefusedFile(str(error)) from error
     except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
-        raise RefusedFile(f"{path} cannot be used: {error}") from error
+        raise RefusedFile(f"{path} cannot be used: {told(error, path)}") from error
+
+
+def told(error: Exception, path: Path) -> str:
+    """What is wrong. Of a disk that has no room for files beside a database, or takes none, SQLite has the same word
+    as of one that breaks."""
+    with suppress(OSError):
+        if isinstance(error, sqlite.DiskFailed):
+            disk = os.statvfs(path.parent)
+            if disk.f_flag & os.ST_RDONLY:
+                return "the disk is read-only"
+            if disk.f_bavail * disk.f_frsize < BESIDE_BYTES:
+                return "no space left on the device"
+    return str(error)
 
 
 def bring_up_to_date(database: Database, path: Path, state: str) -> None:
@@ -131,7 +145,7 @@ def state_of(database: Database, path: Path) -> str:
     except (sqlite.FileCorrupt, *sqlite.ERRORS):
         return "damaged"
     except Fault as error:
-        raise RefusedFile(f"{path} cannot be used: {error.message}") from error
+        raise RefusedFile(f"{path} cannot be used: {told(error, path)}") from error
 
 
 def resume_clock(database: Database, path: Path) -> None:
@@ -205,14 +219,14 @@ def make_tables(transaction: Transaction) -> None:
 @singledispatch
 def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
     """What is wrong with a file and its settings; nothing, if it is sound."""
+    assert database.path is not None
     try:
         with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
             problems = [*damage(transaction, scan), *wrong_settings(transaction)]
             if scan is Scan.FULL:  # worth a word to whoever asks, and no reason not to start
                 problems += [*another_shape(transaction), *inert_grants(transaction)]
     except (Fault, *sqlite.ERRORS) as error:
-        problems = [f"the database cannot be read: {error}"]
-    assert database.path is not None
+        problems = [f"the database cannot be read: {told(error, database.path)}"]
     return [*problems, *readable_by_others(database.path)]
 
 

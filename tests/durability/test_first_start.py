@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,6 +131,32 @@ def test_a_disk_that_fills_up_while_the_tables_are_made_is_told_in_one_line(
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == f"Error: {served.database} cannot be used: no space left on the device\n"
     assert served.command("check").returncode == 0, "the next start goes on"
+
+
+@pytest.mark.parametrize(
+    ("free", "flag", "told"),
+    [
+        pytest.param(0, 0, "no space left on the device", id="full"),
+        pytest.param(4_096, os.ST_RDONLY, "the disk is read-only", id="read-only"),
+        pytest.param(4_096, 0, "the disk failed", id="neither"),
+    ],
+)
+def test_a_disk_that_takes_no_file_beside_the_database_is_told_as_what_it_is(
+    base_file, tmp_path, monkeypatch, free, flag, told
+):
+    """SQLite, which makes one before it reads, says of each of them that there was an I/O error."""
+    file = tmp_path / "a.db"
+    shutil.copy(base_file, file)
+    file.chmod(0o600)
+    disk = SimpleNamespace(f_bavail=free, f_frsize=4_096, f_flag=flag)
+    monkeypatch.setattr(os, "statvfs", lambda path: disk)
+
+    def fail(engine: object) -> None:
+        raise sqlite.driver.OperationalError("disk I/O error")
+
+    monkeypatch.setattr("sqlalchemy.Engine.raw_connection", fail)
+
+    assert refusal(file) == f"{file} cannot be used: {told}"
 
 
 @pytest.fixture
