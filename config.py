@@ -151,6 +151,15 @@ def database_path(database_url: str) -> Path | None:
     return Path(os.path.abspath(PROJECT / url.database))
 
 
+def file_url(path: Path) -> str:
+    """The URL of an SQLite file, whatever is in its path: the project may lie in `feature%2Fx`, or below a `?`.
+
+    >>> file_url(Path("/srv/100%/walkthrough.db"))
+    'sqlite:////srv/100%25/walkthrough.db'
+    """
+    return sa.URL.create("sqlite", database=str(path)).render_as_string()
+
+
 def secrets_path(database: Path) -> Path:
     return database.parent / SECRETS_NAME
 
@@ -310,7 +319,7 @@ def _is_text(text: str) -> bool:
 def _database_url(given: Mapping[str, object]) -> str:
     stated = _text(given, "DATABASE_URL")
     if stated is None:
-        return f"sqlite:///{PROJECT / 'instance' / 'walkthrough.db'}"
+        return file_url(PROJECT / "instance" / "walkthrough.db")
     path = database_path(stated)
     if path is None:
         return stated

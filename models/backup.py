@@ -45,7 +45,7 @@ def back_up(database: Path, target: Path) -> None:
                 draft.replace(target)
         copies.sync(target.parent)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-        raise RefusedFile(f"{target} was not written: {error}") from error
+        raise RefusedFile(f"{target} was not written: {words(error)}") from error
 
 
 def restore(backup: Path, database: Path, clock: Clock) -> None:
@@ -58,6 +58,8 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
     """
     if is_of(backup, database):
         raise RefusedFile(f"{backup} belongs to the database itself")
+    if not backup.exists():
+        raise RefusedFile(f"{backup} is not there")
     if not backup.is_file():
         raise RefusedFile(f"{backup} is not a regular file")
     turns = Turns(Path(f"{database}.lock"))
@@ -67,12 +69,12 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
             with released(database):
                 draft.replace(database)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-        raise RefusedFile(f"{backup} cannot be restored: {error}") from error
+        raise RefusedFile(f"{backup} cannot be restored: {words(error)}") from error
     try:
         copies.sync(database.parent)
     except OSError as error:
         raise RefusedFile(
-            f"{backup} is restored, but a power cut may bring back what it replaced: {error}"
+            f"{backup} is restored, but a power cut may bring back what it replaced: {words(error)}"
         ) from error
 
 
@@ -88,7 +90,12 @@ def compact(database: Path) -> None:
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         if isinstance(error, sqlite.ERRORS) and isinstance(sqlite.translate(error), Locked):
             raise in_use(database) from error
-        raise RefusedFile(f"{database} cannot be compacted: {error}") from error
+        raise RefusedFile(f"{database} cannot be compacted: {words(error)}") from error
+
+
+def words(error: Exception) -> str:
+    """What is wrong, without the name of a draft, which nobody has given."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def in_use(database: Path) -> RefusedFile:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import errno
+import io
 import json
 import os
 import signal
@@ -78,33 +80,39 @@ def import_file(file: Path) -> None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         counts = archive.import_archive(database(), content, furnish)
-    except (OSError, ValueError, OverflowError, RecursionError) as error:
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+    except (ValueError, OverflowError, RecursionError) as error:
         refuse(f"{file}: {error}")
     except Fault as fault:
         refuse(fault.message)
     fold()
-    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
+    say_done(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("export", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
-    if file is not None:
+    if file is None:
+        require_output()
+    else:
         require_apart(file)
         if is_database(file):
             refuse(f"{file} is a database, and an export is none: choose another name")
     try:
         with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
             if file is None:
+                if isinstance(sys.stdout, io.TextIOWrapper):
+                    sys.stdout.reconfigure(encoding="utf-8")  # as a file's, whatever the locale
                 sys.stdout.writelines(archive.export_archive(transaction))
                 sys.stdout.flush()
             else:
                 archive.write_archive(transaction, file)
     except OSError as error:
-        if file is None:  # what could not be written is not tried again at the end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        refuse(f"{file or 'standard output'}: {error.strerror}")
+        if file is None:
+            refuse_output(error)
+        refuse(f"{file}: {error.strerror}")
     except Fault as fault:
         refuse(fault.message)
 
@@ -127,7 +135,7 @@ def copy_database(url: str) -> None:
         refuse(str(error))
     except Fault as fault:
         refuse(fault.message)
-    click.echo(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
+    say_done(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("create-user", cls=Command)
@@ -161,7 +169,7 @@ def create_user(
     except Fault as fault:
         refuse(fault.message)
     fold()
-    click.echo(user_id)
+    say(str(user_id), done=f"the user was made, {user_id}")
 
 
 @bp.cli.command("token", cls=Command)
@@ -172,16 +180,17 @@ def token(email: str) -> None:
     try:
         with database().reading() as transaction:
             signers = current_app.extensions["walkthrough.credentials"].signers
-            click.echo(people.issue_token(transaction, signers, email, seconds))
+            issued = people.issue_token(transaction, signers, email, seconds)
     except Fault as fault:
         refuse(fault.message)
+    say(issued)
 
 
 @bp.cli.command("keys", cls=Command)
 def keys() -> None:
     """Print the apikeys: what clients send as `apikey`, and what acts as super admin."""
-    click.echo(f"ANON_KEY={current_app.config['ANON_KEY'] or ''}")
-    click.echo(f"SERVICE_KEY={current_app.config['SERVICE_KEY'] or ''}")
+    say(f"ANON_KEY={current_app.config['ANON_KEY'] or ''}")
+    say(f"SERVICE_KEY={current_app.config['SERVICE_KEY'] or ''}")
 
 
 @bp.cli.command("check", cls=Command)
@@ -198,13 +207,13 @@ def check(scan: str) -> None:
         refuse("; ".join(problems[:10]))
     try:
         for name, value in upkeep.versions(database()).items():
-            click.echo(f"{name}: {value}")
+            say(f"{name}: {value}")
     except Fault as fault:
         refuse(fault.message)
     ahead_seconds = database().clock.seconds_before_system()
     if ahead_seconds >= AHEAD_SECONDS_MIN:
-        click.echo(f"clock: {how_far_ahead(ahead_seconds)} (`clock` says more)")
-    click.echo("sound")
+        say(f"clock: {how_far_ahead(ahead_seconds)} (`clock` says more)")
+    say("sound")
 
 
 @bp.cli.command("clock", cls=Command)
@@ -218,7 +227,7 @@ def clock(set_back: bool, key_is_new: bool) -> None:
     """
     ahead_seconds = database().clock.seconds_before_system()
     if not set_back:
-        click.echo(how_far_ahead(ahead_seconds))
+        say(how_far_ahead(ahead_seconds))
         return
     path = database().path
     if path is None:
@@ -226,7 +235,7 @@ def clock(set_back: bool, key_is_new: bool) -> None:
     if ahead_seconds < AHEAD_SECONDS_MIN:
         refuse("the database's time is this machine's: there is nothing to set back")
     moment = set_back_file(path, key_is_new=key_is_new)
-    click.echo(f"it is {moment}; everybody has to sign in again")
+    say_done(f"it is {moment}; everybody has to sign in again")
 
 
 def set_back_file(path: Path, *, key_is_new: bool) -> str:
@@ -267,7 +276,7 @@ def back_up(file: Path) -> None:
         backup.back_up(path, file)
     except (upkeep.RefusedFile, OSError) as error:
         refuse(str(error))
-    click.echo(f"{file}: {file.stat().st_size} bytes")
+    say_done(f"{file}: {file.stat().st_size} bytes")
 
 
 @bp.cli.command("restore", cls=Command)
@@ -284,7 +293,7 @@ def restore(file: Path) -> None:
         refuse(str(error))
     settle_in()
     lock.release()
-    click.echo("restored; everybody has to sign in again")
+    say_done("restored; everybody has to sign in again")
 
 
 @bp.cli.command("compact", cls=Command)
@@ -301,15 +310,17 @@ def compact() -> None:
     finally:
         lock.give_back()
     settle_in()
-    click.echo(f"{before} bytes before, {path.stat().st_size} now")
+    say_done(f"{before} bytes before, {path.stat().st_size} now")
 
 
 def unserved(path: Path) -> ServingLock:
     """The right to serve a file, which nobody else has then."""
     try:
         return ServingLock.take(path)
-    except (AlreadyServed, OSError) as error:
+    except AlreadyServed as error:
         refuse(str(error))
+    except OSError as error:
+        refuse(f"{path}.serving cannot be made: {error.strerror}")
 
 
 def file_of(found: Database) -> Path:
@@ -352,6 +363,32 @@ def settle_in() -> None:
     place = database().place
     if place is not None:
         place.settle()
+
+
+def say(line: str, *, done: str = "") -> None:
+    """Write a line to standard output; where that cannot be, it is told what was `done` all the same."""
+    try:
+        require_output(done)
+        click.echo(line)
+    except OSError as error:
+        refuse_output(error, done)
+
+
+def say_done(line: str) -> None:
+    """Write what was done; nothing of it is secret."""
+    say(line, done=line)
+
+
+def require_output(done: str = "") -> None:
+    if sys.stdout is None:  # closed by whoever started us
+        refuse_output(OSError(errno.EBADF, os.strerror(errno.EBADF)), done)
+
+
+def refuse_output(error: OSError, done: str = "") -> NoReturn:
+    """Say that standard output takes nothing more; what could not be written is not tried again at the end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    refuse(f"standard output: {error.strerror}" + (f"; {done}" if done else ""))
 
 
 def refuse(reason: str) -> NoReturn:

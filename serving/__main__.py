@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import config
@@ -46,7 +47,7 @@ def _environ(words: list[str]) -> dict[str, str]:
     if chosen.demo:
         if not config.is_loopback(chosen.host):
             raise start.StartRefused("--demo serves this machine only: its passwords are printed")
-        environ["DATABASE_URL"] = f"sqlite:///{config.PROJECT / 'instance' / 'demo.db'}"
+        environ["DATABASE_URL"] = config.file_url(config.PROJECT / "instance" / "demo.db")
     return environ
 
 
@@ -64,12 +65,13 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     is_first = path is not None and not os.path.lexists(path)
     if is_first:
         flask(environ, "check")
-    _say_where(url, settings, path)
+    told = _where(url, settings, path)
     if is_demo:
-        print(demonstration.introduce(environ, url, settings["ANON_KEY"] or ""))
+        told += [demonstration.introduce(environ, url, settings["ANON_KEY"] or "")]
     else:
-        _say_how_to_sign_in(url, settings["ANON_KEY"] or "", is_first=is_first)
-    sys.stdout.flush()
+        told += _how_to_sign_in(url, settings["ANON_KEY"] or "", is_first=is_first)
+    with suppress(OSError):  # a full disk, where the output is kept: no reason not to serve
+        print("\n".join(told), flush=True)
     gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
     os.chdir(config.PROJECT)
     os.execve(sys.executable, gunicorn, environ)  # noqa: S606
@@ -84,20 +86,23 @@ def _warn_if_nobody_gets_in(settings: config.Settings) -> None:
         )
 
 
-def _say_where(url: str, settings: config.Settings, path: Path | None) -> None:
-    print(f"Walkthrough  {url}")
-    print(f"console      {url}/console/")
-    print(f"apikey       {settings['ANON_KEY'] or 'none set'}")
-    if path is not None:
-        print(f"database     {path}")
+def _where(url: str, settings: config.Settings, path: Path | None) -> list[str]:
+    told = [
+        f"Walkthrough  {url}",
+        f"console      {url}/console/",
+        f"apikey       {settings['ANON_KEY'] or 'none set'}",
+    ]
+    return told if path is None else [*told, f"database     {path}"]
 
 
-def _say_how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> None:
-    print("\nMake the first user, there is none yet:\n" if is_first else "\nMake a user:\n")
-    print("  .venv/bin/flask --app app create-user you@example.org --role super_admin")
-    print("\nSign in:\n")
-    print(demonstration.sign_in_line(url, apikey, "you@example.org", "…"))
-    print()
+def _how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> list[str]:
+    return [
+        "\nMake the first user, there is none yet:\n" if is_first else "\nMake a user:\n",
+        "  .venv/bin/flask --app app create-user you@example.org --role super_admin",
+        "\nSign in:\n",
+        demonstration.sign_in_line(url, apikey, "you@example.org", "…"),
+        "",
+    ]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 import config
 from config import ConfigurationError
@@ -100,6 +101,18 @@ def test_a_first_start_makes_a_private_directory_and_private_keys(tmp_path):
     keys = [*settings["SECRET_KEY"], settings["ANON_KEY"], settings["SERVICE_KEY"]]
     assert len({key for key in keys if key}) == 3
     assert min(len(key or "") for key in keys) >= 32
+
+
+@pytest.mark.parametrize("name", ["feature%2Fx", "what?", "a b", "x#y", "a@b:c", "ü"])
+def test_the_project_may_lie_anywhere(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(config, "PROJECT", tmp_path / name)
+
+    settings = config.prepare(None, {})
+
+    file = tmp_path / name / "instance" / "walkthrough.db"
+    assert config.database_path(settings["DATABASE_URL"]) == file
+    assert sa.make_url(settings["DATABASE_URL"]).database == str(file)
+    assert (file.parent / "keys.json").exists()
 
 
 def test_a_second_start_and_many_at_once_keep_the_first_keys(tmp_path):

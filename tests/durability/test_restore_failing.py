@@ -115,9 +115,7 @@ def test_a_name_that_cannot_be_given_is_told_and_loses_nothing(place, monkeypatc
     with unreplaceable(place, monkeypatch), pytest.raises(RefusedFile) as refusal:
         backup.restore(kept(place), place, Clock())
 
-    assert str(refusal.value) == (
-        f"{kept(place)} cannot be restored: [Errno 5] Input/output error: '{place}'"
-    )
+    assert str(refusal.value) == f"{kept(place)} cannot be restored: Input/output error"
     assert set(inspectors(place)) == {"acknowledged"}
     assert left_over(place) == []
 
@@ -301,7 +299,7 @@ def test_where_there_is_no_place_for_the_copy_it_is_told(place, monkeypatch):
     names = inspectors(place)
     monkeypatch.setattr(drafts.secrets, "token_hex", lambda count: "f" * 300)
 
-    with pytest.raises(RefusedFile, match=r"cannot be restored: \[Errno 36\] File name too long"):
+    with pytest.raises(RefusedFile, match=r"cannot be restored: File name too long$"):
         backup.restore(kept(place), place, Clock())
 
     assert inspectors(place) == names

@@ -1,0 +1,131 @@
+"""What a command could not do, or could not tell, is told in one line; no traceback, and no name that nobody gave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config import PROJECT
+from tests import databases
+from tests import tokens
+from tests.applications import open_app
+from tests.ports import free_port
+
+pytestmark = pytest.mark.sqlite("names files")
+
+FLASK = [sys.executable, "-m", "flask", "--app", "app"]
+KEYS = {
+    "SECRET_KEY": tokens.SECRET_KEY,
+    "ANON_KEY": tokens.ANON_KEY,
+    "SERVICE_KEY": tokens.SERVICE_KEY,
+}
+MADE = ["create-user", "new@acme.example", "--role", "super_admin", "--password", "-"]
+OUTPUTS = [
+    pytest.param(">/dev/full", "No space left on device", id="full"),
+    pytest.param(">&-", "Bad file descriptor", id="closed"),
+]
+
+
+@pytest.fixture
+def file(base_file: Path, tmp_path: Path) -> Path:
+    databases.copy(base_file, tmp_path / "walkthrough.db")
+    (tmp_path / "walkthrough.db").chmod(0o600)
+    return tmp_path / "walkthrough.db"
+
+
+def run(file: Path, words: list[str], output: str = "", **more: str) -> subprocess.CompletedProcess:
+    environ = {**os.environ, **KEYS, "DATABASE_URL": f"sqlite:///{file}", **more}
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {output}', "sh", *FLASK, *words],
+        cwd=PROJECT, env=environ, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(("output", "told"), OUTPUTS)
+@pytest.mark.parametrize(
+    ("words", "done"),
+    [
+        (["export"], ""),
+        (["check"], ""),
+        (["keys"], ""),
+        (["clock"], ""),
+        (["token", "{1}"], ""),
+        (["backup", "{0}/kept"], "; {0}/kept: "),
+        (["compact"], "; "),
+    ],
+)
+def test_an_output_that_takes_nothing_is_told_in_one_line(file, words, done, output, told):
+    [(email,), *_] = databases.sql(file, "SELECT email FROM users WHERE role = 'super_admin'")
+    words = [word.format(file.parent, email) for word in words]
+
+    ended = run(file, words, output)
+
+    assert ended.returncode == 1
+    said = ended.stderr.decode()
+    assert said.startswith(f"walkthrough: standard output: {told}{done.format(file.parent)}")
+    assert said.count("\n") == 1
+    assert (done != "") == (len(said) > len(f"walkthrough: standard output: {told}\n"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(("output", "told"), OUTPUTS)
+def test_that_a_user_was_made_is_told_whatever_becomes_of_the_output(file, output, told):
+    ended = run(file, MADE, output)
+
+    said = ended.stderr.decode()
+    [(user_id,)] = databases.sql(file, "SELECT id FROM users WHERE email = 'new@acme.example'")
+    assert said == f"walkthrough: standard output: {told}; the user was made, {user_id}\n"
+    assert ended.returncode == 1
+
+
+def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
+    databases.sql(file, "UPDATE clients SET name = 'Größe Ж 😀' WHERE id = 1")
+    assert run(file, ["export", str(tmp_path / "all.json")]).returncode == 0
+
+    ended = run(file, ["export"], PYTHONIOENCODING="latin-1")
+
+    assert ended.stderr == b""
+    assert ended.stdout == (tmp_path / "all.json").read_bytes()
+    assert json.loads(ended.stdout)["clients"][0]["name"] == "Größe Ж 😀"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["import", "{0}/none.json"], "{0}/none.json: No such file or directory"),
+        (["export", "{0}/none/x"], "{0}/none/x: No such file or directory"),
+        (["backup", "{0}/none/x"], "{0}/none/x was not written: No such file or directory"),
+        (["restore", "{0}/none/x"], "{0}/none/x is not there"),
+        (["restore", "{0}"], "{0} is not a regular file"),
+    ],
+)
+def test_what_is_not_there_is_named_once(file, words, told):
+    app = open_app(file)
+
+    ended = app.test_cli_runner().invoke(args=[word.format(file.parent) for word in words])
+
+    assert ended.exit_code == 1
+    assert ended.output == f"walkthrough: {told.format(file.parent)}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_start_whose_words_cannot_be_kept_serves(tmp_path):
+    """A full disk, where the output is kept, is no reason not to serve from a database elsewhere."""
+    ending = (
+        "import os, sys; os.execve = lambda *_: os._exit(7);"
+        " from serving.__main__ import main; main(['--port', sys.argv[1]])"
+    )
+    environ = {**os.environ, **KEYS, "DATABASE_URL": f"sqlite:///{tmp_path / 'a.db'}"}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", ending, str(free_port())],
+            cwd=PROJECT, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+
+    assert (ended.returncode, ended.stderr) == (7, "")
