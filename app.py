@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import NoReturn
 
 import click
 from flask import Flask
@@ -14,6 +15,7 @@ from access.token import Signers
 from models import upkeep
 from models.attach import attach
 from routes import mount
+from routes.command import REFUSAL
 from routes.service import Service
 from serving.lock import is_served
 
@@ -48,6 +50,16 @@ def create_app(
         is_served_by_others = not has_right_to_serve and is_served(database.path)
         upkeep.ensure_schema(database, is_served_by_others=is_served_by_others)
     except upkeep.RefusedFile as error:
-        raise NotStarted(str(error)) from error
+        # A command may do without: it is no server, and nobody is served by what it has.
+        is_command = click.get_current_context(silent=True) is not None
+        if has_right_to_serve or not (is_command and isinstance(error, upkeep.Closed)):
+            raise NotStarted(str(error)) from error
+        app.extensions[REFUSAL] = str(error)
+        app.wsgi_app = partial(refuse_to_serve, str(error))  # type: ignore[method-assign]
     mount.register(app)
     return app
+
+
+def refuse_to_serve(reason: str, environ: object, start_response: object) -> NoReturn:
+    """What `flask run` answers over a database that cannot be opened."""
+    raise NotStarted(reason)

@@ -27,7 +27,7 @@ TURN_SECONDS_MAX = 60.0
 KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
-def back_up(database: Path, target: Path) -> None:
+def back_up(database: Path, target: Path, opened: copies.Opened = copies.opened_to_copy) -> None:
     """Copy the database to `target` while it is in use; what was there is replaced at the very end, unless it is a
     file that somebody has open.
 
@@ -40,7 +40,7 @@ def back_up(database: Path, target: Path) -> None:
         raise RefusedFile(f"{target} is not a regular file")
     try:
         with drafts.drafted(target) as draft:
-            copies.fill(database, draft, require_ours)
+            copies.fill(database, draft, require_ours, opened)
             with released(target):
                 draft.replace(target)
         copies.sync(target.parent)

@@ -45,6 +45,10 @@ class RefusedFile(Exception):
         super().__init__(" ".join(message.split()))
 
 
+class Closed(RefusedFile):
+    """One that cannot be opened, as its disk takes nothing: it has no room, or is read-only."""
+
+
 class Scan(Enum):
     """How much of a file a check reads."""
 
@@ -142,6 +146,8 @@ def state_of(database: Database, path: Path) -> str:
         raise RefusedFile(f"{path} {error}") from error
     except sqlite.WrongSetting as error:
         raise RefusedFile(str(error)) from error
+    except (sqlite.DiskFailed, sqlite.DiskFull) as error:
+        raise Closed(f"{path} cannot be used: {told(error, path)}") from error
     except (sqlite.FileCorrupt, *sqlite.ERRORS):
         return "damaged"
     except Fault as error:

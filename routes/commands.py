@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import errno
 import io
 import json
-import os
-import signal
 import sys
+from contextlib import AbstractContextManager
 from contextlib import closing
 from pathlib import Path
-from typing import NoReturn
 
 import click
 from flask import Blueprint
@@ -23,11 +20,23 @@ from models import archive
 from models import backup
 from models import copying
 from models import setback
+from models import still
 from models import upkeep
 from models.attach import elsewhere
 from models.db import Database
+from models.db import Transaction
 from models.db import database
 from models.faults import Fault
+from models.sql import copies
+from routes.command import REFUSAL
+from routes.command import TEXT
+from routes.command import Command
+from routes.command import Rescue
+from routes.command import refuse
+from routes.command import refuse_output
+from routes.command import require_output
+from routes.command import say
+from routes.command import say_done
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 from serving.lock import is_served
@@ -38,39 +47,6 @@ SQLITE_BEGINS = b"SQLite format 3\0"
 AHEAD_SECONDS_MIN = 5.0  # what a clock is put right by now and then is no matter
 
 bp = Blueprint("commands", __name__, cli_group=None)
-
-
-class Text(click.ParamType[str]):
-    """An argument that is text: a terminal can send any bytes."""
-
-    name = "text"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            self.fail("these bytes are not UTF-8", param, ctx)
-        return value
-
-
-TEXT = Text()
-
-
-class Command(click.Command):
-    """A command that is told to end (TERM), or whose terminal is gone (HUP), ends as by Ctrl-C: what it was making is
-    taken away. Who was told to outlast its terminal (nohup) does."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-        for number, handler in before.items():
-            if handler is signal.SIG_DFL:
-                signal.signal(number, signal.default_int_handler)
-        try:
-            return super().invoke(ctx)
-        finally:
-            for number, handler in before.items():
-                if handler is signal.SIG_DFL:
-                    signal.signal(number, handler)
 
 
 @bp.cli.command("import", cls=Command)
@@ -90,7 +66,7 @@ def import_file(file: Path) -> None:
     say_done(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
-@bp.cli.command("export", cls=Command)
+@bp.cli.command("export", cls=Rescue)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
@@ -101,7 +77,7 @@ def export_file(file: Path | None) -> None:
         if is_database(file):
             refuse(f"{file} is a database, and an export is none: choose another name")
     try:
-        with database().reading(seconds_max=archive.IMPORT_SECONDS_MAX) as transaction:
+        with reading_all() as transaction:
             if file is None:
                 if isinstance(sys.stdout, io.TextIOWrapper):
                     sys.stdout.reconfigure(encoding="utf-8")  # as a file's, whatever the locale
@@ -109,12 +85,28 @@ def export_file(file: Path | None) -> None:
                 sys.stdout.flush()
             else:
                 archive.write_archive(transaction, file)
+    except (upkeep.RefusedFile, copies.UnsoundCopy) as error:
+        refuse(str(error))
     except OSError as error:
         if file is None:
             refuse_output(error)
         refuse(f"{file}: {error.strerror}")
     except Fault as fault:
         refuse(fault.message)
+
+
+def reading_all() -> AbstractContextManager[Transaction]:
+    if is_refused():
+        return still.reading(file_of(database()))
+    return database().reading(seconds_max=archive.IMPORT_SECONDS_MAX)
+
+
+def is_refused() -> bool:
+    """Whether the database cannot be opened as any other, as its disk takes nothing; that of a server is let be."""
+    reason = current_app.extensions.get(REFUSAL)
+    if reason is not None and is_served(database().path):
+        refuse(reason)
+    return reason is not None
 
 
 @bp.cli.command("copy", cls=Command)
@@ -266,14 +258,14 @@ def how_far_ahead(seconds: float) -> str:
     return f"the database's time is {ahead} ahead of this machine's"
 
 
-@bp.cli.command("backup", cls=Command)
+@bp.cli.command("backup", cls=Rescue)
 @click.argument("file", type=click.Path(path_type=Path))
 def back_up(file: Path) -> None:
     """Copy the database to FILE, whole and checked, while it is in use."""
     path = file_of(database())
     require_apart(file)
     try:
-        backup.back_up(path, file)
+        backup.back_up(path, file, still.opened if is_refused() else copies.opened_to_copy)
     except (upkeep.RefusedFile, OSError) as error:
         refuse(str(error))
     say_done(f"{file}: {file.stat().st_size} bytes")
@@ -363,34 +355,3 @@ def settle_in() -> None:
     place = database().place
     if place is not None:
         place.settle()
-
-
-def say(line: str, *, done: str = "") -> None:
-    """Write a line to standard output; where that cannot be, it is told what was `done` all the same."""
-    try:
-        require_output(done)
-        click.echo(line)
-    except OSError as error:
-        refuse_output(error, done)
-
-
-def say_done(line: str) -> None:
-    """Write what was done; nothing of it is secret."""
-    say(line, done=line)
-
-
-def require_output(done: str = "") -> None:
-    if sys.stdout is None:  # closed by whoever started us
-        refuse_output(OSError(errno.EBADF, os.strerror(errno.EBADF)), done)
-
-
-def refuse_output(error: OSError, done: str = "") -> NoReturn:
-    """Say that standard output takes nothing more; what could not be written is not tried again at the end."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    refuse(f"standard output: {error.strerror}" + (f"; {done}" if done else ""))
-
-
-def refuse(reason: str) -> NoReturn:
-    click.echo(f"walkthrough: {reason}", err=True)
-    sys.exit(1)

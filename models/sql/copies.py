@@ -29,6 +29,9 @@ class UnsoundCopy(Exception):
 Check = Callable[[Any], None]
 """Looks at an open copy, may change it, and raises if it is not to be kept."""
 
+Opened = Callable[[Path], contextlib.AbstractContextManager[Any]]
+"""The driver's connection to any file, for the time of a block; the file is not changed by it."""
+
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Any]:
@@ -126,9 +129,11 @@ def copy(source: Path, target: Path) -> None:
     sync(target.parent)
 
 
-def fill(source: Path, draft: Path, check: Check | None = None) -> None:
+def fill(
+    source: Path, draft: Path, check: Check | None = None, opened: Opened = opened_to_copy
+) -> None:
     """Make a draft a copy of the database as it is at one moment: whole and checked."""
-    with opened_to_copy(source) as original:
+    with opened(source) as original:
         write_copy(original, draft)
     settle(draft, check)
 

@@ -1,0 +1,133 @@
+"""A database on a disk that takes nothing, full or read-only: what is in it can be saved, and nothing else is done."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from flask.cli import ScriptInfo
+
+from app import NotStarted
+from models import archive
+from models.sql import copies
+from models.sql import sqlite
+from models.sql.sqlite import driver
+from serving.lock import ServingLock
+from tests.applications import open_app
+from tests.durability.load import integrity
+
+
+@pytest.fixture
+def stuck(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file beside which SQLite can make none."""
+    (tmp_path / "stuck").mkdir()
+    file = tmp_path / "stuck" / "walkthrough.db"
+    shutil.copy(base_file, file)
+    file.chmod(0o600)
+
+    def fail(engine: object) -> None:
+        raise sqlite.driver.OperationalError("disk I/O error")
+
+    monkeypatch.setattr("sqlalchemy.Engine.raw_connection", fail)
+    return file
+
+
+def run(file: Path, *words: str) -> tuple[int, str]:
+    """A command, which makes its application within one of click's contexts."""
+    with click.Context(click.Command("flask"), obj=ScriptInfo(create_app=lambda: None)):
+        app = open_app(file)
+    done = app.test_cli_runner().invoke(args=list(words))
+    return done.exit_code, done.output
+
+
+def test_what_is_in_it_can_be_saved(stuck, base_file, tmp_path):
+    before = stuck.read_bytes()
+
+    assert run(stuck, "backup", str(tmp_path / "kept"))[0] == 0
+    status, printed = run(stuck, "export")
+    assert run(stuck, "export", str(tmp_path / "all.json")) == (0, "")
+
+    connection = driver.connect(str(tmp_path / "kept"))
+    assert integrity(connection) == []
+    assert connection.execute("SELECT count(*) FROM inspections").fetchone()[0] == 9
+    connection.close()
+    assert (status, printed) == (0, (tmp_path / "all.json").read_text(encoding="utf-8"))
+    assert '"inspections": [\n  {' in printed
+    assert stuck.read_bytes() == before
+    assert [each.name for each in stuck.parent.iterdir()] == [stuck.name]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["check"], ["keys"], ["clock"], ["compact"], ["token", "a@x.example"], ["restore", "kept"],
+     ["import", "x.json"], ["create-user", "a@x.example", "--role", "super_admin", "--password", "-"],
+     ["copy", "--to", "sqlite:///other.db"]],
+)  # fmt: skip
+def test_nothing_else_is_done(stuck, words):
+    assert run(stuck, *words) == (1, f"Error: {stuck} cannot be used: the disk failed\n")
+
+
+def test_no_server_starts_over_it(stuck):
+    with pytest.raises(NotStarted, match="the disk failed"):
+        open_app(stuck)
+    with click.Context(click.Command("flask")):
+        app = open_app(stuck)
+    with pytest.raises(NotStarted, match="the disk failed"):
+        app.test_client().get("/live")
+
+
+@pytest.mark.parametrize("word", ["backup", "export"])
+@pytest.mark.parametrize("end", ["-wal", "-journal"])
+def test_what_has_a_log_is_not_read_without_it(stuck, tmp_path, word, end):
+    log = Path(f"{stuck}{end}")
+    log.write_bytes(b"pages")
+
+    status, told = run(stuck, word, str(tmp_path / "kept"))
+
+    assert status == 1
+    assert f"its log {log} would have to be folded into it: copy both to another disk\n" in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("word", ["backup", "export"])
+def test_what_is_served_is_let_be(stuck, tmp_path, word):
+    lock = ServingLock.take(stuck)
+
+    ended = run(stuck, word, str(tmp_path / "kept"))
+    lock.release()
+
+    assert ended == (1, f"walkthrough: {stuck} cannot be used: the disk failed\n")
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("word", ["backup", "export"])
+def test_what_is_written_to_meanwhile_is_no_copy(stuck, tmp_path, monkeypatch, word):
+    def after(function: Callable) -> Callable:
+        def change(*words: object) -> object:
+            with stuck.open("r+b") as file:
+                file.write(b"SQLite format 3\0")
+            return function(*words)
+
+        return change
+
+    monkeypatch.setattr(copies, "write_copy", after(copies.write_copy))
+    monkeypatch.setattr(archive, "export_archive", after(archive.export_archive))
+
+    status, told = run(stuck, word, str(tmp_path / "kept"))
+
+    assert status == 1
+    assert f"{stuck} was written to while it was read\n" in told
+    assert told.count("\n") == 1
+    assert word == "export" or not (tmp_path / "kept").exists()
+
+
+def test_an_older_versions_file_is_backed_up_and_not_exported(stuck, tmp_path, monkeypatch):
+    monkeypatch.setattr("models.still.recognise", lambda transaction, path: "older")
+
+    assert run(stuck, "backup", str(tmp_path / "kept"))[0] == 0
+    status, told = run(stuck, "export", str(tmp_path / "all.json"))
+
+    assert (status, told.count("\n")) == (1, 1)
+    assert "is of an older version: back it up to another disk" in told
