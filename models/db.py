@@ -23,6 +23,7 @@ from flask import current_app
 from models.clock import Clock
 from models.connections import Connections
 from models.connections import connection_of
+from models.connections import taken_from
 from models.faults import Fault
 from models.file_batch import guessing
 from models.group_commit import FIRST
@@ -178,12 +179,22 @@ class Database:
         """A group of one; it has the turn and a connection until it has ended."""
         assert self.turns is not None
         try:
+            if self.place is not None and self.place.is_taken():
+                self.part_log()
             self.require_place()
             taken = self.connections.check_out(self.writer)
             return FileGroup(connection_of(taken), taken)
         except BaseException:
             self.turns.pass_on()
             raise
+
+    def part_log(self) -> None:
+        """In the turn, once another file has the name: fold the log into the one that it belongs to. Beside the other it
+        would be replayed by whoever opens that after a power cut."""
+        taken = taken_from(self.connections.idle[self.writer])
+        if taken is not None:
+            self.log.fold(connection_of(taken))
+            self.connections.check_in(self.writer, taken)
 
     def require_place(self) -> None:
         """Raise FileLeft if the file was removed or replaced."""

@@ -31,6 +31,7 @@ def live() -> Response:
 def ready() -> Response:
     found = database()
     if found.place is not None and found.place.is_left():
+        found.is_writable()  # it is not, and that is told and seen to as by whoever writes
         return answer(503, "the database file was removed or replaced")
     try:
         with reading() as transaction:

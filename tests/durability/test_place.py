@@ -101,6 +101,25 @@ def test_nothing_is_acknowledged_once_another_file_has_the_name(served: Served, 
     assert found(served.database, "of the old one") == 0
 
 
+def test_the_log_of_a_file_that_was_replaced_does_not_outlast_a_kill_beside_the_other(
+    served: Served, base_file: Path
+):
+    """Whoever opens the other one next would replay it there."""
+    with serving(served):
+        assert [post(served, "of the old one").status for _ in range(5)] == [201] * 5
+        other = served.directory / "other.db"
+        shutil.copy(base_file, other)
+        other.chmod(0o600)
+        with closing(driver.connect(str(other), isolation_level=None)) as connection:
+            connection.execute("UPDATE clients SET name = 'of the new one'")
+        other.replace(served.database)
+        require_refused(served)
+
+        served.kill()
+
+        assert found(served.database, "of the old one") == 0
+
+
 def test_a_worker_that_comes_later_makes_no_other_file(served: Served):
     """Nor does it serve one beside those who serve the one that was there."""
     with serving(served):
