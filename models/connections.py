@@ -27,7 +27,7 @@ class Connections:
 
     def __init__(self, *engines: sa.Engine) -> None:
         self.process = os.getpid()
-        self.before_opening: Callable[[], None] = nothing
+        self.look: Callable[[], None] = nothing
         self.idle = {each: deque[sa.PoolProxiedConnection]() for each in engines}
 
     @contextmanager
@@ -50,9 +50,16 @@ class Connections:
             raise sqlite.translate(error) from error
 
     def opened(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
-        """A new connection, to the file that the others are to."""
-        self.before_opening()
-        return engine.raw_connection()
+        """A new connection, to the file that the others are to, before and after."""
+        self.look()
+        taken = engine.raw_connection()
+        try:
+            self.look()
+        except BaseException:
+            taken.invalidate()
+            taken.close()
+            raise
+        return taken
 
     def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
         """Keep a connection for the next one, if it is whole."""

@@ -94,7 +94,7 @@ class Database:
         self.guesses = Guesses()
         self.clock = Clock()
         self.connections = Connections(writer, reader)
-        self.connections.before_opening = self.require_place
+        self.connections.look = self.require_place
         self.group: Group | None = None  # on its way from one that had the turn to the next
         self.pace = Pace()
         self.make_way: Callable[[], None] = nothing
@@ -189,7 +189,7 @@ class Database:
             raise
 
     def part_log(self) -> None:
-        """In the turn, once another file has the name: fold the log into the one that it belongs to. Beside the other it
+        """In the turn, once another file has the name: fold the log into the one it belongs to. Beside the other it
         would be replayed by whoever opens that after a power cut."""
         taken = taken_from(self.connections.idle[self.writer])
         if taken is not None:

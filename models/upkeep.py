@@ -20,6 +20,7 @@ from models.schema import schema
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
 from models.sql.drafts import sweep
+from models.sql.place import FileLeft
 from models.supposed import is_supposed
 from models.supposed import suppose
 from models.transaction import KNOWN_MOMENTS
@@ -68,18 +69,26 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     path = database.path
     assert path is not None
     assert database.place is not None
-    if database.place.is_left():
-        # Under a server that has looked at it: it answers on, and nothing is opened or made under that name.
-        database.is_audited = True
-        return
     try:
         refuse_links(path)
         sweep(path)
-        make_file(path)
+        if database.place.known is None:  # else by a server that has looked at it, and forked us
+            make_file(path)
     except OSError as error:
         raise RefusedFile(f"{path} cannot be made: {error.strerror}") from error
+    try:
+        open_up(database, path, is_served_by_others=is_served_by_others)
+    except FileLeft:
+        # Removed or replaced: the server answers on, and nothing is opened or made under that name.
+        database.is_audited = True
+
+
+def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> None:
+    """Make the tables that are missing, or find those that are there; from now on it is this file or none."""
+    assert database.place is not None
     state = state_of(database, path)
-    database.place.settle()
+    if database.place.known is None:
+        database.place.settle()
     if state == "damaged":
         return
     try:
@@ -93,6 +102,8 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
         resume_clock(database, path)
     except migrate.MigrationFailed as error:
         raise RefusedFile(str(error)) from error
+    except FileLeft:
+        raise
     except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
         raise RefusedFile(f"{path} cannot be used: {told(error, path)}") from error
 
@@ -138,6 +149,8 @@ def state_of(database: Database, path: Path) -> str:
     try:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             return recognise(transaction, path)
+    except FileLeft:
+        raise
     except sqlite.NotADatabase as error:
         raise RefusedFile(
             f"{path} is not a sound SQLite database; to restore a backup, move it and its -wal away first"

@@ -6,9 +6,15 @@ import signal
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+import sqlalchemy
+
 from models.db import Database
 from models.sql.place import FileLeft
+from models.sql.place import Place
+from models.sql.place import identity
 from models.sql.sqlite import driver
+from tests.applications import open_app
 from tests.durability.facts import names
 from tests.durability.facts import put
 from tests.durability.load import integrity
@@ -134,6 +140,44 @@ def test_a_worker_that_comes_later_makes_no_other_file(served: Served):
         for _ in range(4):
             require_refused(served)
         assert not served.database.exists()
+
+
+@pytest.mark.parametrize("at", ["opening", "opened"])
+def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_other(
+    base_file, tmp_path, monkeypatch, at
+):
+    file, other = tmp_path / "a.db", tmp_path / "b.db"
+    for each in (file, other):
+        shutil.copy(base_file, each)
+        each.chmod(0o600)
+    monkeypatch.setattr(Place, "expected", {str(file): identity(str(file))})
+    raw_connection = sqlalchemy.Engine.raw_connection
+
+    def replace(*words: object) -> object:
+        if at == "opened":
+            taken = raw_connection(*words)
+        if other.exists():
+            other.replace(file)
+        return raw_connection(*words) if at == "opening" else taken
+
+    monkeypatch.setattr("sqlalchemy.Engine.raw_connection", replace)
+
+    app = open_app(file)
+
+    assert app.test_client().get("/ready").json["status"] == f"the database file was {WORDS}"
+    app.extensions["walkthrough"].close()
+
+
+def test_a_worker_that_starts_once_the_file_is_gone_makes_none(base_file, tmp_path, monkeypatch):
+    file = tmp_path / "a.db"
+    shutil.copy(base_file, file)
+    monkeypatch.setattr(Place, "expected", {str(file): identity(str(file))})
+    file.unlink()
+
+    app = open_app(file)
+
+    assert app.test_client().get("/ready").json["status"] == f"the database file was {WORDS}"
+    assert not file.exists()
 
 
 def test_no_connection_is_opened_to_another_file(database: Database):
