@@ -41,6 +41,7 @@ from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
 from models.sql.log import Log
+from models.sql.place import FileLeft
 from models.sql.place import Place
 from models.sql.turns import NoTurn
 from models.sql.turns import Turns
@@ -179,21 +180,23 @@ class Database:
         """A group of one; it has the turn and a connection until it has ended."""
         assert self.turns is not None
         try:
-            if self.place is not None and self.place.is_taken():
-                self.part_log()
             self.require_place()
             taken = self.connections.check_out(self.writer)
             return FileGroup(connection_of(taken), taken)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, FileLeft):
+                self.part_log()
             self.turns.pass_on()
             raise
 
     def part_log(self) -> None:
         """In the turn, once another file has the name: fold the log into the one it belongs to. Beside the other it
         would be replayed by whoever opens that after a power cut."""
+        assert self.place is not None
         taken = taken_from(self.connections.idle[self.writer])
         if taken is not None:
-            self.log.fold(connection_of(taken))
+            if not self.place.is_empty():
+                self.log.fold(connection_of(taken))
             self.connections.check_in(self.writer, taken)
 
     def require_place(self) -> None:

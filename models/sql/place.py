@@ -58,10 +58,6 @@ class Place:
         """Whether no file has the name: its log then holds what nothing else does."""
         return self.known is not None and not os.path.lexists(self.path)
 
-    def is_taken(self) -> bool:
-        """Whether another file has the name, and that was not told yet."""
-        return not self.is_told and self.is_left() and not self.is_empty()
-
     def require_kept(self) -> None:
         """Raise FileLeft if another file has the name, or none; that is logged once."""
         if not self.is_left():
