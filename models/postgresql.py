@@ -64,7 +64,7 @@ REASONS = (
 def reason(fault: Fault) -> str:
     """Why a server cannot be used, for whoever starts the service: requests are told that it does not answer."""
     said = str(fault.__cause__) if isinstance(fault, Unreachable) else ""
-    return next((told for words, told in REASONS if words in said), fault.message)
+    return next((told for words, told in REASONS if words in said), str(fault))
 
 
 def look_over(database: ServerDatabase, name: str) -> str | None:

@@ -28,6 +28,7 @@ from models.db import Transaction
 from models.db import database
 from models.faults import Fault
 from models.sql import copies
+from models.sql.rows import ID_MAX
 from routes.command import REFUSAL
 from routes.command import TEXT
 from routes.command import Command
@@ -42,7 +43,6 @@ from serving.lock import ServingLock
 from serving.lock import is_served
 
 NO_PASSWORD = "-"  # noqa: S105 - the word for none
-ID_MAX = 2**53 - 1  # as the tables have it
 SQLITE_BEGINS = b"SQLite format 3\0"
 AHEAD_SECONDS_MIN = 5.0  # what a clock is put right by now and then is no matter
 
@@ -61,7 +61,7 @@ def import_file(file: Path) -> None:
     except (ValueError, OverflowError, RecursionError) as error:
         refuse(f"{file}: {error}")
     except Fault as fault:
-        refuse(fault.message)
+        refuse(str(fault))
     fold()
     say_done(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
@@ -92,7 +92,7 @@ def export_file(file: Path | None) -> None:
             refuse_output(error)
         refuse(f"{file}: {error.strerror}")
     except Fault as fault:
-        refuse(fault.message)
+        refuse(str(fault))
 
 
 def reading_all() -> AbstractContextManager[Transaction]:
@@ -126,7 +126,7 @@ def copy_database(url: str) -> None:
     except upkeep.RefusedFile as error:
         refuse(str(error))
     except Fault as fault:
-        refuse(fault.message)
+        refuse(str(fault))
     say_done(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
@@ -159,7 +159,7 @@ def create_user(
                 None if password == NO_PASSWORD else password,
             )
     except Fault as fault:
-        refuse(fault.message)
+        refuse(str(fault))
     fold()
     say(str(user_id), done=f"the user was made, {user_id}")
 
@@ -174,7 +174,7 @@ def token(email: str) -> None:
             signers = current_app.extensions["walkthrough.credentials"].signers
             issued = people.issue_token(transaction, signers, email, seconds)
     except Fault as fault:
-        refuse(fault.message)
+        refuse(str(fault))
     say(issued)
 
 
@@ -201,7 +201,7 @@ def check(scan: str) -> None:
         for name, value in upkeep.versions(database()).items():
             say(f"{name}: {value}")
     except Fault as fault:
-        refuse(fault.message)
+        refuse(str(fault))
     ahead_seconds = database().clock.seconds_before_system()
     if ahead_seconds >= AHEAD_SECONDS_MIN:
         say(f"clock: {how_far_ahead(ahead_seconds)} (`clock` says more)")

@@ -21,6 +21,8 @@ from models.types import OutOfRange
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import MIA
+from tests.conftest import Database
+from tests.conftest import api_over
 from tests.signin import Service
 from tests.signin import open_service
 
@@ -266,6 +268,7 @@ def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
         done = app.test_cli_runner().invoke(
             args=["create-user", "a@x.example", "--role", "super_admin", "--password", "-"]
         )
+        answer = api_over(Database(lambda: app, None, app))("root").post("/clients", {"name": "X"})
         app.extensions["walkthrough"].close()
     finally:
         with databases.connected(name) as connection:
@@ -277,6 +280,8 @@ def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
         "walkthrough: the database does not let its user do what is needed: permission denied for"
     )
     assert done.output.count("\n") == 1
+    assert answer.refusal == (500, "42501", "the database does not let its user do what is needed")
+    assert "permission denied" not in answer.text
 
 
 def test_pattern_folds_case_as_unicode_does(world: Callable) -> None:

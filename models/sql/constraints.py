@@ -93,10 +93,15 @@ class OnlyReads(Unreachable):
 
 
 class NotPermitted(Fault):
-    """Something that the service needs, and its user may not do on the server (42501)."""
+    """Something that the service needs, and its user may not do on the server (42501). What that is names tables which
+    are nobody's to see: commands say it, answers do not."""
 
     def __init__(self, told: str) -> None:
-        super().__init__(f"the database does not let its user do what is needed: {told}")
+        super().__init__("the database does not let its user do what is needed")
+        self.told = told
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.told}"
 
 
 class Unresolved(Unreachable):

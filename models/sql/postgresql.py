@@ -255,7 +255,7 @@ FACTS: dict[str, Fact] = {
     "22009": saying(types.DisplacementOutOfRange),
     "2201B": saying(InvalidRegularExpression),
     "22P05": saying(types.NulInText),
-    "42501": saying(constraints.NotPermitted),
+    "42501": lambda error: constraints.NotPermitted(message(error)),
     "25006": lambda error: constraints.OnlyReads(),
     "40001": lambda error: TryAgain("could not serialize access due to concurrent update"),
     "40P01": lambda error: TryAgain("deadlock detected"),
