@@ -17,6 +17,8 @@ ENDING = """
 import os, signal, sys
 from flask.cli import main
 from models.sql import copies
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 copies.settle = lambda *_: os.kill(os.getpid(), {signal})
 sys.argv = ["flask", "--app", "app", *{words}]
 main()
