@@ -50,6 +50,7 @@ def test_an_environment_without_pip_is_made_anew(place):
     require_made(place)
 
 
+@pytest.mark.long
 def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
     """pip takes one whose description is there for installed, whatever it lacks."""
     fails = place / "fake"
@@ -68,6 +69,7 @@ def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
     require_made(place)
 
 
+@pytest.mark.long
 def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
     assert make(place)[0] == 0
     (place / "requirements.txt").write_text("no-such-package-as-this\n")  # without a hash
