@@ -29,7 +29,7 @@ def many_buildings(service: Service) -> None:
     assert httpx.post(f"{service.url}/users", headers=HEADS, json=people).status_code == 201
 
 
-@pytest.mark.parametrize("width", [1280, 640])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.long), 640])
 def test_the_heads_of_the_matrix_hide_no_focus(
     open_page: Callable, many_buildings: None, width: int
 ) -> None:

@@ -107,7 +107,7 @@ def long_rows(service: Service) -> None:
         assert answer.status_code == 201, answer.text
 
 
-@pytest.mark.parametrize("who", ["ada", "root"])
+@pytest.mark.parametrize("who", ["ada", pytest.param("root", marks=pytest.mark.long)])
 def test_no_page_of_long_texts_is_wider_than_its_screen(
     open_page: Callable, long_rows: None, who: str
 ) -> None:
