@@ -114,13 +114,12 @@ def enter(transaction: Transaction, token: str) -> Seen | None:
 
 def may_be_made(transaction: Transaction, device_id: str, shown: Caller) -> bool:
     """Whether whoever made a board could make it now: who has lost that right, or is gone, keeps no view of it."""
-    line, maker_id = MAKER.one(transaction, row_key=device_id) or (None, None)
-    if (
-        maker_id is None or str(maker_id) == shown.id
-    ):  # or it was made by the service key, or before there was a line of it
+    line, made_by = MAKER.one(transaction, row_key=device_id) or (None, None)
+    maker_id = str(made_by or shown.id)
+    if maker_id == shown.id:  # or it was made by the service key, or before there was a line of it
         return True
-    maker = people.by_id(transaction, str(maker_id))
-    caller = session.person(transaction, str(maker_id))
+    maker = people.by_id(transaction, maker_id)
+    caller = session.person(transaction, maker_id)
     if maker is None or caller is None or maker.is_disabled(transaction.unix):
         return False
     if GONE.one(transaction, row_key=maker_id, line=line) is not None:

@@ -6,8 +6,22 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import Response
+
 INSPECTION = {"building_id": 1, "inspection_type": "odd"}
 REPRESENTED = "return=representation"
+
+
+def cast_of_text(api: Callable, text: str, kind: str) -> Response:
+    """What a write of a text answers that shows it as another type."""
+    path = f"/inspections?select=value:notes::{kind}"
+    return api("ada").post(path, {**INSPECTION, "notes": text}, prefer=REPRESENTED)
+
+
+def cast_of_double(api: Callable, number: float, kind: str) -> Response:
+    """The same of a double."""
+    path = f"/buildings?id=eq.1&select=value:latitude::{kind}"
+    return api("root").patch(path, {"latitude": number}, prefer=REPRESENTED)
 
 
 @pytest.mark.parametrize(
@@ -23,13 +37,7 @@ REPRESENTED = "return=representation"
     ],
 )
 def test_text_as_a_time(api: Callable, text: str, kind: str, value: str) -> None:
-    response = api("ada").post(
-        f"/inspections?select=value:notes::{kind}",
-        {**INSPECTION, "notes": text},
-        prefer=REPRESENTED,
-    )
-
-    assert response.json == [{"value": value}]
+    assert cast_of_text(api, text, kind).json == [{"value": value}]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +56,8 @@ def test_text_as_a_time(api: Callable, text: str, kind: str, value: str) -> None
     ],
 )
 def test_text_that_is_none(api: Callable, text: str, kind: str, refusal: tuple) -> None:
-    response = api("ada").post(
-        f"/inspections?select=notes::{kind}", {**INSPECTION, "notes": text}, prefer=REPRESENTED
-    )
-
     status, code, words = refusal
-    assert response.refusal == (status, code, f'{words}: "{text}"')
+    assert cast_of_text(api, text, kind).refusal == (status, code, f'{words}: "{text}"')
 
 
 @pytest.mark.parametrize(
@@ -61,11 +65,7 @@ def test_text_that_is_none(api: Callable, text: str, kind: str, refusal: tuple) 
     [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (16777217.0, 16777216.0), (0.0, 0.0)],
 )
 def test_a_double_as_a_real(api: Callable, number: float, real: float) -> None:
-    response = api("root").patch(
-        "/buildings?id=eq.1&select=latitude::real", {"latitude": number}, prefer=REPRESENTED
-    )
-
-    assert response.json == [{"latitude": real}]
+    assert cast_of_double(api, number, "real").json == [{"value": real}]
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,15 @@ def test_a_double_as_a_real(api: Callable, number: float, real: float) -> None:
     [(1e-46, "underflow"), (3.4028235677973366e38, "overflow"), (1.797e308, "overflow")],
 )
 def test_a_double_that_no_real_holds(api: Callable, number: float, words: str) -> None:
-    response = api("root").patch(
-        "/buildings?id=eq.1&select=latitude::real", {"latitude": number}, prefer=REPRESENTED
+    assert cast_of_double(api, number, "real").refusal == (
+        400,
+        "22003",
+        f"value out of range: {words}",
     )
-
-    assert response.refusal == (400, "22003", f"value out of range: {words}")
 
 
 def test_the_largest_double_as_a_numeric_is_a_number(api: Callable) -> None:
-    response = api("root").patch(
-        "/buildings?id=eq.1&select=latitude::numeric",
-        {"latitude": 1.7976931348623157e308},
-        prefer=REPRESENTED,
-    )
+    response = cast_of_double(api, 1.7976931348623157e308, "numeric")
 
     text = response.text.split(":")[-1].strip("}] \n")
     assert response.status == 200

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,15 +142,20 @@ def test_dark_is_sound_too(open_page: Callable, axe: str) -> None:
     assert found == []
 
 
+def make_board(page: Any, name: str) -> str:
+    """Make a board with moe's view; the link that signs it in."""
+    page.goto("/console/devices")
+    page.get_by_label("Where it hangs").fill(name)
+    page.get_by_label("Sees what").select_option(MOE)
+    page.get_by_role("button", name="Make the board").click()
+    return page.get_by_role("link", name="this link").get_attribute("href")
+
+
 def test_a_board_refreshes_and_keeps_its_picture_while_the_server_is_away(
     open_page: Callable, service: Service
 ) -> None:
     ada = open_page("ada")
-    ada.goto("/console/devices")
-    ada.get_by_label("Where it hangs").fill("Hall")
-    ada.get_by_label("Sees what").select_option(MOE)
-    ada.get_by_role("button", name="Make the board").click()
-    link = ada.get_by_role("link", name="this link").get_attribute("href")
+    link = make_board(ada, "Hall")
 
     board = open_page()
     board.goto(link)
@@ -181,11 +187,7 @@ def test_a_board_refreshes_and_keeps_its_picture_while_the_server_is_away(
 
 def test_another_sites_link_replaces_no_board(open_page: Callable) -> None:
     ada = open_page("ada")
-    ada.goto("/console/devices")
-    ada.get_by_label("Where it hangs").fill("Trap")
-    ada.get_by_label("Sees what").select_option(MOE)
-    ada.get_by_role("button", name="Make the board").click()
-    link = ada.get_by_role("link", name="this link").get_attribute("href")
+    link = make_board(ada, "Trap")
 
     for page, seen in ((ada, "what Ada sees"), (open_page("root"), "what Root sees")):
         page.goto(link)
