@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from dataclasses import field
+from itertools import count
 from urllib.parse import quote
 
 import pytest
@@ -335,19 +336,44 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
 
     A table left out is empty; `config` goes to the service.
     """
-    made = 0
+    numbers = count(1)
     with ExitStack() as lent:
 
         def make(rows: dict[str, list[dict]], **config: object) -> Callable:
-            nonlocal made
-            made += 1
-            source, file = tmp_path / f"world{made}.json", tmp_path / f"world{made}.db"
-            source.write_text(json.dumps({table: rows.get(table, []) for table in RESOURCES}))
+            file = tmp_path / f"world{next(numbers)}.db"
             app = open_app(file, **config) if config else lent.enter_context(lent_app(file))
-            import_rows(app, source)
+            import_world(app, file, rows)
             return api_over(Database(lambda: app, None, app))
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
+    """As `world`, for tests that only read: one of the same rows is made once for all tests of a module."""
+    directory, made = tmp_path_factory.mktemp("standing"), {}
+
+    def is_only_read() -> object:
+        raise AssertionError("a world that stands for other tests as well is only read")
+
+    with ExitStack() as lent:
+
+        def make(rows: dict[str, list[dict]]) -> Callable:
+            of_rows = json.dumps(rows, sort_keys=True)
+            if of_rows not in made:
+                file = directory / f"world{len(made)}.db"
+                made[of_rows] = app = lent.enter_context(lent_app(file))
+                import_world(app, file, rows)
+            return api_over(Database(is_only_read, made[of_rows]))
+
+        yield make
+    databases.give_back_under(directory)
+
+
+def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -> None:
+    source = file.with_suffix(".json")
+    source.write_text(json.dumps({table: rows.get(table, []) for table in RESOURCES}))
+    import_rows(app, source)
 
 
 @pytest.fixture(scope="module")

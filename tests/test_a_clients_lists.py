@@ -53,9 +53,13 @@ def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+def rows_of(kind: str) -> dict[str, list[dict]]:
+    return {**ROWS, "users": [*ROWS["users"], ADMIN], **KINDS[kind]}
+
+
 @pytest.fixture
-def ada(world: Callable, kind: str) -> object:
-    return world({**ROWS, "users": [*ROWS["users"], ADMIN], **KINDS[kind]})("ada")
+def ada(standing: Callable, kind: str) -> object:
+    return standing(rows_of(kind))("ada")
 
 
 @pytest.fixture
@@ -181,7 +185,10 @@ def is_shown(row: dict, person: object) -> bool:
 
 
 @pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
-def test_writes_find_what_is_one_s_own(ada: object, seen: list[dict], query: str) -> None:
+def test_writes_find_what_is_one_s_own(
+    world: Callable, kind: str, seen: list[dict], query: str
+) -> None:
+    ada = world(rows_of(kind))("ada")
     expected = [
         row["id"] for row in seen if HOLDS[query](row) and CLIENT_OF[row["building_id"]] == OWN
     ]

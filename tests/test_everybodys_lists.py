@@ -49,8 +49,8 @@ NULLS = {"asc": False, "desc": True, "asc.nullsfirst": True, "desc.nullslast": F
 
 
 @pytest.fixture
-def root(world: Callable) -> object:
-    return world(ROWS)("root")
+def root(standing: Callable) -> object:
+    return standing(ROWS)("root")
 
 
 @pytest.mark.parametrize("direction", NULLS)

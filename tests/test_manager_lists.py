@@ -50,8 +50,8 @@ ROWS = {
 
 
 @pytest.fixture
-def moe(world: Callable) -> object:
-    return world(ROWS)("moe")
+def moe(standing: Callable) -> object:
+    return standing(ROWS)("moe")
 
 
 def in_order(rows: list[dict], column: str, descending: bool, nulls_first: bool) -> list[int]:

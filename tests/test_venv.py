@@ -11,7 +11,7 @@ import pytest
 
 from config import PROJECT
 
-pytestmark = pytest.mark.sqlite("no database has a part in it")
+pytestmark = [pytest.mark.sqlite("no database has a part in it"), pytest.mark.long]
 
 MAKE = ". bin/venv.sh && make_venv requirements.txt"
 
@@ -50,7 +50,6 @@ def test_an_environment_without_pip_is_made_anew(place):
     require_made(place)
 
 
-@pytest.mark.long
 def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
     """pip takes one whose description is there for installed, whatever it lacks."""
     fails = place / "fake"
@@ -69,7 +68,6 @@ def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
     require_made(place)
 
 
-@pytest.mark.long
 def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
     assert make(place)[0] == 0
     (place / "requirements.txt").write_text("no-such-package-as-this\n")  # without a hash
