@@ -21,24 +21,43 @@ is_whole() {
     [ ! -e .venv/installing ] && .venv/bin/python -c 'import pip' 2>/dev/null
 }
 
+is_made() { # REQUIREMENTS
+    cmp -s "$1" ".venv/installed-$1" && is_whole
+}
+
+# Whoever starts it twice at once would have one clear away what the other installs. The lock is that of the file which is
+# open as 9, and goes with whatever has inherited it: what was killed may have left a pip that still installs.
+WAIT='
+import fcntl, sys
+try:
+    fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("walkthrough: another start is installing into .venv: waiting for it", file=sys.stderr)
+    fcntl.flock(9, fcntl.LOCK_EX)
+'
+
 make_venv() { # REQUIREMENTS
-    if cmp -s "$1" ".venv/installed-$1" && is_whole; then
+    if is_made "$1"; then
         return
     fi
-    python=$(find_python)
+    python=$(find_python) || return
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         echo "walkthrough: $python has no venv module (on Debian and Ubuntu: apt install python3-venv)" >&2
         return 1
     fi
-    echo "walkthrough: installing what $1 asks for into .venv (once)" >&2
-    is_whole || "$python" -m venv --clear .venv || return
-    : >.venv/installing
-    installed=0
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1" || installed=$?
-    # What it cannot install pip takes back by itself, unless it is killed. A power cut may leave files empty that are not synced.
-    [ "$installed" -ge 128 ] || { sync && rm .venv/installing; }
-    [ "$installed" -eq 0 ] || return "$installed"
-    cp "$1" ".venv/installed-$1"
+    (
+        "$python" -c "$WAIT" || exit
+        if is_made "$1"; then exit; fi
+        echo "walkthrough: installing what $1 asks for into .venv (once)" >&2
+        is_whole || "$python" -m venv --clear .venv || exit
+        : >.venv/installing
+        installed=0
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$1" || installed=$?
+        # What it cannot install pip takes back by itself, unless it is killed. A power cut may leave files empty that are not synced.
+        [ "$installed" -ge 128 ] || { sync && rm .venv/installing; }
+        [ "$installed" -eq 0 ] || exit "$installed"
+        cp "$1" ".venv/installed-$1"
+    ) 9>.venv.lock
 }
 
 make_test_venv() {

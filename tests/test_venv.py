@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,23 @@ def test_an_environment_without_pip_is_made_anew(place):
 
     assert make(place)[0] == 0
 
+    require_made(place)
+
+
+def test_two_starts_at_once_install_one_after_the_other(place):
+    """Each would clear away what the other has begun."""
+    with (place / ".venv.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = subprocess.Popen(
+            ["sh", "-euc", MAKE], cwd=place, stderr=subprocess.PIPE, text=True
+        )
+
+        told = second.stderr.readline()
+
+        assert told == "walkthrough: another start is installing into .venv: waiting for it\n"
+        assert not (place / ".venv").exists()
+    assert second.wait(timeout=120) == 0
+    second.stderr.close()
     require_made(place)
 
 
