@@ -174,6 +174,7 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
     "x[]=eq.1": (Filter(X, "eq", value=0), ("1",)),
     "x%5B0%5D=eq.1": (Filter(X, "eq", value=0), ("1",)),
     '"x"[12]=eq.1': (Filter(X, "eq", value=0), ("1",)),
+    "x%5B0%5D%5B0%5D%5B1%5D=eq.1": (Filter(X, "eq", value=0), ("1",)),
     "or[0]=eq.1": (Filter("or", "eq", value=0), ("1",)),
     '"a:b(c)"=eq.1': (Filter("a:b(c)", "eq", value=0), ("1",)),
     '"odd col" =eq.1': (Filter("odd col", "eq", value=0), ("1",)),

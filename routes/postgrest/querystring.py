@@ -49,8 +49,9 @@ _DIGITS: Final = re.compile(r"[0-9]*")
 _NEGATIVE: Final = re.compile(r"-[0-9]+")
 _WHOLE: Final = frozenset({"select", "columns", "on_conflict"})
 _LAST: Final = frozenset({"order", "limit", "offset", "and", "or"})
-_LIST_MARK: Final = re.compile(r"(?:\[[0-9]*\])?")
-"""What axios, qs and PHP put behind the name that several values have; of a column, each is a condition."""
+_LIST_MARKS: Final = re.compile(r"(?:\[[0-9]*\])*")
+"""What axios, qs and PHP put behind the name that several values have; of a column, each is a condition. Lists within
+lists come as well: react-admin's provider makes one of each third condition and what it had before."""
 _AFTER_PATH: Final = 'letter, digit, "-", "->>", "->", delimiter (.)'
 
 
@@ -199,7 +200,7 @@ def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], tuple[str, ...
         if not scanner.take("."):
             break
     path = scanner.json_path()
-    scanner.match(_LIST_MARK)
+    scanner.match(_LIST_MARKS)
     scanner.finish(_AFTER_PATH)
     return tuple(names), path
 
