@@ -137,6 +137,22 @@ def test_P10_bad_csv_inserts_nothing(api: Callable, body: str | bytes) -> None:
     assert dump(api) == before
 
 
+@pytest.mark.parametrize("query", ["", "&columns=address,name,client_id"], ids=["all", "columns"])
+def test_P10_csv_of_a_spreadsheet_loses_no_column(api: Callable, query: str) -> None:
+    """A spreadsheet begins it with a byte order mark, which is no part of the first column's name."""
+    body = "\ufeffaddress,name,client_id\r\n12 Mill Lane,Mill Court,1\r\n".encode()
+
+    response = api("root").post(
+        f"/buildings?select=address,name{query}",
+        body,
+        content_type="text/csv",
+        prefer="return=representation",
+    )
+
+    assert response.status == 201
+    assert response.json == [{"address": "12 Mill Lane", "name": "Mill Court"}]
+
+
 def test_P10_csv_cells_go_out_as_they_are(api: Callable) -> None:
     names = ["=1+1", "+1", "-1", "@SUM(A1)"]
     api("root").post("/buildings", [{"name": name, "client_id": 1} for name in names])

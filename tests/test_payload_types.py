@@ -45,6 +45,9 @@ from tests.bodies import read
         ("a;b\n1;2\n", [{"a;b": "1;2"}]),
         ("ü\n\U0001f3e2\n", [{"ü": "\U0001f3e2"}]),
         ("a\n=1+1\n", [{"a": "=1+1"}]),
+        ("\ufeffa,b\r\n1,2\r\n", [{"a": "1", "b": "2"}]),
+        ('\ufeff"a","b"\n1,2\n', [{"a": "1", "b": "2"}]),
+        ("\ufeff\ufeffa\n\ufeff1\n", [{"\ufeffa": "\ufeff1"}]),
     ],
 )
 def test_csv_is_read_as(text: str, rows: list[Row]) -> None:

@@ -14,6 +14,10 @@ from models.faults import Fault
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import TooMuch
 
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""What spreadsheets begin a CSV with. Left there it would be part of the first column's name, which `columns` then
+does not know: the column would be dropped in silence."""
+
 _CELL: Final = re.compile(r'"([^"]*(?:""[^"]*)*+)"|([^",\r\n]*)')
 _LINE_END: Final = re.compile(r"\r\n|\n|\r|\Z")
 _BLANK_LINES: Final = re.compile(r"[\r\n]*")
@@ -34,7 +38,7 @@ def parse_csv(text: str, limits: Limits) -> list[dict[str, object]]:
     Traceback (most recent call last):
     routes.postgrest.csv.MalformedCsv: All lines must have same number of fields
     """
-    lines = _parse_lines(text, limits)
+    lines = _parse_lines(text.removeprefix(_BYTE_ORDER_MARK), limits)
     header = next(lines, None)
     if header is None:
         raise MalformedCsv("Empty or invalid csv", "A header line is expected.")
