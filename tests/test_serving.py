@@ -82,6 +82,11 @@ HOSTILE = [
         id="101-headers",
     ),
     pytest.param(
+        b"GET / HTTP/1.1\r\n" + b"".join(b"X_%d: 1\r\n" % n for n in range(101)) + b"\r\n",
+        431,
+        id="101-headers-of-no-effect",
+    ),
+    pytest.param(
         b"GET / HTTP/1.1\r\nX: " + b"x" * 8_200 + b"\r\n\r\n", 431, id="header-of-8200-bytes"
     ),
 ]

@@ -132,6 +132,9 @@ HEADS = {
     "101-fields": (
         b"GET /buildings HTTP/1.1\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(101)), 431,
     ),
+    "101-fields-of-no-effect": (
+        b"GET /buildings HTTP/1.1\r\n" + b"".join(b"X_%d: 1\r\n" % n for n in range(101)), 431,
+    ),
     "field-of-8200-bytes": (b"GET /buildings HTTP/1.1\r\n" + head_lines(X="x" * 8_200), 431),
     "field-that-does-not-end": (b"GET /buildings HTTP/1.1\r\nX: " + b"x" * 1_000_000, 431),
     "TRACE": (b"TRACE /buildings HTTP/1.1\r\n" + head_lines(), 405),
