@@ -20,6 +20,10 @@ ENDED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)  # the first is Linu
 SMALL_WRITE: Final = re.compile(rb"(?:POST|PATCH) (?:/rest/v1)?/[a-z_]+(?:\?[^ ]*)? HTTP/1\.1\r\n")
 LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,5})[ \t]*\r\n", re.IGNORECASE)
 BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
+SAID_ONCE: Final = frozenset(
+    {"ACCEPT-PROFILE", "APIKEY", "AUTHORIZATION", "CONTENT-PROFILE", "CONTENT-TYPE"}
+)
+"""Headers that hold one value, of those that clients send."""
 UNREAD_BYTES_MAX: Final = 65_536  # gunicorn parts with who leaves as much
 PEEKED_BYTES_MAX: Final = 16_384  # of an unfinished head; well below what the system keeps unread
 
@@ -45,6 +49,20 @@ class Incoming(Request):  # type: ignore[misc]
             raise LimitRequestHeaders("limit request headers fields")
         parsed: list[tuple[str, str]] = super().parse_headers(data, from_trailer)
         return parsed
+
+    def _apply_header_policy(
+        self, name: str, value: str, scheme: list[bool], seen: set[object], *more: Any, **named: Any
+    ) -> tuple[str, str] | None:
+        """As gunicorn does; but what is said twice to the letter was said once. postgrest-go sends each of its headers
+        several times, and PostgREST looks at the first. Two that differ stay refused: who asks is not guessed."""
+        if name in SAID_ONCE:
+            if (name, value) in seen:
+                return None
+            seen.add((name, value))  # gunicorn itself keeps names there
+        kept: tuple[str, str] | None = super()._apply_header_policy(
+            name, value, scheme, seen, *more, **named
+        )
+        return kept
 
     def should_close(self) -> bool:
         return bool(self.body.failed or leaves_much(self.body) or super().should_close())

@@ -71,6 +71,52 @@ def test_H07_underscore_makes_no_other_header(service: Served, name: str) -> Non
     assert (answer.status, refusal_in_json(answer)["code"]) == (401, "42501")
 
 
+# H07: a header said twice. postgrest-go does that to each of its own, and PostgREST looks at the first
+
+ONCE = ("apikey", "Authorization", "Content-Type", "Accept-Profile", "Content-Profile")
+OTHERS = {
+    "apikey": ("wrong", 401, "PGRST302"),
+    "Authorization": ("Bearer x.y.z", 401, "PGRST301"),
+    "Content-Type": ("text/csv", 400, "08P01"),
+    "Accept-Profile": ("private", 406, "PGRST106"),
+    "Content-Profile": ("private", 406, "PGRST106"),
+}
+
+
+def post_twice_said(service: Served, *more: str) -> RawAnswer:
+    """Make an inspector with these lines after a head that says the profile, too."""
+    row = b'{"name": "Said twice"}'
+    lines = head_lines(
+        Accept_Profile="public", Content_Profile="public", Content_Length=str(len(row))
+    )
+    lines += "".join(f"{line}\r\n" for line in (*more, "Connection: close")).encode()
+    [answer] = answers(
+        exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + lines + b"\r\n" + row)
+    )
+    return answer
+
+
+def test_H07_header_repeated_to_the_letter_counts_once(service: Served) -> None:
+    said = head_lines(Accept_Profile="public", Content_Profile="public").decode().splitlines()
+    lines = [line for line in said if line.startswith(ONCE)]
+
+    answers_ = [
+        post_twice_said(service, *lines, *lines) for _ in range(2)
+    ]  # a new head, a familiar one
+
+    assert len(lines) == len(ONCE)
+    assert [answer.status for answer in answers_] == [201, 201]
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_H07_header_that_says_two_things_is_refused(service: Served, name: str) -> None:
+    value, status, code = OTHERS[name]
+
+    answer = post_twice_said(service, f"{name}: {value}")
+
+    assert (answer.status, refusal_in_json(answer)["code"]) == (status, code)
+
+
 def test_H07_location_of_a_new_row_is_relative(service: Served) -> None:
     made = ask(service, "service", "POST", "/inspectors", {"name": "Located"},
                Host="evil.example", Prefer="return=headers-only")  # fmt: skip
