@@ -127,9 +127,9 @@ SCHEMAS: Final[Json] = {
 }
 
 
-def paths(servers: list[dict[str, str]]) -> Json:
-    """The paths under /auth/v1, which the data API's other home has not."""
-    return {f"/auth/v1{path}": {"servers": servers, **methods} for path, methods in PATHS.items()}
+def paths() -> Json:
+    """The paths under /auth/v1."""
+    return {f"/auth/v1{path}": methods for path, methods in PATHS.items()}
 
 
 def schema(name: str) -> Json:

@@ -29,16 +29,14 @@ from routes.postgrest.openapi_schemas import Json
 TITLE: Final = "Walkthrough"
 DESCRIPTION: Final = (
     "Building inspections, and who may see them. Tables and functions speak PostgREST's dialect, "
-    "/auth/v1 speaks GoTrue's. A row that the caller may not see is answered for as one that is not there."
+    "/auth/v1 speaks GoTrue's. Tables and functions stand under /rest/v1 as well, where Supabase's clients look. "
+    "A row that the caller may not see is answered for as one that is not there."
 )
 VERSION: Final = "1"
 """Of what is promised here, not of the program: that is nobody's business (docs/decisions/0121)."""
-SERVERS: Final = [
-    {"url": "/"},
-    {"url": "/rest/v1", "description": "The same, where Supabase's clients look."},
-]
-AT_THE_ROOT: Final = [{"url": "/"}]
-"""For the paths that /rest/v1 has not."""
+SERVERS: Final = [{"url": "/"}]
+"""The one that has all paths. A second one, /rest/v1, would have to be taken back from the sign-in's paths, and what
+openapi-generator makes of that asks there for a server of no name (docs/decisions/0121)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def document(calls: Iterable[Call]) -> Json:
             "/": root(),
             **{f"/{relation.name}": relation_path(relation) for relation in relations},
             **{f"/rpc/{call.signature.name}": call_path(call) for call in calls},
-            **gotrue.paths(AT_THE_ROOT),
+            **gotrue.paths(),
             **health(),
         },
         "components": components(list(relations)),
@@ -232,10 +230,7 @@ def spelled(name: str) -> str:
 def health() -> Json:
     def path(name: str, summary: str, statuses: Json) -> Json:
         read = reads(name, ["service"], summary, [], statuses, (500,))
-        return {
-            "servers": AT_THE_ROOT,
-            **{method: {**operation, "security": []} for method, operation in read.items()},
-        }
+        return {method: {**operation, "security": []} for method, operation in read.items()}
 
     schema = {
         "type": "object",
