@@ -246,6 +246,18 @@ def test_rows_are_as_their_schema_says(api: Callable, table: str, document: dict
         assert faults(schema, row) == []
 
 
+def test_a_user_is_as_their_schema_says(api: Callable, document: dict) -> None:
+    """What is always there is required. Of a constant that may be missing openapi-python-client made a program that
+    Python could not read."""
+    schema = document["components"]["schemas"]["auth.user"]
+
+    user = api("root").get("/auth/v1/user").json
+
+    assert faults(schema, user) == []
+    assert set(schema["required"]) == set(user)
+    assert set(schema["properties"]) - set(user) == {"banned_until"}
+
+
 CALLS = {
     "get_inspections_dashboard_summary_fast": "",
     "get_building_stats_chart_fast": "",

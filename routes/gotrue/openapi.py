@@ -46,6 +46,12 @@ USER_METADATA: Final[Json] = {
     "properties": {"name": TEXT},
 }
 
+USER_KEYS: Final = (
+    "id", "aud", "role", "email", "email_confirmed_at", "phone", "last_sign_in_at", "app_metadata", "user_metadata",
+    "identities", "created_at", "updated_at", "is_anonymous",
+)  # fmt: skip
+"""What is said of every user: what may be missing is one more case in each program made of this."""
+
 SCHEMAS: Final[Json] = {
     "auth.error": {
         **record(
@@ -76,10 +82,10 @@ SCHEMAS: Final[Json] = {
             "identities": {"type": "array", "items": OBJECT},
             "created_at": TIME,
             "updated_at": TIME,
-            "is_anonymous": {"const": False},
+            "is_anonymous": {"type": "boolean", "description": "False."},
             "banned_until": TIME,
         },
-        ["id", "aud", "role", "email", "app_metadata", "user_metadata", "created_at", "updated_at"],
+        USER_KEYS,
     ),
     "auth.users": record(
         {
