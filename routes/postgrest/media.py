@@ -36,7 +36,9 @@ ROWS: Final = (
 )
 """What a table or a function that returns rows may be asked for; `*/*` is the first."""
 DOCUMENT: Final = (MediaType.JSON, MediaType.OPENAPI)
-"""What the root may be asked for: each is a document of its own, and the first is for whoever takes anything."""
+"""What the root may be asked for; `*/*` is the first."""
+DOCUMENT_AS_POSTGREST: Final = (MediaType.OPENAPI, MediaType.JSON)
+"""The same, where Supabase's clients look."""
 BODIES: Final = (MediaType.JSON, MediaType.CSV, MediaType.FORM)
 """What a write may be sent as."""
 

@@ -13,7 +13,7 @@ from models.sql.catalog import catalog
 from routes.postgrest import openapi
 from routes.postgrest import openapi_schemas as schemas
 from routes.postgrest.calls import Parameter
-from routes.postgrest.media import DOCUMENT
+from routes.postgrest.media import DOCUMENT_AS_POSTGREST
 from routes.postgrest.media import ROWS
 from routes.postgrest.openapi import Call
 from routes.postgrest.openapi_schemas import Json
@@ -54,7 +54,7 @@ def document(calls: Iterable[Call]) -> Json:
 ROOT: Final[Json] = {
     "tags": ["Introspection"],
     "summary": "OpenAPI description (this document)",
-    "produces": [media.value for media in DOCUMENT],
+    "produces": [media.value for media in DOCUMENT_AS_POSTGREST],
     "responses": {"200": {"description": "OK"}},
 }
 
