@@ -432,6 +432,19 @@ def test_an_id_is_still_not_chosen_beside_rows_without_one(api: Callable) -> Non
         assert (response.status, response.code) == (400, "428C9")
 
 
+@pytest.mark.parametrize("column", ["id", "created_at", "updated_at"])
+def test_what_is_not_chosen_is_told_in_postgresql_s_words(api: Callable, column: str) -> None:
+    value = 1 if column == "id" else "2020-01-01"
+
+    made = unchanged_after(
+        api, "ada", "POST", "/buildings", {"name": "N", "client_id": 1, column: value}
+    )
+    changed = unchanged_after(api, "ada", "PATCH", "/buildings?id=eq.1", {column: value})
+
+    assert made.message == f'cannot insert a non-DEFAULT value into column "{column}"'
+    assert changed.message == f'column "{column}" can only be updated to DEFAULT'
+
+
 def test_one_row_is_still_not_merged_twice_beside_rows_without_an_id(api: Callable) -> None:
     body = [MERGED, *TWO_NEW, MERGED]
     response = unchanged_after(

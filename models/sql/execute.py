@@ -223,7 +223,7 @@ def update(
     require_showable(transaction, relation, rule, shape)
     for name in changes:
         if name in rule.unchosen:
-            raise not_chosen(name)
+            raise not_chosen(name, of_a_change=True)
     new = {
         name: default(relation.payload_attribute(name).filled, transaction.now, binding)
         if value is DEFAULT

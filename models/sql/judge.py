@@ -32,8 +32,10 @@ def row_denied(relation: Relation, how: str = "") -> RowDenied:
     return RowDenied(f'new row violates row-level security policy{how} for table "{relation.name}"')
 
 
-def not_chosen(column: str) -> NotChosen:
+def not_chosen(column: str, *, of_a_change: bool = False) -> NotChosen:
     return NotChosen(
-        f'cannot insert a non-DEFAULT value into column "{column}"',
+        f'column "{column}" can only be updated to DEFAULT'
+        if of_a_change
+        else f'cannot insert a non-DEFAULT value into column "{column}"',
         f'Column "{column}" is chosen by the service.',
     )
