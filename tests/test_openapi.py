@@ -201,6 +201,42 @@ def test_swagger_tells_tables_and_functions(swagger: dict) -> None:
     assert {"swagger", "info", "paths", "definitions"} <= set(swagger)
 
 
+def test_swagger_tells_how_wide_a_whole_number_is(swagger: dict) -> None:
+    """A generator knows two widths by name, and makes 32 bits of any other: an id has up to 53."""
+    whole = {
+        (name, told["format"])
+        for each in swagger["definitions"].values()
+        for name, told in each["properties"].items()
+        if told["type"] == "integer"
+    }
+
+    assert whole == {
+        ("id", "int64"),
+        ("building_id", "int64"),
+        ("client_id", "int64"),
+        ("inspection_id", "int64"),
+        ("inspector_id", "int64"),
+        ("floors", "int32"),
+        ("units", "int32"),
+        ("gun_id", "int32"),
+    }
+
+
+def test_swagger_tells_how_wide_the_arguments_of_a_function_are(swagger: dict) -> None:
+    wide = {"type": "integer", "format": "int64"}
+    asked, assigned = (
+        swagger["paths"][f"/rpc/{name}"]
+        for name in ("get_building_stats", "assign_buildings_to_client_admin")
+    )
+
+    assert asked["get"]["parameters"] == [
+        {"name": "building_id", "in": "query", "required": True, **wide}
+    ]
+    assert asked["post"]["parameters"][0]["schema"]["properties"]["building_id"] == wide
+    ids = assigned["post"]["parameters"][0]["schema"]["properties"]["building_ids"]
+    assert ids == {"type": "array", "format": "bigint[]", "items": wide}
+
+
 @pytest.mark.parametrize("table", RESOURCES)
 def test_columns_equal_the_catalog(
     api: Callable, table: str, document: dict, swagger: dict

@@ -4,6 +4,7 @@ Supabase's getOpenApiSpec read. After PostgREST's `Response/OpenAPI.hs`; knows n
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
 from models.base import Filled
@@ -24,6 +25,8 @@ DEFAULTS: Final = {
     Filled.BY_CLOCK_ALWAYS: "now()",
 }
 """As PostgreSQL would spell them; generators of types read from it that a column may be left out."""
+WIDTHS: Final = {"integer": "int32", "bigint": "int64"}
+"""What Swagger calls them: generators take a whole number of any other format for one of 32 bits."""
 
 
 def document(calls: Iterable[Call]) -> Json:
@@ -127,11 +130,16 @@ def call_path(call: Call) -> Json:
 
 def argument(parameter: Parameter) -> Json:
     """A parameter with its type by PostgreSQL's name, as PostgREST puts it into `format`."""
-    found: Json = {"type": parameter.document["type"], "format": parameter.type_name}
+    found = typed(parameter.document, parameter.type_name)
     items = parameter.document.get("items")
     if isinstance(items, dict):
-        found["items"] = {"type": items["type"]}
+        found["items"] = typed(items, parameter.type_name.removesuffix("[]"))
     return found
+
+
+def typed(document: Mapping[str, object], name: str) -> Json:
+    """A type by PostgreSQL's name, but for whole numbers, whose widths have names of their own here."""
+    return {"type": document["type"], "format": WIDTHS.get(name, name)}
 
 
 def refs(names: Iterable[str]) -> list[Json]:
@@ -155,7 +163,7 @@ def definition(relation: Relation) -> Json:
 
 def described(relation: Relation, attribute: Attribute) -> Json:
     """A column; the marks in angle brackets are what generators of types look for."""
-    found: Json = {"type": dict(attribute.type.schema)["type"], "format": attribute.type.name}
+    found = typed(dict(attribute.type.schema), attribute.type.name)
     if attribute.filled in DEFAULTS:
         found["default"] = DEFAULTS[attribute.filled]
     notes = []
