@@ -201,6 +201,25 @@ def test_swagger_tells_tables_and_functions(swagger: dict) -> None:
     assert {"swagger", "info", "paths", "definitions"} <= set(swagger)
 
 
+BODIES = {
+    "application/json": ('{"name": "Uma"}', '{"building_id": 1}'),
+    "text/csv": ("name\nUma", None),
+    "application/x-www-form-urlencoded": ("name=Uma", "building_id=1"),
+}
+
+
+def test_swagger_tells_the_formats_of_bodies_that_are_read(api: Callable, swagger: dict) -> None:
+    posted = swagger["paths"]["/rpc/get_building_stats"]["post"]
+    called = {media for media, (_, arguments) in BODIES.items() if arguments is not None}
+
+    assert (set(swagger["consumes"]), set(posted["consumes"])) == (set(BODIES), called)
+    for media, (row, arguments) in BODIES.items():
+        assert api("root").post("/inspectors", row, content_type=media).status == 201
+        if arguments is not None:
+            asked = api("root").post("/rpc/get_building_stats", arguments, content_type=media)
+            assert asked.status == 200
+
+
 def test_swagger_tells_how_wide_a_whole_number_is(swagger: dict) -> None:
     """A generator knows two widths by name, and makes 32 bits of any other: an id has up to 53."""
     whole = {

@@ -14,12 +14,17 @@ from models.sql.catalog import catalog
 from routes.postgrest import openapi
 from routes.postgrest import openapi_schemas as schemas
 from routes.postgrest.calls import Parameter
+from routes.postgrest.media import BODIES
 from routes.postgrest.media import DOCUMENT_AS_POSTGREST
 from routes.postgrest.media import ROWS
+from routes.postgrest.media import MediaType
 from routes.postgrest.openapi import Call
 from routes.postgrest.openapi_schemas import Json
 
 FORMATS: Final = [media.value for media in ROWS]
+READ: Final = [media.value for media in BODIES]
+READ_OF_CALLS: Final = [media.value for media in BODIES if media is not MediaType.CSV]
+"""Differs from PostgREST, which names for bodies what it answers in: a call has one set of arguments, and no lines."""
 DEFAULTS: Final = {
     Filled.BY_CLOCK: "now()",
     Filled.BY_CLOCK_ALWAYS: "now()",
@@ -40,7 +45,7 @@ def document(calls: Iterable[Call]) -> Json:
             "version": openapi.VERSION,
         },
         "basePath": "/",
-        "consumes": FORMATS,
+        "consumes": READ,
         "produces": FORMATS,
         "paths": {
             "/": {"get": ROOT},
@@ -118,7 +123,7 @@ def call_path(call: Call) -> Json:
     if not arguments["required"]:
         del arguments["required"]  # Swagger 2.0 wants at least one name in such a list
     sent = {"name": "args", "in": "body", "required": True, "schema": arguments}
-    post = {**told, "parameters": [sent, *refs(["preferParams"])]}
+    post = {**told, "consumes": READ_OF_CALLS, "parameters": [sent, *refs(["preferParams"])]}
     if "GET" not in call.methods:
         return {"post": post}
     given = [
