@@ -237,6 +237,14 @@ def test_P11_of_another_schema_is_told_whatever_is_asked_of_it(
     assert api("root").get(path, headers={header: "public"}).status == 404
 
 
+@pytest.mark.parametrize("header", ["Accept-Profile", "Content-Profile"])
+def test_P11_another_schema_is_named_and_ours_is_hinted_at(api: Callable, header: str) -> None:
+    response = api("root").get("/buildings", headers={header: "x" * 300})
+
+    assert response.refusal == (406, "PGRST106", f"Invalid schema: {'x' * 200}…")
+    assert response.json["hint"] == "Only the following schemas are exposed: public"
+
+
 def test_P11_profile_public_is_ours(api: Callable) -> None:
     assert api("root").get("/buildings", headers={"Accept-Profile": "public"}).status == 200
     assert (

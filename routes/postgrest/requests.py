@@ -10,6 +10,7 @@ from models.sql.catalog import Relation
 from models.sql.query import Filter
 from models.sql.query import Query
 from routes.postgrest.limits import UnsatisfiableRange
+from routes.postgrest.limits import excerpt
 from routes.postgrest.payload import Row
 
 PROFILE = "public"
@@ -33,8 +34,11 @@ class UnknownRelation(Fault):
 class UnknownProfile(Fault):
     """An Accept-Profile or Content-Profile other than the one there is."""
 
-    def __init__(self) -> None:
-        super().__init__(f"The schema must be one of the following: {PROFILE}")
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Invalid schema: {excerpt(name)}",
+            hint=f"Only the following schemas are exposed: {PROFILE}",
+        )
 
 
 class MethodNotAllowed(Fault):
@@ -186,5 +190,6 @@ def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> N
 
 def require_profiles(*named: str | None) -> None:
     """Only the one schema there is, or none, in each of PROFILE_HEADERS."""
-    if any(name not in (None, PROFILE) for name in named):
-        raise UnknownProfile
+    for name in named:
+        if name not in (None, PROFILE):
+            raise UnknownProfile(name)
