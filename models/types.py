@@ -41,6 +41,10 @@ class DisplacementOutOfRange(Fault):
     """An offset from UTC that no place has (22009)."""
 
 
+class UnknownTimezone(Fault):
+    """A time zone that there is none of (22023)."""
+
+
 class OutOfRange(Fault):
     """A number too large for its type (22003)."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests import databases
 from tests.conftest import Response
 
 INSPECTION = {"building_id": 1, "inspection_type": "odd"}
@@ -58,6 +59,22 @@ def test_text_as_a_time(api: Callable, text: str, kind: str, value: str) -> None
 def test_text_that_is_none(api: Callable, text: str, kind: str, refusal: tuple) -> None:
     status, code, words = refusal
     assert cast_of_text(api, text, kind).refusal == (status, code, f'{words}: "{text}"')
+
+
+@pytest.mark.parametrize("kind", ["date", "time", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_text_of_a_time_in_no_zone_that_there_is(
+    api: Callable, kind: str, zone: str | None
+) -> None:
+    """A server reads the names of zones, of which a file knows none."""
+    path = "/inspections?id=eq.1"
+    assert api("root").patch(path, {"notes": "2025-06-15 12:00:00 Nowhere/Land"}).status == 204
+
+    prefer = f"timezone={zone}" if zone else None
+    response = api("root").get(f"{path}&select=value:notes::{kind}", prefer=prefer)
+
+    code = "22007" if databases.SERVER is None else "22023"
+    assert (response.status, response.code) == (400, code)
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,7 @@ FACTS: dict[str, Fact] = {
     "22007": saying(types.InvalidDatetime),
     "22008": saying(types.DatetimeOutOfRange),
     "22009": saying(types.DisplacementOutOfRange),
+    "22023": saying(types.UnknownTimezone),
     "2201B": saying(InvalidRegularExpression),
     "22P05": saying(types.NulInText),
     "42501": lambda error: constraints.NotPermitted(message(error)),

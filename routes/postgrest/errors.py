@@ -118,6 +118,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.InvalidDatetime: (400, "22007"),
     types.DatetimeOutOfRange: (400, "22008"),
     types.DisplacementOutOfRange: (400, "22009"),
+    types.UnknownTimezone: (400, "22023"),
     types.OutOfRange: (400, "22003"),
     types.TextTooLong: (400, "22001"),
     types.NulInText: (400, "22P05"),
