@@ -214,6 +214,23 @@ def test_P11_unknown_preference_is_ignored_otherwise(api: Callable) -> None:
     assert ids(response) == {1, 2, 3, 4, 5, 6}
 
 
+@pytest.mark.parametrize("handling", ["handling=lenient", "handling=strict"])
+def test_P11_a_time_zone_that_is_none_is_refused(api: Callable, handling: str) -> None:
+    prefer = f"{handling}, timezone=Nowhere/Land"
+    root = api("root")
+    found = [
+        root.get("/buildings", prefer=prefer),
+        root.post("/buildings", BUILDING, prefer=prefer),
+        root.patch("/buildings?id=eq.1", {"name": "Elsewhere"}, prefer=prefer),
+        root.delete("/buildings?id=eq.6", prefer=prefer),
+        root.rpc("get_building_stats", {"building_id": 1}, prefer=prefer),
+    ]
+
+    told = (400, "22023", 'invalid value for parameter "TimeZone": "Nowhere/Land"')
+    assert [each.refusal for each in found] == [told] * len(found)
+    assert ids(root.get("/buildings?name=neq.Elsewhere")) == {1, 2, 3, 4, 5, 6}
+
+
 @pytest.mark.parametrize("profile", ["other", "api", "PUBLIC", "pg_catalog", "main"])
 def test_P11_other_profiles_are_refused(api: Callable, profile: str) -> None:
     read = api("root").get("/buildings", headers={"Accept-Profile": profile})

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.types import UnknownTimezone
 from routes.postgrest.preferences import Count
 from routes.postgrest.preferences import Handling
 from routes.postgrest.preferences import InvalidPreferences
@@ -55,11 +56,12 @@ PREFERS: dict[str, Preferences] = {
     "tx=rollback": Preferences(transaction=TransactionEnd.ROLLBACK),
     "timezone=America/New_York": Preferences(timezone="America/New_York"),
     "timezone=UTC ": Preferences(timezone="UTC"),
-    "timezone=utc": Preferences(),
-    "timezone=": Preferences(),
-    "timezone=Nowhere/Land": Preferences(),
-    "timezone=Nowhere/Land,timezone=UTC": Preferences(),
-    "timezone=../../etc/passwd": Preferences(),
+    "timezone=utc": Preferences(timezone="UTC"),
+    "timezone=aMERICA/nEW_yORK": Preferences(timezone="America/New_York"),
+    "timezone=UTC,timezone=Nowhere/Land": Preferences(timezone="UTC"),
+    "handling=strict, timezone=UTC, timezone=X": Preferences(
+        handling=Handling.STRICT, timezone="UTC"
+    ),
     "max-affected=0": Preferences(max_affected=0),
     "max-affected=12": Preferences(max_affected=12),
     "max-affected=-1": Preferences(),
@@ -106,9 +108,8 @@ def test_several_headers_count_as_one() -> None:
         ("handling=strict, foo=bar", "Invalid preferences: foo=bar"),
         ("foo, handling=strict,bar=1", "Invalid preferences: foo, bar=1"),
         ("handling=strict, count=nope", "Invalid preferences: count=nope"),
-        ("handling=strict, timezone=Nope", "Invalid preferences: timezone=Nope"),
         ("handling=strict, timezone=UTC, foo", "Invalid preferences: foo"),
-        ("handling=strict, timezone=UTC, timezone=X", "Invalid preferences: timezone=X"),
+        ("handling=strict, timezone=Nope, foo", "Invalid preferences: foo"),
         ("handling=strict, max-affected=x", "Invalid preferences: max-affected=x"),
         ("handling=strict, max-affected=-1", "Invalid preferences: max-affected=-1"),
         ("handling=strict, params=single-object", "Invalid preferences: params=single-object"),
@@ -123,9 +124,22 @@ def test_strict_handling_names_what_nobody_knows(header: str, details: str) -> N
     assert refused.value.details == details
 
 
+@pytest.mark.parametrize("handling", ["", "handling=lenient, ", "handling=strict, "])
+@pytest.mark.parametrize("name", ["", "Nowhere/Land", "-4", "+05:30", "../../etc/passwd"])
+def test_a_time_zone_that_is_none_is_refused_however_it_is_asked_for(
+    handling: str, name: str
+) -> None:
+    """Moments in another zone than the one asked for look as good as those in it."""
+    with pytest.raises(UnknownTimezone) as refused:
+        parse_prefer([f"{handling}timezone={name}, timezone=UTC"], zones)
+
+    assert refused.value.message == f'invalid value for parameter "TimeZone": "{name}"'
+
+
 def test_time_zones_are_those_of_the_machine_unless_told() -> None:
     assert parse_prefer(["timezone=America/New_York"]).timezone == "America/New_York"
-    assert parse_prefer(["timezone=posixrules/.."]).timezone is None
+    with pytest.raises(UnknownTimezone):
+        parse_prefer(["timezone=posixrules/.."])
 
 
 EVERYTHING = (
@@ -182,5 +196,5 @@ def test_preference_applied_is_as_recorded(method: str, prefer: str, told: str |
 
 @given(st.text(max_size=80))
 def test_any_prefer_is_read_or_refused(header: str) -> None:
-    with contextlib.suppress(InvalidPreferences):
+    with contextlib.suppress(InvalidPreferences, UnknownTimezone):
         assert isinstance(parse_prefer([header], zones), Preferences)

@@ -17,6 +17,7 @@ from typing import TypeVar
 from zoneinfo import available_timezones
 
 from models.faults import Fault
+from models.types import UnknownTimezone
 from routes.postgrest.limits import excerpt
 from routes.postgrest.media import HEADERS_REMEMBERED_MAX
 
@@ -147,12 +148,16 @@ def parse_prefer(
 ) -> Preferences:
     """Read all Prefer headers; the first of each kind counts, what is unknown is ignored.
 
-    Differs from PostgREST 12.0: a valid time zone does not excuse an unknown preference, and
-    max-affected is known.
+    A time zone has to be one, as in PostgREST 16: moments told in another than was asked for look as good.
+    Differs from it: an offset (`timezone=-4`) is none.
 
     >>> parse_prefer(["count=exact,return=minimal", "count=planned, foo=bar"]).count
     <Count.EXACT: 'count=exact'>
-    >>> parse_prefer(["timezone=Nowhere/Land"]).timezone
+    >>> parse_prefer(["timezone=america/new_york"]).timezone
+    'America/New_York'
+    >>> parse_prefer(["timezone=Nowhere/Land"])
+    Traceback (most recent call last):
+    models.types.UnknownTimezone: invalid value for parameter "TimeZone": "Nowhere/Land"
     >>> parse_prefer(["handling=strict, foo=bar, max-affected=many"])
     Traceback (most recent call last):
     routes.postgrest.preferences.InvalidPreferences: Invalid preferences given with handling=strict
@@ -163,21 +168,21 @@ def parse_prefer(
 @lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
 def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Preferences:
     items = [item.strip() for item in header.split(",") if item.strip()]
-    preferences = Preferences(
+    handling = _first_choice(Handling, items)
+    if handling is Handling.STRICT:
+        invalid = [item for item in items if not _is_known(item)]
+        if invalid:
+            raise InvalidPreferences(invalid)
+    return Preferences(
         _first_choice(Resolution, items),
         _first_choice(Missing, items),
         _first_choice(Return, items),
         _first_choice(Count, items),
         _first_choice(TransactionEnd, items),
-        _first_choice(Handling, items),
+        handling,
         _first_timezone(items, timezones),
         _first_max_affected(items),
     )
-    if preferences.handling is Handling.STRICT:
-        invalid = [item for item in items if not _is_known(item, timezones)]
-        if invalid:
-            raise InvalidPreferences(invalid)
-    return preferences
 
 
 def _first_choice(kind: type[_Choice], items: list[str]) -> _Choice | None:
@@ -185,9 +190,15 @@ def _first_choice(kind: type[_Choice], items: list[str]) -> _Choice | None:
 
 
 def _first_timezone(items: list[str], timezones: Callable[[], frozenset[str]]) -> str | None:
+    """The zone's own name, which may be given in capitals or not, as in PostgreSQL."""
     names = (item.removeprefix(_TIMEZONE) for item in items if item.startswith(_TIMEZONE))
     name = next(names, None)
-    return name if name is not None and name in timezones() else None
+    if name is None or name in timezones():
+        return name
+    for zone in timezones():
+        if zone.lower() == name.lower():
+            return zone
+    raise UnknownTimezone(f'invalid value for parameter "TimeZone": "{excerpt(name)}"')
 
 
 def _first_max_affected(items: list[str]) -> int | None:
@@ -195,7 +206,7 @@ def _first_max_affected(items: list[str]) -> int | None:
     return next((int(match[1]) for match in matches if match), None)
 
 
-def _is_known(item: str, timezones: Callable[[], frozenset[str]]) -> bool:
-    if item.startswith(_TIMEZONE):
-        return item.removeprefix(_TIMEZONE) in timezones()
-    return item in _CHOICES or _MAX_AFFECTED.fullmatch(item) is not None
+def _is_known(item: str) -> bool:
+    return (
+        item in _CHOICES or item.startswith(_TIMEZONE) or _MAX_AFFECTED.fullmatch(item) is not None
+    )
