@@ -122,3 +122,49 @@ def test_an_offset_of_seconds_is_told(api: Callable, moment: str, zone: str, tol
     )
 
     assert response.json == [{"created_at": told}]
+
+
+NEWEST = "/inspections?select=value:created_at"
+
+
+@pytest.mark.parametrize(
+    ("cast", "value"),
+    [
+        ("::timestamp.max()", "2025-05-25T10:00:00"),
+        ("::timestamp.max()::timestamp", "2025-05-25T10:00:00"),
+        ("::timestamp.max()::date", "2025-05-25"),
+        ("::timestamp.max()::time", "10:00:00"),
+        ("::timestamp.max()::text", "2025-05-25 10:00:00"),
+        ("::timestamp.max()::timestamptz", "2025-05-25T10:00:00+00:00"),
+        ("::time.min()::time", "10:00:00"),
+        ("::time.min()::text", "10:00:00"),
+    ],
+)
+def test_the_last_clock_time_as_another_type(api: Callable, cast: str, value: str) -> None:
+    response = api("root").get(NEWEST + cast)
+
+    assert (response.status, response.json) == (200, [{"value": value}])
+
+
+def test_the_last_clock_time_of_a_zone_is_a_moment_there(api: Callable) -> None:
+    response = api("root").get(
+        f"{NEWEST}::timestamp.max()::timestamptz", prefer="timezone=America/New_York"
+    )
+
+    assert response.json == [{"value": "2025-05-25T06:00:00-04:00"}]
+
+
+@pytest.mark.parametrize(
+    ("cast", "target"),
+    [
+        ("::timestamp.max()::int", "timestamp to integer"),
+        ("::timestamp.max()::uuid", "timestamp to uuid"),
+        ("::time.max()::date", "time to date"),
+        ("::time.max()::timestamptz", "time to timestamp with time zone"),
+        ("::time.max()::numeric", "time to numeric"),
+    ],
+)
+def test_the_last_clock_time_is_no_other_type(api: Callable, cast: str, target: str) -> None:
+    response = api("root").get(NEWEST + cast)
+
+    assert response.refusal == (400, "42846", f"cannot cast type {target}")

@@ -151,6 +151,9 @@ CASTABLE = {
              "boolean", "uuid", "json"},
     "date": {"date", "text", "timestamp", "timestamp with time zone"},
     "timestamp with time zone": {"timestamp with time zone", "timestamp", "date", "time", "text"},
+    # No column is one of these two; the least and the greatest of what was cast to one are.
+    "timestamp": {"timestamp with time zone", "timestamp", "date", "time", "text"},
+    "time": {"time", "text"},
     "uuid": {"uuid", "text"},
     "json": {"json", "text"},
 }  # fmt: skip
@@ -235,6 +238,8 @@ def nearest_real(number: float) -> float:
 def cast_text(value: Bound, source: str) -> str:
     if isinstance(value, float):
         return number_text(value)
+    if source == "timestamp":
+        return str(value).replace("T", " ", 1)
     if source == "timestamp with time zone":
         return str(value).replace("T", " ", 1).removesuffix(":00")
     return str(value)

@@ -219,7 +219,7 @@ class PostgresqlSpelling(CommonSpelling):
 
     def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
         there = sa.func.timezone(zone, sa.cast(value, postgresql.TIMESTAMP()))
-        if source == "date":
+        if source in ("date", "timestamp"):
             return there
         says_offset = value.op("~")(sa.literal_column(SAYS_OFFSET))
         return sa.case((says_offset, self.cast(value, source, MOMENT)), else_=there)
