@@ -168,3 +168,14 @@ def test_the_last_clock_time_is_no_other_type(api: Callable, cast: str, target: 
     response = api("root").get(NEWEST + cast)
 
     assert response.refusal == (400, "42846", f"cannot cast type {target}")
+
+
+@pytest.mark.parametrize("number", [1e28, -1e28, 1.7e308])
+@pytest.mark.parametrize("whole", ["integer", "bigint", "smallint"])
+def test_a_numeric_beyond_all_whole_numbers(api: Callable, number: float, whole: str) -> None:
+    path = "/buildings?id=eq.1"
+    assert api("root").patch(path, {"latitude": number}).status == 204
+
+    response = api("root").get(f"{path}&select=latitude::numeric.max()::{whole}")
+
+    assert response.refusal == (400, "22003", f"{whole} out of range")

@@ -192,7 +192,7 @@ def cast_integer(value: Bound, source: str, target: str) -> int:
     assert value is not None
     # PostgreSQL rounds a double half to even, a numeric half away from zero.
     exact = Decimal(repr(value)) if source == "numeric" else None
-    number = int(exact.quantize(Decimal(1), ROUND_HALF_UP)) if exact is not None else round(value)
+    number = int(exact.to_integral_value(ROUND_HALF_UP)) if exact is not None else round(value)
     if not low <= number <= high:
         raise types.OutOfRange(f"{target} out of range")
     return number
