@@ -42,6 +42,7 @@ from routes.service import with_common_headers
 EXPOSED = "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
 PREFLIGHT_SECONDS = "7200"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
+HASH = "A '#' in a request's target is written as %23"
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
 
 LOG = logging.getLogger("walkthrough")
@@ -67,6 +68,9 @@ def begin() -> Response | None:
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
+    if "#" in environ.get("RAW_URI", ""):
+        # The server has left out what follows it, which may be a write's conditions.
+        raise refused_entrance() or requests.BadRequest(HASH)
     if "//" in path:
         raise refused_entrance() or requests.UnknownPath()
     is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ

@@ -164,6 +164,28 @@ def test_P10_csv_cells_go_out_as_they_are(api: Callable) -> None:
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.parametrize(
+    ("raw", "sent"),
+    [
+        ("/buildings?name=like.*#4*&id=eq.1", "name=like.*"),
+        ("/buildings?id=eq.1#", "id=eq.1"),
+        ("/buildings#?id=eq.1", ""),
+    ],
+)
+def test_P10_a_target_that_a_server_cut_is_refused(api: Callable, raw: str, sent: str) -> None:
+    """A server leaves out what follows a `#`: conditions, of a write that so meets more rows."""
+    environ = {"RAW_URI": raw, "QUERY_STRING": sent}
+    before = dump(api)
+
+    responses = [api("root").get("/buildings", environ=environ)]
+    responses.append(api("root").delete("/buildings", environ=environ))
+    responses.append(api("root").patch("/buildings", {"name": "x"}, environ=environ))
+
+    assert all(refused(each, 400, "PGRST100") for each in responses)
+    assert "%23" in responses[0].message
+    assert dump(api) == before
+
+
 # ── P11-P13: headers and answers ─────────────────────────────────────────────────────────────────────────
 
 

@@ -110,6 +110,17 @@ def test_a_target_is_taken_as_it_was_typed(service: Served) -> None:
     assert broken.status == 400
 
 
+def test_a_target_is_not_taken_up_to_a_hash(service: Served) -> None:
+    """Node's http sends a path as it was written: of `like.*#4*&id=eq.1` every row would have been left."""
+    line = b"DELETE /inspectors?name=like.*#4*&id=eq.999 HTTP/1.1\r\n"
+    before = names_written(service, "inspectors", "")
+
+    for _ in range(2):
+        [answer] = answers(exchange(service.port, line + head_lines(Connection="close") + b"\r\n"))
+        assert (answer.status, refusal_in_json(answer)["code"]) == (400, "PGRST100")
+    assert names_written(service, "inspectors", "") == before > 0
+
+
 def test_H01_two_requests_in_one_packet_are_two(service: Served) -> None:
     """What is refused above is refused for its framing: well framed, both are taken."""
     row = b'{"name": "Pipelined"}'
