@@ -119,3 +119,19 @@ def test_groups_by_their_own_key_are_ordered_by_what_they_point_at(
     assert response.status == 200, response.text
     visible = api(who).get(f"{path.split('?')[0]}?select=id")
     assert sorted(row["id"] for row in response.json) == sorted(row["id"] for row in visible.json)
+
+
+@pytest.mark.parametrize(
+    ("path", "purpose"),
+    [
+        ("/audit_log?order=before", "ordering"),
+        ("/audit_log?select=id,after,count()&order=after", "equality"),
+        ("/audit_log?select=after,count()", "equality"),
+        ("/audit_log?select=after::text,count()", "equality"),
+        ("/buildings?select=kind:zip::json,count()", "equality"),
+    ],
+)
+def test_nothing_is_ordered_or_grouped_by_json(api: Callable, path: str, purpose: str) -> None:
+    told = f"could not identify an {purpose} operator for type json"
+
+    assert api("root").get(path).refusal == (404, "42883", told)

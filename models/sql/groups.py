@@ -15,6 +15,7 @@ from sqlalchemy.sql import visitors
 from models.faults import Fault
 from models.sql.catalog import Relation
 from models.sql.columns import Output
+from models.sql.operators import require_comparable
 from models.sql.planner import Planner
 from models.sql.planner import directed
 from models.sql.query import Column
@@ -82,7 +83,7 @@ class Groups:
 
     def keys_and_order(self) -> tuple[list[Expression], list[Expression]]:
         pairs = zip(self.outputs, self.values, strict=True)
-        keys = [grouped_by(output, value) for output, value in pairs if not output.aggregate]
+        keys = [self.key(output, value) for output, value in pairs if not output.aggregate]
         own = [output for output in self.outputs if output.embed is None]
         chosen = {output.column for output in own if not output.aggregate}
         if not set(self.relation.key) <= chosen:
@@ -91,6 +92,14 @@ class Groups:
         # (For PostgreSQL it does of a table, but not of what a rule lets through.)
         order = self.planner.order(self.node, self.relation, self.source, by_key=False)
         return [*keys, *columns_in(order, self.source)], order
+
+    def key(self, output: Output, value: Expression) -> Expression:
+        """What an output makes groups of, whose values have to be ones that can equal each other."""
+        kind = output.kind
+        if output.raw is not None and output.embed is None and output.column is not None:
+            kind = self.relation.attributes[output.column].type.name
+        require_comparable(kind, "equality")
+        return grouped_by(output, value)
 
     def order_term(self, term: OrderTerm) -> Expression:
         """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""

@@ -132,6 +132,12 @@ def operator_for(name: str, kind: ColumnType) -> Operator:
     )
 
 
+def require_comparable(kind: str, purpose: str) -> None:
+    """Refuse an `ordering` by JSON, or groups by its `equality`: PostgreSQL has no such operators of it."""
+    if kind == "json":
+        raise UnknownOperator(f"could not identify an {purpose} operator for type json")
+
+
 IS_KEYWORDS = {"true": "IS TRUE", "false": "IS FALSE", "unknown": "IS UNKNOWN"}
 
 

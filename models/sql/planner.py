@@ -332,6 +332,7 @@ class Planner(Search):
             column = self.order_column(relation, alias, attribute.name)
         if term.path:
             return directed(no_text(), term, nullable=True)
+        operators.require_comparable(attribute.type.name, "ordering")
         return directed(column, term, nullable=not attribute.required)
 
     def embed_column(
