@@ -178,6 +178,11 @@ class Asked:
             self.relation.payload_attribute(name)
         return self.payload()
 
+    def require_body(self, written: Written) -> None:
+        """Make the body of a write's answer while the write can still be refused, where to make it can fail."""
+        if written.rows is not None and self.media is not MediaType.JSON:
+            representation.body(written.rows, self.media, self.header())
+
     def answer(self, written: Written, operation: Operation) -> Response:
         return respond(
             representation.represent_write(

@@ -191,4 +191,5 @@ def write_once(
         )
         if asked.names_email:
             require_sign_in_by(transaction, asked.emails)
+        asked.require_body(written)
         return written

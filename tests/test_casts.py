@@ -179,3 +179,12 @@ def test_a_numeric_beyond_all_whole_numbers(api: Callable, number: float, whole:
     response = api("root").get(f"{path}&select=latitude::numeric.max()::{whole}")
 
     assert response.refusal == (400, "22003", f"{whole} out of range")
+
+
+def test_json_that_is_too_deep_to_be_read(api: Callable) -> None:
+    path = "/inspections?id=eq.1"
+    assert api("root").patch(path, {"notes": "[" * 32_000 + "]" * 32_000}).status == 204
+
+    response = api("root").get(f"{path}&select=notes::json")
+
+    assert (response.status, response.code) == (400, "22P02")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from routes.postgrest import representation
+from tests import databases
 from tests.conftest import MOE
 from tests.conftest import ROOT
 from tests.signin import open_service
@@ -25,6 +27,46 @@ NOT_ONE = [
     ("DELETE", TWO, None),
     ("DELETE", NONE, None),
 ]
+
+
+DEEP = "[" * 3_000 + "]" * 3_000
+STRIPPED = "application/vnd.pgrst.array+json;nulls=stripped"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/inspections?select=notes::json", {"building_id": 1, "inspection_type": "x"}),
+        ("PATCH", "/inspections?id=eq.1&select=notes::json", {}),
+    ],
+)
+def test_what_is_too_deep_to_be_shown_is_not_written(
+    api: Callable, method: str, path: str, body: dict
+) -> None:
+    """A file refuses to read it as JSON; a server reads it, and it is Python that is at its end."""
+    deep = {**body, "notes": DEEP}
+
+    response = unchanged_after(
+        api, "root", method, path, deep, accept=STRIPPED, prefer="return=representation"
+    )
+
+    code = "22P02" if databases.SERVER is None else "54001"
+    assert (response.status, response.code) == (400, code)
+
+
+def test_what_cannot_be_rid_of_its_nulls_is_not_written(
+    api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overwhelmed(value: object) -> object:
+        raise RecursionError
+
+    monkeypatch.setattr(representation, "strip", overwhelmed)
+
+    response = unchanged_after(
+        api, "root", "POST", "/buildings", NEW_BUILDING, accept=STRIPPED, prefer="return=representation"
+    )  # fmt: skip
+
+    assert response.refusal == (400, "54001", "a row is nested too deep for this format")
 
 
 @pytest.mark.parametrize("prefer", [None, "return=minimal", "return=representation"])

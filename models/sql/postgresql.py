@@ -256,6 +256,7 @@ FACTS: dict[str, Fact] = {
     "22023": saying(types.UnknownTimezone),
     "2201B": saying(InvalidRegularExpression),
     "22P05": saying(types.NulInText),
+    "54001": saying(types.InvalidInput),  # of JSON so deep that the server does not read it
     "42501": lambda error: constraints.NotPermitted(message(error)),
     "25006": lambda error: constraints.OnlyReads(),
     "40001": lambda error: TryAgain("could not serialize access due to concurrent update"),

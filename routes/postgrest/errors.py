@@ -44,6 +44,7 @@ from routes.postgrest import media
 from routes.postgrest import operands
 from routes.postgrest import payload
 from routes.postgrest import preferences
+from routes.postgrest import representation
 from routes.postgrest import requests
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
@@ -77,6 +78,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     requests.KeyMismatch: (400, "PGRST115"),
     requests.NotSingular: (406, "PGRST116"),
     requests.TooManyAffected: (400, "PGRST124"),
+    representation.TooDeep: (400, "54001"),
     # Who asks
     decorators.NoApiKey: (401, "PGRST302"),
     decorators.Anonymous: (401, "42501"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from urllib.parse import quote
 
+from models.faults import Fault
 from models.sql.catalog import Relation
 from models.sql.execute import Counted
 from models.sql.execute import Selected
@@ -30,6 +31,13 @@ from routes.postgrest.requests import OutOfRows
 
 SINGULAR = (MediaType.OBJECT, MediaType.OBJECT_STRIPPED)
 STRIPPED = (MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED)
+
+
+class TooDeep(Fault):
+    """A row with JSON in it that is nested too deep to be rid of its nulls, or be made CSV of."""
+
+    def __init__(self) -> None:
+        super().__init__("a row is nested too deep for this format")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +162,17 @@ def content_headers(media: MediaType) -> dict[str, str]:
 
 
 def body(rows: list[str], media: MediaType, header: Sequence[str]) -> str:
-    """Rows of JSON text in a media type."""
-    if media in SINGULAR:
-        if len(rows) != 1:
-            raise NotSingular(len(rows))
-        return stripped(rows[0]) if media in STRIPPED else rows[0]
-    if media is MediaType.CSV:
-        return csv_text(rows, header)
-    if media in STRIPPED:
-        rows = [stripped(row) for row in rows]
-    return "[" + ",\n ".join(rows) + "]"
+    """Rows of JSON text in a media type; raises NotSingular and TooDeep."""
+    if media in SINGULAR and len(rows) != 1:
+        raise NotSingular(len(rows))
+    try:
+        if media is MediaType.CSV:
+            return csv_text(rows, header)
+        if media in STRIPPED:
+            rows = [stripped(row) for row in rows]
+    except RecursionError:
+        raise TooDeep from None
+    return rows[0] if media in SINGULAR else "[" + ",\n ".join(rows) + "]"
 
 
 def stripped(row: str) -> str:
