@@ -168,6 +168,13 @@ def test_what_an_empty_embed_embeds_must_exist(api: Callable) -> None:
     ]
 
 
+@pytest.mark.parametrize("embed", ["buildings(clients())", "buildings(clients(),inspections())"])
+def test_an_embed_of_empty_ones_heads_no_column_of_csv(api: Callable, embed: str) -> None:
+    response = api("root").get(f"/inspections?select={embed},id&id=eq.1", accept="text/csv")
+
+    assert response.text == "id\n1"
+
+
 @pytest.mark.parametrize(
     ("path", "status", "code"),
     [

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from models.faults import Fault
 from models.sql.catalog import Relation
+from models.sql.embed import is_empty
 from models.sql.execute import Counted
 from models.sql.execute import Selected
 from models.sql.functions import number_text
@@ -225,7 +226,7 @@ def row_keys(node: Node, relation: Relation, relations: dict[str, Relation]) -> 
             keys.update(
                 dict.fromkeys(row_keys(item.node, target(item, relation, relations), relations))
             )
-        elif item.node.items:
+        elif not is_empty(item.node):
             keys[item.name] = None
     return list(keys)
 
