@@ -188,3 +188,16 @@ def test_json_that_is_too_deep_to_be_read(api: Callable) -> None:
     response = api("root").get(f"{path}&select=notes::json")
 
     assert (response.status, response.code) == (400, "22P02")
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity"])
+@pytest.mark.parametrize("kind", ["numeric", "real", "double precision"])
+def test_text_of_no_whole_number(api: Callable, text: str, kind: str) -> None:
+    """A server takes it for a number, which it then cannot make whole; a file for none."""
+    path = "/inspections?id=eq.1"
+    assert api("root").patch(path, {"notes": text}).status == 204
+
+    response = api("root").get(f"{path}&select=notes::{kind}.max()::int")
+
+    code = "22P02" if databases.SERVER is None else "22003"
+    assert (response.status, response.code) == (400, code)

@@ -234,6 +234,12 @@ def foreign_key(relation: str, constraint: str) -> ForeignKey | None:
     return next((each for each in keys if each.name == constraint), None)
 
 
+def unsupported(error: psycopg.Error) -> Exception:
+    """A number that no whole one is nearest to; all else that a server does not support is nobody's request."""
+    told = message(error)
+    return types.OutOfRange(told) if told.startswith("cannot convert ") else error
+
+
 def saying(fact: Callable[[str], Fault]) -> Callable[[psycopg.Error], Fault]:
     return lambda error: fact(message(error))
 
@@ -248,6 +254,7 @@ FACTS: dict[str, Fact] = {
         error.diag.table_name or "", error.diag.column_name or ""
     ),
     "23514": lambda error: constraints.CheckViolation(error.diag.constraint_name or ""),
+    "0A000": unsupported,
     "22P02": saying(types.InvalidInput),
     "22003": saying(types.OutOfRange),
     "22007": saying(types.InvalidDatetime),
