@@ -50,6 +50,7 @@ PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, share(40) + 1)  # 2,000 pairs
 LONG_BLOCKS = [range(first, first + 100) for first in range(1_000, 3_000, 100)]  # 100,000
 CONTROL_SEEDS = range(1, 41)
+SEE_OTHER = 303  # as a form of the console is answered that was kept
 
 
 # All that was written down of what happened, but for its numbers, whose gaps tell of others' writes (O18).
@@ -96,7 +97,8 @@ class Meeting:
     def look_after(self, request: Asking, answer: Answer) -> None:
         """Refused or taken back, a write has changed nothing; else the visible part has stayed alike."""
         after = [site.world() for site in self.sites]
-        undone = answer.status >= 300 or any("tx=rollback" in value for _, value in request.headers)
+        refused = answer.status >= 300 and answer.status != SEE_OTHER
+        undone = refused or any("tx=rollback" in value for _, value in request.headers)
         before = [{table: world[table] for table in RESOURCES} for world in self.worlds]
         if after == before:
             return
