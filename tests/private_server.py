@@ -9,6 +9,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,8 @@ def main(command: list[str]) -> int:
             "walkthrough: not tested on PostgreSQL: there is none on the PATH or in /usr/lib/postgresql"
         )
         return NOT_THERE
+    # Who is told to end leaves no server behind; of a command that is interrupted `run` makes an end.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with running(programs) as directory:
         server = f"postgresql+psycopg://walkthrough@/{{database}}?host={directory}"
         return subprocess.run(
