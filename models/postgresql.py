@@ -107,6 +107,7 @@ def know_standbys(database: ServerDatabase, identity: str | None) -> None:
 def recognise(transaction: Transaction, name: str) -> str:
     """`empty`, `older` or `ours`; anything else is refused."""
     refuse_unsuited(transaction, name)
+    refuse_hidden(transaction, name)
     tables = transaction.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
     if not tables:
         return "empty"
@@ -139,6 +140,23 @@ def refuse_unsuited(transaction: Transaction, name: str) -> None:
     if not has_unicode:
         raise upkeep.RefusedFile(
             f'{name} has no collation "{ANY_LANGUAGE}": a PostgreSQL that was built with ICU is needed'
+        )
+
+
+HIDDEN = """
+SELECT relnamespace::regnamespace::text, current_schema() FROM pg_class
+WHERE oid = to_regclass('client_manager_inspection_access')
+  AND relnamespace::regnamespace::text IS DISTINCT FROM quote_ident(current_schema())
+"""
+
+
+def refuse_hidden(transaction: Transaction, name: str) -> None:
+    """Refuse a database whose tables are in another schema than new ones would be made in, as when its user was given
+    one: empty ones would stand before them, and be served in their place, by those that serve it already, too."""
+    for there, here in transaction.all(HIDDEN):
+        raise upkeep.RefusedFile(
+            f"{name} has its tables in the schema {there}, and search_path begins with {here}:"
+            f" ALTER ROLE … SET search_path = {there}"
         )
 
 

@@ -256,6 +256,29 @@ def test_a_database_that_cannot_be_served_is_told_in_one_line(
     assert copied.output == f"walkthrough: {refused.value.message}\n"
 
 
+def test_a_schema_of_its_users_own_does_not_hide_the_tables(
+    empty: Callable, tmp_path: pathlib.Path
+) -> None:
+    """search_path is "$user", public unless told otherwise: a schema by the user's name comes to stand before it."""
+    url = empty("", "GRANT ALL ON SCHEMA public TO visitor")
+    open_app(tmp_path / "a.db", DATABASE_URL=url).extensions["walkthrough"].close()
+    with databases.connected("empty_0") as connection:
+        connection.execute("CREATE SCHEMA AUTHORIZATION visitor")
+
+    with pytest.raises(NotStarted) as refused:
+        open_app(tmp_path / "b.db", DATABASE_URL=url)
+
+    assert refused.value.message.endswith(
+        "has its tables in the schema public, and search_path begins with visitor:"
+        " ALTER ROLE … SET search_path = public"
+    )
+    with databases.connected("empty_0") as connection:
+        made = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'visitor'")
+        assert made.fetchone() == (0,)
+        connection.execute("ALTER ROLE visitor SET search_path = public")
+    open_app(tmp_path / "c.db", DATABASE_URL=url).extensions["walkthrough"].close()
+
+
 def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
     """By whoever looks after the server: a request is no reason for it."""
     name = databases.NAMES[service.file]
