@@ -136,6 +136,8 @@ def on_starting(server: Arbiter) -> None:
         start.share_clock()
         _look_at_database(server)
         start.expect_file(database)
+        if database is None:
+            start.expect_server(settings["DATABASE_URL"])
     except (configuration.ConfigurationError, start.StartRefused, ports.PortTaken) as error:
         meters.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")

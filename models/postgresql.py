@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from models.standby import IDENTITY
 from models.standby import AnotherDatabase
 from models.transaction import Transaction
 
+LOG = logging.getLogger("walkthrough")
+
 SCHEMA = Path(__file__).resolve().parent / "sql" / "postgresql.sql"
 VERSION_MIN = 150000
 VERSION_FACT = "schema_version"
@@ -35,9 +38,19 @@ def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
     return ServerDatabase(url, standbys)
 
 
+EXPECTED: set[sa.URL] = set()
+"""Databases that the process which forked this one has looked at, and means to serve."""
+
+
+def expect(url: str) -> None:
+    """Have processes that are forked from here serve a database also while it does not answer: a worker that could not
+    begin would end the whole service, which nobody starts again when the server is back."""
+    EXPECTED.add(sa.make_url(url))
+
+
 @upkeep.ensure_schema.register
 def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
-    """Make the tables in an empty database; refuse what is not ours."""
+    """Make the tables in an empty database; refuse what is not ours. One that is expected need not answer."""
     name = shown(database.url)
     try:
         identity = look_over(database, name)
@@ -45,6 +58,9 @@ def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False
         database.close()
         raise
     except Fault as fault:
+        if isinstance(fault, Unreachable) and database.url in EXPECTED:
+            LOG.error("%s: %s; it is served once it does", name, reason(fault))
+            return
         database.close()
         raise upkeep.RefusedFile(f"{name} cannot be used: {reason(fault)}") from fault
     except postgresql.ERRORS as error:

@@ -252,6 +252,8 @@ class Standbys:
     def serve(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         """What a read answers: on a standby, if it has got far enough, else on the primary."""
         standby = self.next()
+        if standby.identity is None:  # the primary was away when this process came
+            standby.identity = primary.value(IDENTITY)
         marks = primary.marks or all_marks(primary)
         begun = standby.begin(marks, self.remembered, primary.began)
         if isinstance(begun, Served):

@@ -70,6 +70,13 @@ def expect_file(database: Path | None) -> None:
         place.expect(database)
 
 
+def expect_server(url: str) -> None:
+    """Have workers begin also while the server that was looked at is away (`models/postgresql.py`)."""
+    server = sys.modules.get("models.postgresql")
+    if server is not None:
+        server.expect(url)
+
+
 def require_usable(
     lock: ServingLock | None, check: Check, what: str = "the check at the start"
 ) -> None:

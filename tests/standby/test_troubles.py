@@ -153,6 +153,16 @@ def test_standby_that_is_not_there_keeps_nothing_from_starting(
     app.extensions["walkthrough"].close()
 
 
+def test_whose_copy_it_is_may_be_learnt_later(world: World) -> None:
+    """By a worker that came while the primary was away."""
+    world.use_standby()
+    (standby,) = world.app.extensions["walkthrough"].standbys.all
+    standby.drop_idle()
+    standby.identity = None
+
+    world.use_standby()
+
+
 def test_another_database_is_refused_in_one_line(pair: Pair) -> None:
     with pytest.raises(Exception, match="no copy of DATABASE_URL's") as refused:
         open_over(pair, BASE, databases.SERVER.format(database="postgres"))
