@@ -288,9 +288,10 @@ class ServerDatabase(Database):
                 session.say("ROLLBACK")
         except postgresql.ERRORS:
             pass
-        if session.is_given_up:
-            self.forget_sessions()  # they lead to the same silence
-        if session.is_given_up or not session.is_idle:
+        is_useless = session.is_given_up or session.is_outdated
+        if is_useless:
+            self.forget_sessions()  # they lead to the same silence, or were told the same
+        if is_useless or not session.is_idle:
             taken.invalidate()
         # The way through the pool is a long one: it is for what is new or gone, or of a pool that is.
         if taken.is_valid and taken.info[POOL] is self.sessions:

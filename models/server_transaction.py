@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 
 from models.remembered import Remembered
 from models.sql import postgresql
+from models.sql.constraints import OnlyReads
 from models.sql.dialect import SPELLINGS
 from models.sql.sqlite import TimedOut
 from models.transaction import ALONE
@@ -126,7 +127,10 @@ class ServerTransaction(Transaction):
     def failed(self, error: Exception) -> Exception:
         """Note that nothing more can be said; the error as a fact."""
         self.dead = True
-        return postgresql.translate(error)
+        fact = postgresql.translate(error)
+        if isinstance(fact, OnlyReads):
+            self.session.only_reads = True
+        return fact
 
     @property
     def status(self) -> TransactionStatus:

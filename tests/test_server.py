@@ -13,6 +13,7 @@ from app import NotStarted
 from models import upkeep
 from models.attach import elsewhere
 from models.db import database
+from models.sql import direct
 from models.sql import sqlite
 from models.sql.constraints import CheckViolation
 from models.sql.constraints import ForeignKeyViolation
@@ -122,6 +123,25 @@ def test_reader_cannot_write(service: Service) -> None:
     with service.app.app_context(), pytest.raises(Exception, match="only reads"):  # noqa: SIM117
         with database().reading() as transaction:
             transaction.run("DELETE FROM inspections")
+
+
+def test_sessions_that_only_read_are_left_once_others_may_write(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that is told so, as some hosts do where a disk is almost full, tells each session as it begins."""
+    monkeypatch.setattr(direct, "UNUSED_SECONDS", 0.0)
+    name, root = databases.NAMES[service.file], service.api("root")
+    with databases.connected("postgres") as connection:
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        end_sessions(service)
+        told = root.patch("/buildings?id=eq.1", {"name": "A"})
+        assert (told.status, told.code, told.headers["Retry-After"]) == (503, "08006", "1")
+        assert root.get("/buildings?id=eq.1").status == 200
+
+        connection.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+
+    answers = [root.patch("/buildings?id=eq.1", {"name": "A"}).status for _ in range(2)]
+    assert answers[-1] == 204
 
 
 @pytest.mark.parametrize(

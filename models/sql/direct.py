@@ -98,12 +98,16 @@ class DirectSession(psycopg.Connection[Any]):
     asked_at = 0.0
     """When it was used last, on the same clock."""
 
+    only_reads = False
+    """It was told to take no writes, maybe for as long as it lasts: by what its role or database was set to then."""
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.known: OrderedDict[str, bytes] = OrderedDict()
         self.characters = 0  # of those statements, all together
         self.made = 0
         self.is_ending = False
+        self.opened_at = monotonic()
         self.queued: list[Step] = []
         self.answers = Answers()  # to what is run by `run_all`
 
@@ -201,6 +205,11 @@ class DirectSession(psycopg.Connection[Any]):
             return not is_silent(self.pgconn)
         except (OSError, ValueError, psycopg.Error):
             return True
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a new one may take the writes that it does not; one that has just begun would be told the same."""
+        return self.only_reads and monotonic() - self.opened_at > UNUSED_SECONDS
 
     @property
     def is_idle(self) -> bool:
