@@ -160,6 +160,7 @@ class Standby:
         session: Any = postgresql.connect(self.url, STATEMENT_SECONDS_MAX, Session)
         session.seconds_max = postgresql.CONNECT_SECONDS_MAX
         session.execute(f"SET lock_timeout = {postgresql.milliseconds(LOCK_SECONDS_MAX)}")
+        session.execute(postgresql.ENGLISH, prepare=False)
         found: Session = session
         return found
 

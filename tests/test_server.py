@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from models import upkeep
 from models.attach import elsewhere
 from models.db import database
 from models.sql import direct
+from models.sql import postgresql
 from models.sql import sqlite
 from models.sql.constraints import CheckViolation
 from models.sql.constraints import ForeignKeyViolation
@@ -142,6 +144,36 @@ def test_sessions_that_only_read_are_left_once_others_may_write(
 
     answers = [root.patch("/buildings?id=eq.1", {"name": "A"}).status for _ in range(2)]
     assert answers[-1] == 204
+
+
+@pytest.mark.parametrize(
+    ("detail", "told"),
+    [
+        (
+            "Schlüssel (building_id, client_id)=(999, 0) ist nicht in Tabelle »buildings« vorhanden.",
+            'Key (building_id)=(999) is not present in table "buildings".',
+        ),
+        (
+            "La clé (id, client_id)=(1, 1) est toujours référencée à partir de la table « inspections ».",
+            'Key (id)=(1) is still referenced from table "inspections".',
+        ),
+    ],
+    ids=["missing", "referenced"],
+)
+def test_a_key_is_told_whatever_language_the_server_speaks(detail: str, told: str) -> None:
+    diagnosis = SimpleNamespace(
+        table_name="inspections", constraint_name="inspections_building_id_fkey",
+        message_primary="…", message_detail=detail,
+    )  # fmt: skip
+
+    fact = postgresql.foreign_key_violation(SimpleNamespace(diag=diagnosis))
+
+    assert fact.details == told
+
+
+def test_a_server_that_lets_its_language_be_chosen_speaks_english(service: Service) -> None:
+    with service.app.app_context(), database().reading() as reading:
+        assert reading.value("SHOW lc_messages") == "C"
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,9 @@ DURABLE = (
 )
 """What else it may be keeps a COMMIT on one disk at least, and is the server's to say."""
 
+ENGLISH = "SELECT set_config('lc_messages', 'C', false) WHERE has_parameter_privilege('lc_messages', 'SET')"
+"""What is wrong with a value is told in the server's words; which language it speaks not every user may choose."""
+
 ERRORS = (psycopg.Error,)
 LOCAL_HOSTS = ("", "localhost", "::1")
 
@@ -144,9 +147,10 @@ def connect(
 
 
 def keep_commits(session: DirectSession) -> None:
-    """Have a COMMIT answered when it is on the disk, even where the server or the role was told not to wait."""
+    """Have a COMMIT answered when it is on the disk, even where the server or the role was told not to wait; and what
+    is refused told in English, if that may be chosen."""
     try:
-        session.say(DURABLE)
+        session.say(f"{DURABLE}; {ENGLISH}")
     except psycopg.Error as error:
         session.close()
         raise Unreachable("the database does not answer") from error
@@ -172,8 +176,8 @@ def milliseconds(seconds: float) -> int:
 
 # Errors
 
-KEY_DETAIL = re.compile(r"Key \((.*?)\)=\((.*)\) ", re.DOTALL)
-FROM_OTHERS = "update or delete on table "
+KEY_DETAIL = re.compile(r"\(([^()]*)\)=\(([^()]*)\)")
+"""The columns of a foreign key and their values, in whatever language the server speaks: ids, so without brackets."""
 
 
 def translate(error: Exception) -> Exception:
@@ -218,8 +222,8 @@ def foreign_key_violation(error: psycopg.Error) -> Fault:
     found = KEY_DETAIL.search(error.diag.message_detail or "")
     if fk is None or found is None:
         return constraints.ForeignKeyViolation(details="A key points at nothing, or is pointed at.")
-    value = found[2].split(", ")[0]
-    if message(error).startswith(FROM_OTHERS):
+    column, value = (each.split(", ")[0] for each in found.groups())
+    if column == fk.referred_column:
         return constraints.ForeignKeyViolation.referenced(
             fk.referred, constraint, fk.referred_column, value, relation
         )
