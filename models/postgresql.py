@@ -73,6 +73,7 @@ REASONS = (
     ("authentication failed", "the server refuses the user or the password"),
     ("no password supplied", "the server refuses the user or the password"),
     ("does not exist", "the server knows no such database or user"),
+    ("unsupported startup parameter", postgresql.NOT_TOLD),
 )
 """What libpq says, which has no code for it, of a server that answers and lets nobody in."""
 
@@ -117,6 +118,11 @@ def know_standbys(database: ServerDatabase, identity: str | None) -> None:
         database.close()
         raise upkeep.RefusedFile(
             "DATABASE_READ_URL names a database that is no copy of DATABASE_URL's"
+        ) from error
+    except postgresql.NotTold as error:
+        database.close()
+        raise upkeep.RefusedFile(
+            f"a database of DATABASE_READ_URL cannot be used: {error}"
         ) from error
 
 

@@ -161,6 +161,9 @@ class Standby:
         session.seconds_max = postgresql.CONNECT_SECONDS_MAX
         session.execute(f"SET lock_timeout = {postgresql.milliseconds(LOCK_SECONDS_MAX)}")
         session.execute(postgresql.ENGLISH, prepare=False)
+        if session.execute(postgresql.IS_TOLD, prepare=False).fetchone() != ("yes",):
+            session.close()
+            raise postgresql.NotTold
         found: Session = session
         return found
 
@@ -242,13 +245,18 @@ class Standbys:
         self.remembered = Remembered()
 
     def know(self, identity: str) -> None:
-        """Learn whose copies they have to be; AnotherDatabase if one answers that is none."""
+        """Learn whose copies they have to be; AnotherDatabase if one answers that is none, NotTold if one is not asked
+        itself."""
         for standby in self.all:
             standby.identity = identity
-            with suppress(Unreachable, *postgresql.ERRORS):
+            try:
                 session = standby.connect()
                 standby.require_copy(session)
                 session.close()
+            except postgresql.NotTold:
+                raise
+            except (Unreachable, *postgresql.ERRORS):
+                continue
 
     def serve(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         """What a read answers: on a standby, if it has got far enough, else on the primary."""

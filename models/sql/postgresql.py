@@ -27,6 +27,8 @@ from models.sql.constraints import Unreachable
 from models.sql.direct import STATEMENTS_KEPT
 from models.sql.direct import DirectSession
 from models.sql.patterns import InvalidRegularExpression
+from models.sql.pipeline import GOOD
+from models.sql.pipeline import require
 from models.sql.sqlite import DiskFailed
 from models.sql.sqlite import DiskFull
 from models.sql.sqlite import FileCorrupt
@@ -52,8 +54,35 @@ DURABLE = (
 ENGLISH = "SELECT set_config('lc_messages', 'C', false) WHERE has_parameter_privilege('lc_messages', 'SET')"
 """What is wrong with a value is told in the server's words; which language it speaks not every user may choose."""
 
+SETTLED = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    # Whoever has waited for the turn to write sees what the one before left, whatever else is the server's default.
+    "default_transaction_isolation": "read\\ committed",
+    "walkthrough.is_told": "yes",
+}
+"""What statements rely on, whatever the server, the role, the database or the URL says: and by the last one it is seen
+that a session was told."""
+
+IS_TOLD = "SELECT current_setting('walkthrough.is_told', true)"
+
 ERRORS = (psycopg.Error,)
 LOCAL_HOSTS = ("", "localhost", "::1")
+
+
+class NotTold(Unreachable):
+    """A session that does not know what it was told as it began. Days would be another time zone's, statements had no
+    end, and a write might rest on what was before its turn."""
+
+    def __init__(self) -> None:
+        super().__init__(NOT_TOLD)
+
+
+NOT_TOLD = (
+    "a pooler (such as PgBouncer) keeps from it what a session is told; it has to be asked itself"
+)
 
 
 class TryAgain(constraints.Locked):
@@ -112,16 +141,12 @@ def connect(
 ) -> psycopg.Connection[Any]:
     """A session in UTC whose statements end in time unless a transaction says otherwise."""
     options = [
-        "-c TimeZone=UTC",
-        "-c DateStyle=ISO",
-        "-c extra_float_digits=1",
         # A compilation takes seconds for a statement of many embeds, and looks at no statement_timeout meanwhile.
         "-c jit=off",
         f"-c statement_timeout={milliseconds(statement_seconds_max)}",
         f"-c idle_in_transaction_session_timeout={IDLE_MILLISECONDS_MAX}",
         str(url.query.get("options", "")),
-        # Whoever has waited for the turn to write sees what the one before left, whatever else is the server's default.
-        "-c default_transaction_isolation=read\\ committed",
+        *(f"-c {name}={value}" for name, value in SETTLED.items()),
     ]
     words: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS_MAX,
@@ -148,12 +173,17 @@ def connect(
 
 def keep_commits(session: DirectSession) -> None:
     """Have a COMMIT answered when it is on the disk, even where the server or the role was told not to wait; and what
-    is refused told in English, if that may be chosen."""
+    is refused told in English, if that may be chosen. NotTold where this is no session of our own."""
+    words = f"{DURABLE}; {ENGLISH}; {IS_TOLD}".encode()
     try:
-        session.say(f"{DURABLE}; {ENGLISH}")
+        told = session.answer_of(session.pgconn.exec_, words)
+        require(told, *GOOD)
     except psycopg.Error as error:
         session.close()
         raise Unreachable("the database does not answer") from error
+    if told.get_value(0, 0) != b"yes":
+        session.close()
+        raise NotTold
 
 
 def is_local(url: sa.URL) -> bool:
