@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +35,12 @@ MADE_ANEW = "-- What follows is made anew"
 
 
 def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
-    """The database of a URL, and its standbys. Nothing is opened yet."""
+    """The database of a URL, and its standbys. Nothing is opened yet; a URL that cannot be read is refused."""
+    for each in (url, *standbys):
+        try:
+            postgresql.words_of(each)
+        except sa.exc.ArgumentError as error:
+            raise upkeep.RefusedFile(f"{shown(each)} cannot be used: {error}") from error
     return ServerDatabase(url, standbys)
 
 
@@ -70,18 +76,19 @@ def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False
 
 
 REASONS = (
-    ("authentication failed", "the server refuses the user or the password"),
-    ("no password supplied", "the server refuses the user or the password"),
-    ("does not exist", "the server knows no such database or user"),
-    ("unsupported startup parameter", postgresql.NOT_TOLD),
+    (r"authentication failed|no password supplied", "the server refuses the user or the password"),
+    (r'(database|role) "[^"]*" does not exist', "the server knows no such database or user"),
+    (r"unsupported startup parameter", postgresql.NOT_TOLD),
 )
 """What libpq says, which has no code for it, of a server that answers and lets nobody in."""
 
 
 def reason(fault: Fault) -> str:
-    """Why a server cannot be used, for whoever starts the service: requests are told that it does not answer."""
-    said = str(fault.__cause__) if isinstance(fault, Unreachable) else ""
-    return next((told for words, told in REASONS if words in said), str(fault))
+    """Why a server cannot be used, for whoever starts the service: requests are told that it does not answer. What we
+    have no words for is told in libpq's, which hold no password."""
+    said = str(fault.__cause__ or "") if isinstance(fault, Unreachable) else ""
+    known = next((told for words, told in REASONS if re.search(words, said)), None)
+    return known or (f"{fault} ({said.strip()})" if said else str(fault))
 
 
 def look_over(database: ServerDatabase, name: str) -> str | None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
-from urllib.parse import quote
 
 import pytest
 
@@ -157,22 +156,6 @@ def test_a_pooler_that_keeps_settings_back_is_refused_in_one_line(
         open_app(tmp_path / "a.db")
 
     assert "\n" not in refused.value.message
-
-
-@pytest.mark.parametrize("name", ["a%b", "[x]"])
-def test_no_setting_of_the_url_changes_what_is_answered(
-    service: Service, tmp_path: pathlib.Path, name: str
-) -> None:
-    odd = ("TimeZone=Asia/Kolkata", "DateStyle=SQL", "standard_conforming_strings=off")
-    options = quote(" ".join(f"-c {setting}" for setting in odd))
-    url = f"{databases.url(service.file)}&options={options}"
-    app = open_app(tmp_path / "a.db", DATABASE_URL=url)
-    asked = f'/buildings?id=eq.1&select=created_at,"{quote(name)}":name'
-
-    answer = api_over(Database(lambda: app, None, app))("root").get(asked)
-
-    assert (answer.status, answer.json) == (200, service.api("root").get(asked).json)
-    app.extensions["walkthrough"].close()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from psycopg.adapt import Buffer
 from psycopg.adapt import Dumper
 from psycopg.adapt import Loader
 from psycopg.types.string import TextLoader
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from models import types
 from models.faults import Fault
@@ -67,6 +68,9 @@ SETTLED = {
 that a session was told."""
 
 IS_TOLD = "SELECT current_setting('walkthrough.is_told', true)"
+
+DIALECT: sa.Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+LIBPQS_NAMES = {each.keyword.decode() for each in psycopg.pq.Conninfo.get_defaults()}
 
 ERRORS = (psycopg.Error,)
 LOCAL_HOSTS = ("", "localhost", "::1")
@@ -134,30 +138,44 @@ class Context:
 CONTEXT = Context()
 
 
+def words_of(url: sa.URL) -> dict[str, str]:
+    """What a URL says of a connection, by libpq's names, as SQLAlchemy reads it; sa.exc.ArgumentError if libpq knows no
+    such name, which the driver may take for one of its own.
+
+    >>> words_of(sa.make_url("postgresql://walk:p%40@/walk?host=a:1&host=b:2&sslmode=require"))
+    {'dbname': 'walk', 'user': 'walk', 'password': 'p@', 'host': 'a,b', 'sslmode': 'require', 'port': '1,2'}
+    """
+    _, stated = DIALECT.create_connect_args(url)
+    found = {}
+    for name, value in stated.items():
+        if name not in LIBPQS_NAMES:
+            raise sa.exc.ArgumentError(f"PostgreSQL knows no '{name}' in a URL")
+        if isinstance(value, tuple) and name != "options":
+            raise sa.exc.ArgumentError(f"its URL says '{name}' twice")
+        found[name] = " ".join(value) if isinstance(value, tuple) else str(value)
+    return found
+
+
 def connect(
     url: sa.URL,
     statement_seconds_max: float,
     session: type[psycopg.Connection[Any]] = DirectSession,
 ) -> psycopg.Connection[Any]:
     """A session in UTC whose statements end in time unless a transaction says otherwise."""
+    stated = words_of(url)
     options = [
         # A compilation takes seconds for a statement of many embeds, and looks at no statement_timeout meanwhile.
         "-c jit=off",
         f"-c statement_timeout={milliseconds(statement_seconds_max)}",
         f"-c idle_in_transaction_session_timeout={IDLE_MILLISECONDS_MAX}",
-        str(url.query.get("options", "")),
+        stated.get("options", ""),
         *(f"-c {name}={value}" for name, value in SETTLED.items()),
     ]
     words: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS_MAX,
         **SILENCE,
         "application_name": "walkthrough",
-        "host": url.host,
-        "port": url.port,
-        "user": url.username,
-        "password": url.password,
-        "dbname": url.database,
-        **{str(name): value for name, value in url.query.items()},
+        **stated,
         "client_encoding": "UTF8",
         "options": " ".join(options),
     }
@@ -187,15 +205,15 @@ def keep_commits(session: DirectSession) -> None:
 
 
 def is_local(url: sa.URL) -> bool:
-    """Whether its server is on this machine.
+    """Whether its server is on this machine, or all of several.
 
     >>> is_local(sa.make_url("postgresql://walk@/walk?host=/run/postgresql"))
     True
     >>> is_local(sa.make_url("postgresql://walk@10.0.0.7/walk"))
     False
     """
-    asked = url.query.get("host", url.host or "")
-    hosts = (asked if isinstance(asked, str) else ",".join(asked)).split(",")
+    words = words_of(url)
+    hosts = (words.get("hostaddr") or words.get("host", "")).split(",")
     return all(host in LOCAL_HOSTS or host.startswith(("/", "127.")) for host in hosts)
 
 

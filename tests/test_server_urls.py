@@ -1,0 +1,118 @@
+"""What a URL of a server may say, and what is told of one by which nobody gets in."""
+
+import pathlib
+from contextlib import closing
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+from app import NotStarted
+from models.attach import elsewhere
+from models.postgresql import reason
+from models.sql.constraints import Unreachable
+from tests import databases
+from tests.applications import open_app
+from tests.conftest import Database
+from tests.conftest import api_over
+from tests.signin import Service
+from tests.signin import open_service
+
+pytestmark = pytest.mark.server("a file's URL is a path")
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Service:
+    return open_service(tmp_path)
+
+
+def looked_into(url: str) -> str:
+    """Which database one gets to."""
+    with closing(elsewhere(url)) as found, found.reading() as reading:
+        name: str = reading.value("SELECT current_database()")
+        return name
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "postgresql://walkthrough@/{name}?host=/nowhere:1&host={directory}:5432",
+        "postgresql://walkthrough@/{name}?host=/nowhere,{directory}&port=1,5432",
+        "postgresql+psycopg:///?service=mine",
+        "postgresql://walkthrough@/{name}?host={directory}&options=-c%20geqo=off&options=-c%20jit=on",
+    ],
+    ids=["several-hosts", "libpqs-list", "service", "options-twice"],
+)
+def test_a_server_is_found_however_it_is_spelled(
+    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, spelled: str
+) -> None:
+    name, directory = databases.NAMES[service.file], databases.url(service.file).split("host=")[1]
+    services = tmp_path / "services"
+    services.write_text(f"[mine]\nhost={directory}\ndbname={name}\nuser=walkthrough\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+
+    assert looked_into(spelled.format(name=name, directory=directory)) == name
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("&foo=bar", "cannot be used: PostgreSQL knows no 'foo' in a URL"),
+        # Words of the driver's own.
+        ("&autocommit=false", "cannot be used: PostgreSQL knows no 'autocommit' in a URL"),
+        ("&row_factory=dict_row", "cannot be used: PostgreSQL knows no 'row_factory' in a URL"),
+        ("&sslmode=require&sslmode=prefer", "cannot be used: its URL says 'sslmode' twice"),
+        ("&sslmode=banana", 'the database does not answer (connection is bad: invalid sslmode value: "banana")'),
+        ("&service=none", "does not answer (connection is bad: service file"),
+        ("&options=-c%20nothing=1", 'FATAL: unrecognized configuration parameter "nothing"'),
+    ],
+    ids=["unknown", "drivers", "drivers-too", "twice", "wrong", "no-service", "no-setting"],
+)  # fmt: skip
+def test_a_url_that_leads_nowhere_is_told_by_its_reason(
+    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, more: str, told: str
+) -> None:
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    url = databases.url(service.file).replace("walkthrough@", "walkthrough:hush@") + more
+
+    with pytest.raises(NotStarted) as refused:
+        open_app(tmp_path / "a.db", DATABASE_URL=url)
+    copied = service.app.test_cli_runner().invoke(args=["copy", "--to", url])
+
+    assert told in refused.value.message
+    assert "\n" not in refused.value.message
+    assert "hush" not in refused.value.message
+    assert copied.output == f"walkthrough: {refused.value.message}\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('FATAL:  database "none" does not exist', "the server knows no such database or user"),
+        ('FATAL:  role "none" does not exist', "the server knows no such database or user"),
+        (
+            'root certificate file "/root.crt" does not exist',
+            'the database does not answer (root certificate file "/root.crt" does not exist)',
+        ),
+    ],
+)
+def test_what_does_not_exist_is_not_always_a_database(said: str, told: str) -> None:
+    fault = Unreachable("the database does not answer")
+    fault.__cause__ = psycopg.OperationalError(said)
+
+    assert reason(fault) == told
+
+
+@pytest.mark.parametrize("name", ["a%b", "[x]"])
+def test_no_setting_of_the_url_changes_what_is_answered(
+    service: Service, tmp_path: pathlib.Path, name: str
+) -> None:
+    odd = ("TimeZone=Asia/Kolkata", "DateStyle=SQL", "standard_conforming_strings=off")
+    options = quote(" ".join(f"-c {setting}" for setting in odd))
+    url = f"{databases.url(service.file)}&options={options}"
+    app = open_app(tmp_path / "a.db", DATABASE_URL=url)
+    asked = f'/buildings?id=eq.1&select=created_at,"{quote(name)}":name'
+
+    answer = api_over(Database(lambda: app, None, app))("root").get(asked)
+
+    assert (answer.status, answer.json) == (200, service.api("root").get(asked).json)
+    app.extensions["walkthrough"].close()
