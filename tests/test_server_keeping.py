@@ -19,6 +19,9 @@ from tests.signin import open_service
 pytestmark = pytest.mark.server("a file has no COMMIT that is under way")
 
 
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+
+
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Service:
     return open_service(tmp_path)
@@ -110,3 +113,20 @@ def test_write_that_was_lost_before_its_commit_may_be_sent_again(service: Servic
 
     assert (answer.status, answer.code) == (503, "08006")
     assert answer.headers["Retry-After"] == "1"
+
+
+def test_what_is_to_be_said_to_a_backup_that_comes_back_ends_every_session(
+    service: Service,
+) -> None:
+    """As docs/SCALING.md has it: some were ended since the backup was made."""
+    words = (PROJECT / "docs" / "SCALING.md").read_text(encoding="utf-8")
+    session = service.sign_in("moe")
+    for api in (service.api(token=session["access_token"]), service.api("ada")):
+        assert api.get("/buildings").status == 200
+
+    with databases.connected(databases.NAMES[service.file]) as connection:
+        connection.execute(words.split("```sql\n")[1].split("```")[0])
+
+    for api in (service.api(token=session["access_token"]), service.api("ada")):
+        assert api.get("/buildings").status == 401
+    assert service.refresh(session["refresh_token"]).status == 400
