@@ -23,6 +23,7 @@ from models.transaction import Bounds
 from models.transaction import NotKept
 from models.transaction import Parameters
 from models.transaction import Transaction
+from models.transaction import paged
 
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -149,17 +150,10 @@ class ServerTransaction(Transaction):
 
     def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
         assert not self.dead, "a statement after an error"
-        page: list[Any] = []
         try:
-            for row in self.cursor.stream(sql):
-                page.append(row)
-                if len(page) == rows_a_page:
-                    yield page
-                    page = []
+            yield from paged(self.cursor.stream(sql), rows_a_page)
         except postgresql.ERRORS as error:
             raise self.failed(error) from error
-        if page:
-            yield page
 
     def end(self) -> bool:
         if self.doomed:

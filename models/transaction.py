@@ -91,6 +91,24 @@ class Bounds:
     undo: tuple[str, ...]
 
 
+PAGE_CHARACTERS_MAX = 2_000_000
+"""After which a page is full: a thousand rows may hold 400 MB, and whoever works on them makes several times that."""
+
+
+def paged(rows: Iterable[Any], rows_max: int) -> Iterator[list[Any]]:
+    """Rows in pages, of so many each, or fewer where they hold long texts."""
+    page: list[Any] = []
+    characters = 0
+    for row in rows:
+        page.append(row)
+        characters += sum(len(value) for value in row if isinstance(value, str))
+        if len(page) >= rows_max or characters >= PAGE_CHARACTERS_MAX:
+            yield page
+            page, characters = [], 0
+    if page:
+        yield page
+
+
 ALONE: Final = Bounds("BEGIN", ("COMMIT",), ("ROLLBACK",))
 
 
@@ -240,11 +258,11 @@ class Transaction:
             raise self.connection.faults[0]
 
     def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
-        """Every row, so many at a time; nothing else may run until the last page is read."""
+        """Every row, so many at a time, or as many as are no large texts; nothing else may run until the last page is
+        read."""
         cursor = self.run(sql)
         try:
-            while rows := cursor.fetchmany(rows_a_page):
-                yield rows
+            yield from paged(cursor, rows_a_page)
         except sqlite.ERRORS as error:
             raise self.failed(error) from error
 

@@ -6,6 +6,8 @@ import sqlite3
 import pytest
 
 from models import copying
+from models import transaction
+from models.db import database
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import MOE
@@ -85,3 +87,17 @@ def test_one_side_of_a_copy_may_rest_while_the_other_works(
 
     assert copied.exit_code == 0, copied.output
     assert bounds == ["0", "0"]
+
+
+def test_a_page_of_long_texts_holds_few_rows(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is copied or exported is held a page at a time, several times over."""
+    monkeypatch.setattr(transaction, "PAGE_CHARACTERS_MAX", 20)
+    names = "SELECT name FROM buildings ORDER BY id"
+
+    with service.app.app_context(), database().reading() as reading:
+        pages = list(reading.pages(names, 4))
+
+    assert [row for page in pages for row in page] == service.sql(names)
+    assert [len(page) for page in pages] == [2, 2, 2]
