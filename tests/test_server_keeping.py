@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 import pytest
 
 from models import upkeep
@@ -64,6 +65,21 @@ def test_settings_that_a_power_cut_would_show_are_named(service: Service) -> Non
 
     assert said.exit_code == 1
     assert said.output == "walkthrough: fsync is off; full_page_writes is off\n"
+
+
+def test_an_index_that_was_not_finished_is_named(service: Service) -> None:
+    with databases.connected(databases.NAMES[service.file]) as connection:
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            connection.execute(
+                "CREATE UNIQUE INDEX CONCURRENTLY left_over ON inspections (client_id)"
+            )
+        try:
+            with service.app.app_context():
+                problems = upkeep.check(database())
+        finally:
+            connection.execute("DROP INDEX left_over")
+
+    assert "left_over is switched off, or not valid" in problems
 
 
 def test_careful_server_is_called_sound(tmp_path: pathlib.Path) -> None:
