@@ -12,6 +12,7 @@ from models.sql.query import LogicTree
 from models.sql.query import Node
 from models.sql.query import OrderTerm
 from models.sql.query import Shape
+from models.sql.query import Step
 from models.sql.query import Value
 from routes.postgrest.querystring import parse
 from tests.querystrings import ask
@@ -58,14 +59,14 @@ SELECTS: dict[str, tuple[Column | Embed, ...]] = {
     "s:units.sum()::text": (Column("units", "s", aggregate="sum", aggregate_cast="text"),),
     "a::int.avg()::text": (Column("a", None, (), "int", "avg", "text"),),
     "d.max(),d.min()": (Column("d", aggregate="max"), Column("d", aggregate="min")),
-    "meta->a": (Column("meta", path=("a",)),),
-    "meta->a->>b": (Column("meta", path=("a", "b")),),
-    "x:meta->0": (Column("meta", "x", ("0",)),),
-    "meta->-1": (Column("meta", path=("-1",)),),
-    "meta->1x": (Column("meta", path=("1x",)),),
-    'meta->"a b"::text': (Column("meta", path=("a b",), cast="text"),),
-    "meta->a-b": (Column("meta", path=("a-b",)),),
-    "meta->!@$_a": (Column("meta", path=("!@$_a",)),),
+    "meta->a": (Column("meta", path=(Step("a"),)),),
+    "meta->a->>b": (Column("meta", path=(Step("a"), Step("b", as_text=True))),),
+    "x:meta->0": (Column("meta", "x", (Step("0"),)),),
+    "meta->-1": (Column("meta", path=(Step("-1"),)),),
+    "meta->1x": (Column("meta", path=(Step("1x"),)),),
+    'meta->"a b"::text': (Column("meta", path=(Step("a b"),), cast="text"),),
+    "meta->a-b": (Column("meta", path=(Step("a-b"),)),),
+    "meta->!@$_a": (Column("meta", path=(Step("!@$_a"),)),),
     "clients()": (Embed("clients", Node(())),),
     "clients( )": (Embed("clients", Node(())),),
     "clients(name)": (Embed("clients", Node((NAME,))),),
@@ -169,8 +170,8 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
         Filter(X, "eq", quantifier="any", value=0),
         (("null", "a "),),
     ),
-    "x->a->>b=eq.1": (Filter(X, "eq", ("a", "b"), value=0), ("1",)),
-    "meta-%3E%3Ek=eq.v": (Filter("meta", "eq", ("k",), value=0), ("v",)),
+    "x->a->>b=eq.1": (Filter(X, "eq", (Step("a"), Step("b", as_text=True)), value=0), ("1",)),
+    "meta-%3E%3Ek=eq.v": (Filter("meta", "eq", (Step("k", as_text=True),), value=0), ("v",)),
     "x[]=eq.1": (Filter(X, "eq", value=0), ("1",)),
     "x%5B0%5D=eq.1": (Filter(X, "eq", value=0), ("1",)),
     '"x"[12]=eq.1': (Filter(X, "eq", value=0), ("1",)),
@@ -245,7 +246,10 @@ TREES: dict[str, tuple[Condition, tuple[Value, ...]]] = {
     "or=(a.eq.x (y z)": (LogicTree("or", (eq("a", 0),)), ("x (y z",)),
     "or=(a .eq.1)": (LogicTree("or", (eq("a", 0),)), ("1",)),
     'or=("a b".eq.1)': (LogicTree("or", (eq("a b", 0),)), ("1",)),
-    "or=(a->x->>y.eq.1)": (LogicTree("or", (Filter("a", "eq", ("x", "y"), value=0),)), ("1",)),
+    "or=(a->x->>y.eq.1)": (
+        LogicTree("or", (Filter("a", "eq", (Step("x"), Step("y", as_text=True)), value=0),)),
+        ("1",),
+    ),
     "or=(and.eq.1,or.eq.2,not.eq.3)": (
         LogicTree("or", (eq("and", 0), eq("or", 1), eq("not", 2))),
         ("1", "2", "3"),
@@ -278,12 +282,14 @@ ORDERS: dict[str, tuple[OrderTerm, ...]] = {
     "id,id.desc": (OrderTerm("id"), OrderTerm("id", descending=True)),
     '"a.b".desc': (OrderTerm("a.b", descending=True),),
     "a-b": (OrderTerm("a-b"),),
-    "meta->x.desc": (OrderTerm("meta", ("x",), descending=True),),
-    "meta->>x->1.nullslast": (OrderTerm("meta", ("x", "1"), nulls="nullslast"),),
+    "meta->x.desc": (OrderTerm("meta", (Step("x"),), descending=True),),
+    "meta->>x->1.nullslast": (
+        OrderTerm("meta", (Step("x", as_text=True), Step("1")), nulls="nullslast"),
+    ),
     "buildings(name)": (OrderTerm("name", embed="buildings"),),
     "b ( name ) .desc": (OrderTerm("name", embed="b", descending=True),),
     "b(meta->x).desc.nullsfirst,id": (
-        OrderTerm("meta", ("x",), "b", descending=True, nulls="nullsfirst"),
+        OrderTerm("meta", (Step("x"),), "b", descending=True, nulls="nullsfirst"),
         OrderTerm("id"),
     ),
 }

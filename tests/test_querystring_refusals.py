@@ -199,10 +199,10 @@ def test_raw_bytes_that_are_no_utf8_are_refused() -> None:
             id="tree path, and no mark of a list",
         ),
         pytest.param(
-            "id[0][1]=eq.1",
-            '"failed to parse tree path (id[0][1])" (line 1, column 6)',
+            "id[0][x]=eq.1",
+            '"failed to parse tree path (id[0][x])" (line 1, column 6)',
             'unexpected "[" expecting letter, digit, "-", "->>", "->", delimiter (.) or end of input',
-            id="tree path, and two marks of a list",
+            id="tree path, and what is no second mark of a list",
         ),
         pytest.param(
             "columns=id,",
@@ -262,6 +262,8 @@ BOUNDS = {
     "like": (256, "characters in a pattern", lambda n: f"x=like.{'a' * n}"),
     "imatch": (256, "characters in a pattern", lambda n: f"or=(x.not.imatch.{'a' * n})"),
     "ilike any": (256, "characters in a pattern", lambda n: f"x=ilike(any).{{a,{'é' * n}}}"),
+    "path, of a select": (16, "steps of a JSON path", lambda n: "select=x" + "->a" * n),
+    "path, of a filter": (16, "steps of a JSON path", lambda n: f"x{'->a' * n}=is.null"),
     "order": (16, "order terms", lambda n: "order=" + ",".join(["id"] * n)),
     "order, in embeds": (
         16,

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from models.faults import Fault
 from models.sql import functions
+from models.sql import paths
 from models.sql.catalog import Relation
 from models.sql.dialect import Spelling
 from models.sql.query import Column
@@ -70,7 +71,8 @@ class Columns:
         value: Expression = alias.c[attribute.name]
         kind = attribute.type.name
         if item.path:
-            value, kind = sa.cast(sa.null(), sa.Text()), "text"
+            found, value = paths.follow(self.spelling, attribute, value, item.path)
+            kind = found.name
         if item.cast is not None:
             value, kind = self.cast(value, kind, item.cast)
         if item.aggregate is not None:

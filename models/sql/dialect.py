@@ -16,6 +16,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
+from models.sql.query import Path
 from models.sql.spelling import AmongFew
 from models.sql.spelling import Led
 from models.sql.spelling_sqlite import SqliteSpelling
@@ -61,6 +62,14 @@ class Spelling(Protocol):
 
     def json_value(self, kind: str, value: Expression) -> Expression:
         """A value of a type as JSON prints it."""
+        ...
+
+    def json_part(self, value: Expression, path: Path) -> Expression:
+        """What a path leads to in a JSON value, as JSON; null where it leads nowhere."""
+        ...
+
+    def json_text(self, value: Expression, path: Path) -> Expression:
+        """The same as a text: a string without its quotes, and a null is one of SQL's."""
         ...
 
     def json_key(self, value: Expression) -> Expression:

@@ -122,7 +122,7 @@ ELSEWHERE = {
 def operator_for(name: str, kind: ColumnType) -> Operator:
     """The operator of that name on a column of that type, or UnknownOperator."""
     found = OPERATORS.get(name)
-    if found is not None and (kind.name == "text" or not found.text_only):
+    if found is not None and kind.name != "json" and (kind.name == "text" or not found.text_only):
         return found
     symbol = found.symbol if found is not None else ELSEWHERE.get(name, name)
     raise UnknownOperator(

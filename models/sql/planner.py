@@ -19,6 +19,7 @@ from sqlalchemy.sql import visitors
 from models import RESOURCES
 from models.faults import Fault
 from models.sql import operators
+from models.sql import paths
 from models.sql.arms import Arm
 from models.sql.arms import parts_of
 from models.sql.catalog import Relation
@@ -39,7 +40,6 @@ from models.sql.statement import Statement
 from models.sql.statement import compile_statement
 from models.sql.walk import Parts
 from models.sql.walk import names_few
-from models.types import TEXT
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -220,7 +220,7 @@ class Planner(Search):
             condition = self.spelling.of_short_text(column, condition)
         if flt.negated:
             condition = sa.not_(condition.self_group())
-        if operator.leak_proof:
+        if operator.leak_proof and not flt.path:
             return condition
         timely = self.spelling.in_time(costly=operators.costly(node.conditions))
         barrier = sa.and_(self.barrier(relation, alias, scope), timely)
@@ -232,7 +232,7 @@ class Planner(Search):
     ) -> tuple[ColumnType, Expression]:
         attribute = relation.attribute(flt.column)
         if flt.path:
-            return TEXT, no_text()
+            return paths.follow(self.spelling, attribute, alias.c[attribute.name], flt.path)
         column = self.column(relation, alias, attribute.name, names_few=flt.names_few)
         return attribute.type, column
 
@@ -330,10 +330,11 @@ class Planner(Search):
         # An embed's order may follow the index that ties it to its parent: it seeks no value.
         if not may_lead and alias not in self.tied_to:
             column = self.order_column(relation, alias, attribute.name)
+        kind = attribute.type
         if term.path:
-            return directed(no_text(), term, nullable=True)
-        operators.require_comparable(attribute.type.name, "ordering")
-        return directed(column, term, nullable=not attribute.required)
+            kind, column = paths.follow(self.spelling, attribute, column, term.path)
+        operators.require_comparable(kind.name, "ordering")
+        return directed(column, term, nullable=bool(term.path) or not attribute.required)
 
     def embed_column(
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
@@ -354,7 +355,9 @@ class Planner(Search):
         attribute = there.attribute(term.column)
         target, ties, scope = self.tied(way, alias)
         conditions = self.conditions(embed.node, there, target, scope) + self.within(embed.node)
-        column = no_text() if term.path else target.c[attribute.name]
+        column: Expression = target.c[attribute.name]
+        if term.path:
+            _, column = paths.follow(self.spelling, attribute, column, term.path)
         chosen = sa.select(column).where(*ties, scope, *conditions)
         return chosen.correlate(alias).scalar_subquery()
 
@@ -377,11 +380,6 @@ class Planner(Search):
 
 def is_resource(table: Any) -> bool:
     return isinstance(table, sa.Table) and table.name in RESOURCES
-
-
-def no_text() -> Expression:
-    """What a path leads to: no resource has a JSON column, and into anything else it is null, as PostgREST has it."""
-    return sa.cast(sa.null(), sa.Text())
 
 
 def directed(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:

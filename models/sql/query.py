@@ -17,12 +17,27 @@ Value = str | int | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a JSON path: `->name`, or `->>name` (`as_text`); a whole number is a place in an array."""
+
+    name: str
+    as_text: bool = False
+
+    @property
+    def is_place(self) -> bool:
+        return self.name.removeprefix("-").isdecimal()
+
+
+Path = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One item of a select: `alias:name->path::cast.aggregate()::aggregate_cast`; `*` is every column."""
 
     name: str
     alias: str | None = None
-    path: tuple[str, ...] = ()
+    path: Path = ()
     cast: str | None = None
     aggregate: str | None = None
     aggregate_cast: str | None = None
@@ -31,10 +46,10 @@ class Column:
     def key(self) -> str:
         """The key it has in printed rows; a place in an array (`->0`) names nothing.
 
-        >>> Column("notes", path=("a", "0")).key, Column("notes", path=("-1",)).key
-        ('a', 'notes')
+        >>> Column("after", path=(Step("a"), Step("0"))).key, Column("after", path=(Step("-1"),)).key
+        ('a', 'after')
         """
-        named = (step for step in reversed(self.path) if not step.removeprefix("-").isdecimal())
+        named = (step.name for step in reversed(self.path) if not step.is_place)
         return self.alias or self.aggregate or next(named, self.name)
 
 
@@ -51,7 +66,7 @@ class Filter:
 
     column: str
     operator: str
-    path: tuple[str, ...] = ()
+    path: Path = ()
     negated: bool = False
     quantifier: str | None = None
     keyword: str | None = None
@@ -102,7 +117,7 @@ class OrderTerm:
     """`column.desc.nullslast`, or `embed(column).desc` by a to-one embed."""
 
     column: str
-    path: tuple[str, ...] = ()
+    path: Path = ()
     embed: str | None = None
     descending: bool = False
     nulls: str | None = None

@@ -22,6 +22,8 @@ from models.sql.patterns import STEADY
 from models.sql.patterns import UNSTEADY
 from models.sql.patterns import InvalidEscape
 from models.sql.query import SHORT_CHARACTERS_MAX
+from models.sql.query import Path
+from models.sql.query import Step
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.statement import parameter
@@ -105,6 +107,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def json_place(step: Step) -> Expression:
+    """A step as the operators take it: a place in an array is a number."""
+    return sa.literal_column(str(int(step.name)) if step.is_place else literal(step.name))
+
+
 def literal(text: str) -> str:
     r"""A text as SQL, without a character that the compiler would read again.
 
@@ -150,6 +157,16 @@ class PostgresqlSpelling(CommonSpelling):
 
     def json_value(self, kind: str, value: Expression) -> Expression:
         return value
+
+    def json_part(self, value: Expression, path: Path) -> Expression:
+        for step in path:
+            value = value.op("->", return_type=postgresql.JSON())(json_place(step))
+        return value
+
+    def json_text(self, value: Expression, path: Path) -> Expression:
+        *steps, last = path
+        part = self.json_part(value, tuple(steps))
+        return part.op("->>", return_type=sa.Text())(json_place(last))
 
     def json_key(self, value: Expression) -> Expression:
         return sa.cast(value, sa.Text())

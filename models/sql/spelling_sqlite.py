@@ -18,6 +18,8 @@ from models.sql.owners import owner_column
 from models.sql.owners import owner_of
 from models.sql.patterns import InvalidEscape
 from models.sql.patterns import in_one_case
+from models.sql.query import Path
+from models.sql.query import Step
 from models.sql.spelling import AmongFew
 from models.sql.spelling import CommonSpelling
 from models.sql.spelling import Led
@@ -63,6 +65,23 @@ def owner_values(few: AmongFew) -> dict[Expression, Expression]:
         return {}
     (found,) = few.chosen.selected_columns
     return {rows.c[owner]: owner_of(relation, column.name, found)}
+
+
+def json_place(path: Path) -> Expression:
+    """A path as SQLite's functions take it, which have no way to say a quotation mark."""
+    text = "$" + "".join(map(spelled, path))
+    return sa.bindparam(None, text, sa.Text(), literal_execute=True)
+
+
+def spelled(step: Step) -> str:
+    """A step of such a path; a place that is counted from the end begins with a minus.
+
+    >>> "".join(map(spelled, (Step("a b"), Step("0"), Step("-1"))))
+    '."a b"[0][#-1]'
+    """
+    if not step.is_place:
+        return f'."{step.name}"'
+    return f"[{'#' if step.name.startswith('-') else ''}{int(step.name)}]"
 
 
 class CrossJoin(sa.Join):
@@ -115,6 +134,18 @@ class SqliteSpelling(CommonSpelling):
         if kind == "json":
             return sa.func.json(value)
         return value
+
+    def json_part(self, value: Expression, path: Path) -> Expression:
+        return value.op("->", return_type=sa.Text())(json_place(path))
+
+    def json_text(self, value: Expression, path: Path) -> Expression:
+        place = json_place(path)
+        kind = sa.func.json_type(value, place)
+        text = value.op("->>", return_type=sa.Text())(place)
+        is_text, is_null = (kind == sa.literal_column(f"'{each}'") for each in ("text", "null"))
+        # What `->` leads to would be printed as JSON still, until it is part of another text.
+        other = self.json_part(value, path).op("||")(sa.literal_column("''"))
+        return sa.case((is_text, text), (is_null, sa.null()), else_=other)
 
     def json_number(self, value: Expression) -> Expression:
         """SQLite may print 15 digits; where those do not read back as the same double, all are given. A whole number

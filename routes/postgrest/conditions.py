@@ -13,6 +13,7 @@ from models.sql.query import SHORT_CHARACTERS_MAX
 from models.sql.query import Condition
 from models.sql.query import Filter
 from models.sql.query import LogicTree
+from models.sql.query import Path
 from routes.postgrest.lexer import FIELD_NAME
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Scanner
@@ -46,7 +47,7 @@ class BareTree(Unparsable):
     """An `and=` or `or=` whose conditions stand in no parentheses."""
 
 
-def parse_filter(column: str, path: tuple[str, ...], text: str, reading: Reading) -> Filter:
+def parse_filter(column: str, path: Path, text: str, reading: Reading) -> Filter:
     """Read a filter's `not.operator(quantifier).value`; a plain value runs to the end of its text.
 
     >>> reading = Reading(Limits())
@@ -127,7 +128,7 @@ def _parse_operand(scanner: Scanner, reading: Reading, depth: int) -> Condition:
 def _parse_operation(
     scanner: Scanner,
     column: str,
-    path: tuple[str, ...],
+    path: Path,
     reading: Reading,
     parse_operand: Callable[[Scanner], str],
 ) -> Filter:

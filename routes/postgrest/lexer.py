@@ -11,7 +11,10 @@ import re
 from typing import Final
 
 from models.faults import Fault
+from models.sql.query import Path
+from models.sql.query import Step
 from models.sql.query import Value
+from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.limits import excerpt
@@ -167,17 +170,19 @@ class Scanner:
         self.skip_blanks()
         return unescape(quoted)
 
-    def json_path(self) -> tuple[str, ...]:
-        """Read `->key->>key`, each key as its text; usually there is none.
+    def json_path(self) -> Path:
+        """Read `->key->>key`, or TooMuch; usually there is none.
 
-        >>> Scanner("path", "->a->>-1->\\"b c\\"::text").json_path()
-        ('a', '-1', 'b c')
+        >>> Scanner("path", "->a->-1->>\\"b c\\"::text").json_path()
+        (Step(name='a', as_text=False), Step(name='-1', as_text=False), Step(name='b c', as_text=True))
         """
-        keys: list[str] = []
+        steps: list[Step] = []
         while self.take("->"):
-            self.take(">")
-            keys.append(self._json_key())
-        return tuple(keys)
+            if len(steps) == LIMITS.path_steps:
+                raise TooMuch(LIMITS.path_steps, "steps of a JSON path")
+            as_text = self.take(">")
+            steps.append(Step(self._json_key(), as_text))
+        return tuple(steps)
 
     def _json_key(self) -> str:
         if self.at('"'):

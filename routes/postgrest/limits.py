@@ -35,6 +35,8 @@ class Limits:
     """A list is one bound value, searched once per row."""
     pattern_characters: int = 256
     """The time of like and match grows with pattern times text."""
+    path_steps: int = 16
+    """A step into JSON is an expression around the one before; the trail's JSON is one deep."""
     order_terms: int = 16
     """Each term is another comparison in the sort, and only the first few ever decide."""
     payload_rows: int = 1_000

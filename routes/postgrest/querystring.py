@@ -21,6 +21,7 @@ from models.sql.query import Embed
 from models.sql.query import Node
 from models.sql.query import NotEmbedded
 from models.sql.query import OrderTerm
+from models.sql.query import Path
 from models.sql.query import Query
 from models.sql.query import Shape
 from routes.postgrest.conditions import parse_filter
@@ -188,7 +189,7 @@ def _parse_clause(key: str, value: str, reading: Reading) -> Clause:
     return Clause(names[:-1], offset=place)
 
 
-def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], Path]:
     """Read `embed.embed.name->json`: the names, and the JSON path of the last of them."""
     if key.isascii() and key.isidentifier():
         return (key,), ()

@@ -12,6 +12,7 @@ from models.sql.query import Column
 from models.sql.query import Embed
 from models.sql.query import Node
 from models.sql.query import OrderTerm
+from models.sql.query import Path
 from routes.postgrest.lexer import FIELD_NAME
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Scanner
@@ -179,7 +180,7 @@ def _order_term(scanner: Scanner) -> OrderTerm:
     return OrderTerm(column, path, embed, descending, nulls)
 
 
-def parse_field(scanner: Scanner) -> tuple[str, tuple[str, ...]]:
+def parse_field(scanner: Scanner) -> tuple[str, Path]:
     """Read a column with its JSON path, blanks around both."""
     scanner.skip_blanks()
     name = scanner.name()

@@ -1,0 +1,130 @@
+"""JSON paths into what the audit trail keeps of a row: the same on either database, as PostgreSQL has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+CHANGES = {
+    "status": "failed",
+    "notes": 'said "no", 50% of 3 [floors] \\ Größe',
+    "date_visited": None,
+    "inspector_id": 2,
+}
+
+
+@pytest.fixture
+def line(api: Callable) -> Callable[[str], object]:
+    """What is answered to a select of the line that tells of one change, which was made beside others."""
+    api("ada").patch("/inspections?id=eq.2", {"status": "scheduled"})
+    api("ada").patch("/inspections?id=eq.1", CHANGES)
+    api("ada").patch("/buildings?id=eq.1", {"latitude": 42.50, "name": "A"})
+
+    def answer(select: str, who: str = "root") -> object:
+        path = "/audit_log?relation=eq.inspections&row_key=eq.1&action=eq.update"
+        response = api(who).get(f"{path}&select={select}")
+        assert response.status == 200, response.text
+        return response.json
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("select", "row"),
+    [
+        ("after->>status", {"status": "failed"}),
+        ("after->status", {"status": "failed"}),
+        ("old:before->>status", {"old": "completed"}),
+        ("after->>notes", {"notes": CHANGES["notes"]}),
+        ("after->>inspector_id", {"inspector_id": "2"}),
+        ("after->inspector_id", {"inspector_id": 2}),
+        ("after->>inspector_id::int", {"inspector_id": 2}),
+        ("after->>date_visited", {"date_visited": None}),
+        ("after->date_visited", {"date_visited": None}),
+        ("after->>nothing", {"nothing": None}),
+        ("after->nothing", {"nothing": None}),
+        ("after->status->>0", {"status": None}),
+        ("after->0", {"after": None}),
+        ("after->-1", {"after": None}),
+        ("after->>99999999999", {"after": None}),
+        ('after->>"sta""tus"', None),
+        ('x:after->>"a.b[0]$"', {"x": None}),
+        ('x:after->>"a\\"b"', {"x": None}),
+        ('x:after->>"a\'b"', {"x": None}),
+        ("x:after->>größe", {"x": None}),
+        ("x:row_key->>status", {"x": None}),
+    ],
+)
+def test_a_path_leads_to_what_is_there(
+    line: Callable, api: Callable, select: str, row: dict | None
+) -> None:
+    if row is None:
+        assert api("root").get(f"/audit_log?select={select}").code == "PGRST100"
+    else:
+        assert line(select) == [row]
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("after->>status=eq.failed", ["1"]),
+        ("after->>status=neq.failed", ["2"]),
+        ("after->>status=in.(failed,scheduled)", ["1", "2"]),
+        ("after->>status=not.in.(failed)", ["2"]),
+        ("after->>status=like.*ed", ["1", "2"]),
+        ("after->>status=is.null", ["1"]),
+        ("before->>latitude=is.not_null", ["1"]),
+        ("after->>latitude=eq.42.5", ["1"]),
+        ("before->status=not.is.null", ["1", "2"]),
+        ("or=(after->>status.eq.failed,after->>name.eq.A)", ["1", "1"]),
+        ("before->>status=eq.completed&after->>inspector_id=eq.2", ["1"]),
+    ],
+)
+@pytest.mark.parametrize("who", ["root", "ada"])
+def test_lines_are_found_by_what_they_tell(
+    line: Callable, api: Callable, who: str, query: str, keys: list[str]
+) -> None:
+    path = f"/audit_log?select=row_key&action=eq.update&{query}"
+
+    page = api(who).get(path, prefer="count=exact")
+
+    assert sorted(each["row_key"] for each in page.json) == keys
+    assert page.total == str(len(keys))
+
+
+def test_lines_are_ordered_and_grouped_by_what_they_tell(line: Callable, api: Callable) -> None:
+    updates = "/audit_log?action=eq.update&relation=eq.inspections"
+
+    ordered = api("root").get(f"{updates}&select=row_key&order=after->>status.desc").json
+    grouped = api("root").get(f"{updates}&select=after->>status,count()").json
+
+    assert [each["row_key"] for each in ordered] == ["2", "1"]
+    assert sorted((each["status"], each["count"]) for each in grouped) == [
+        ("failed", 1),
+        ("scheduled", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "after->status=eq.failed",
+        "order=after->status",
+        "select=after->status,count()",
+        "select=after->>status->x",
+        "select=row_key->>status->x",
+        "order=after->>status->>x",
+        "after->>status->>x=eq.1",
+    ],
+)
+def test_what_json_is_no_operand_of_is_refused(api: Callable, query: str) -> None:
+    response = api("root").get(f"/audit_log?{query}")
+
+    assert (response.status, response.code) == (404, "42883")
+
+
+def test_a_path_finds_no_line_of_others(line: Callable, api: Callable) -> None:
+    answer = api("bob").get("/audit_log?after->>status=eq.failed", prefer="count=exact")
+
+    assert (answer.json, answer.total) == ([], "0")
