@@ -1,10 +1,15 @@
-"""The tables that are there, against the models: the same columns, nullability, keys, on either database."""
+"""The tables that are there, against the models: the same columns, types, nullability, keys, on either database."""
 
 import pathlib
+import re
 
 import pytest
 
+from models import RESOURCES
 from models import credential
+from models.schema import SCHEMA
+from models.types import TEXT
+from models.types import TEXT_BYTES_MAX
 from tests import databases
 from tests.applications import open_app
 
@@ -35,6 +40,17 @@ COLUMNS, KEYS = (
     )
 )
 
+TYPES = (
+    "SELECT name, type, NULL FROM pragma_table_info('{table}')"
+    if databases.SERVER is None
+    else """
+        SELECT attname, format_type(atttypid, atttypmod), attcollation::regcollation::text
+        FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0
+        """
+)
+IN_A_FILE = {"bigint": "INTEGER", "integer": "INTEGER", "double precision": "REAL"}
+"""What a file keeps of each type that is no text there."""
+
 HELD_BY_TRIGGERS_IN_A_FILE = {("client_id", "inspections", "client_id", "CASCADE", "CASCADE")}
 """The hidden half of a server's compound key (tests/test_hidden_client.py)."""
 
@@ -56,6 +72,65 @@ def test_columns_are_the_models(made: pathlib.Path, name: str) -> None:
     assert {(column, bool(required), bool(key)) for column, required, key in found} == {
         (column.name, not column.nullable, column.primary_key) for column in table.c
     }
+
+
+@pytest.mark.parametrize("name", sorted(RESOURCES))
+def test_types_are_the_models(made: pathlib.Path, name: str) -> None:
+    """And texts on a server are compared by code point, as a file's are: another collation has another order."""
+    kinds = {each.name: each.info["type"].name for each in RESOURCES[name].__table__.c}
+
+    found = {column: tuple(said) for column, *said in databases.sql(made, TYPES.format(table=name))}
+
+    if databases.SERVER is None:
+        assert found == {each: (IN_A_FILE.get(kind, "TEXT"), None) for each, kind in kinds.items()}
+    else:
+        collations = {"text": '"C"'}
+        assert found == {each: (kind, collations.get(kind, "-")) for each, kind in kinds.items()}
+
+
+HELD_BY_TYPES_ON_A_SERVER = ("GLOB", "2147483647", "length(id) = 36")
+"""What is said in a file's checks of moments, days, numbers of 32 bits and UUIDs."""
+
+
+def checks(script: str) -> dict[str, str]:
+    """What each check of a script says, by its name; a text's bytes as PostgreSQL counts them."""
+    found: dict[str, str] = {}
+    for named in re.finditer(r"CONSTRAINT (\w+) CHECK \(", script):
+        end, depth = named.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(script[end], 0)
+            end += 1
+        said = " ".join(script[named.end() : end - 1].split())
+        found[named[1]] = re.sub(r"length\(CAST\((\w+) AS BLOB\)\)", r"octet_length(\1)", said)
+    return found
+
+
+def test_both_scripts_check_the_same() -> None:
+    in_a_file = checks(SCHEMA.read_text(encoding="utf-8"))
+
+    on_a_server = checks(databases.SCHEMA.read_text(encoding="utf-8"))
+
+    assert on_a_server == {
+        name: said
+        for name, said in in_a_file.items()
+        if not any(each in said for each in HELD_BY_TYPES_ON_A_SERVER)
+    }
+
+
+def test_every_text_has_its_bound_in_the_tables() -> None:
+    """For an index, and the bound on an answer, suppose it of whatever wrote the row."""
+    bounded = checks(databases.SCHEMA.read_text(encoding="utf-8"))
+    written = {name: model for name, model in RESOURCES.items() if name != "audit_log"}
+
+    unbounded = [
+        f"{name}.{column.name}"
+        for name, model in written.items()
+        for column in model.__table__.c
+        if column.info["type"] is TEXT
+        and f"octet_length({column.name}) <= {TEXT_BYTES_MAX}" not in bounded[f"{name}_text_check"]
+    ]
+
+    assert unbounded == ["users.role"]  # of which there are three
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
-"""Make the file that a version's release leaves behind: `python -m tests.durability.release`.
+"""Make the file that a version's release leaves behind, and keep its script of a server's tables beside it:
+`python -m tests.durability.release`.
 
 Once for a version, when it is released; from then on the file is never made again, only migrated.
 """
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +14,7 @@ from models import migrations
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import DATASET
+from tests.databases import SCHEMA
 
 RELEASED = Path(__file__).resolve().parent.parent / "data" / "released"
 
@@ -44,6 +47,7 @@ def main() -> None:
                 transaction.run(statement)
         backup.back_up(database.path, target)
         database.close()
+    shutil.copy(SCHEMA, target.with_suffix(".postgresql.sql"))
     print(target)
 
 

@@ -151,6 +151,32 @@ def test_a_file_of_the_last_version_equals_a_new_one_but_for_its_rows(tmp_path):
     )
 
 
+def parts(statement: str) -> list[str]:
+    """What a table's statement says, in any order: a column that was added stands behind the constraints."""
+    head, _, rest = " ".join(statement.replace('"', "").split()).partition(" (")
+    said, _, how = rest.rpartition(")")
+    found, depth = [""], 0
+    for letter in said:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [head, how, *sorted(map(str.strip, found))]
+
+
+def test_a_released_files_tables_become_those_of_a_new_one(released, tmp_path):
+    """By its steps: one that adds a column and forgets its check would leave old files without it."""
+    new = tmp_path / "new.db"
+    opened(new).close()
+    tables = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_stat%' ORDER BY 1"
+    wanted = {name: parts(sql) for name, sql in rows(new, tables)}
+
+    opened(released).close()
+
+    assert {name: parts(sql) for name, sql in rows(released, tables)} == wanted
+
+
 def test_a_second_version_is_taken_once_and_the_first_is_kept(released, second):
     before = rows(released, "SELECT id, name FROM clients ORDER BY id")
     users = rows(released, "SELECT count(*) FROM users")
