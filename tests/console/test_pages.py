@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 
 import pytest
+from flask import Flask
 
 from models import chart
 from models.sql.sqlite import TimedOut
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
+from tests.conftest import MIA
 from tests.conftest import MOE
 
 EVERYBODY, ADMINS, ROOT = ("root", "ada", "moe"), ("root", "ada"), ("root",)
@@ -32,6 +34,13 @@ PAGES = [
     ("/console/inspections/new", ADMINS),
     ("/console/inspections/1/edit", ADMINS),
     ("/console/inspections/1/delete", ADMINS),
+    (f"/console/inspections/1/access?person={MIA}", ADMINS),
+    (f"/console/inspections/6/access?person={MAX}", ROOT),
+    ("/console/inspections/2/readings/new", ADMINS),
+    ("/console/inspections/2/readings/1/edit", ADMINS),
+    ("/console/inspections/2/readings/1/delete", ADMINS),
+    ("/console/inspections/2/readings/3/edit", ()),
+    ("/console/inspections/6/readings/3/edit", ROOT),
     ("/console/inspections/8/edit", ROOT),
     ("/console/inspections/8/delete", ROOT),
     ("/console/buildings", EVERYBODY),
@@ -72,6 +81,23 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+
+
+OF_NOBODY = {"/console/sign-in", "/console/kiosk/enter", "/console/static/<name>"}
+
+
+def test_every_page_is_asked_for_here(app: Flask) -> None:
+    """But for those that have nobody's rows."""
+    urls = app.url_map.bind("localhost")
+    pages = {
+        rule.rule
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/console/") and rule.methods and "GET" in rule.methods
+    }
+
+    asked = {urls.match(path.split("?")[0], return_rule=True)[0].rule for path, _ in PAGES}
+
+    assert asked == pages - OF_NOBODY
 
 
 @pytest.mark.parametrize("who", EVERYBODY)
