@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -129,3 +130,12 @@ def test_a_start_whose_words_cannot_be_kept_serves(tmp_path):
         )  # fmt: skip
 
     assert (ended.returncode, ended.stderr) == (7, "")
+
+
+def test_the_readme_names_every_command_and_no_other(file: Path) -> None:
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    listed = readme.split(".venv/bin/flask --app app …`, in the project's directory:")[1].split(
+        ". "
+    )[0]
+
+    assert set(re.findall(r"`([a-z-]+)", listed)) == set(open_app(file).cli.commands)

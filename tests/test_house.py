@@ -17,11 +17,13 @@ from access.policy import CALLS
 from access.policy import POLICIES
 from access.policy import AccessRule
 from models import RESOURCES
+from models.sql import operators
 from models.sql.catalog import catalog
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
 from models.sql.planner import UnguardedRelation
 from models.sql.rule import Action
+from routes.postgrest import conditions
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOMS = ("models", "access", "routes")
@@ -168,6 +170,16 @@ def test_every_resource_has_a_policy_for_every_role() -> None:
 def test_every_function_names_its_roles() -> None:
     assert len(CALLS) == 10
     assert all(roles for roles in CALLS.values())
+
+
+def test_the_grammar_and_the_engine_know_the_same_operators() -> None:
+    """And the grammar bounds what a pattern's engine is given."""
+    known = operators.OPERATORS.keys() | operators.ELSEWHERE.keys()
+
+    assert known | {"in", "is"} == conditions.OPERATORS
+    assert {
+        name for name, each in operators.OPERATORS.items() if each.text_only
+    } == conditions.PATTERNS
 
 
 @pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
