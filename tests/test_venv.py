@@ -1,8 +1,9 @@
-"""A first start that is cut short, at whatever moment: the next one makes what is missing."""
+"""What is installed, by lists that agree. A first start that is cut short: the next one makes what is missing."""
 
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,9 @@ import pytest
 
 from config import PROJECT
 
-pytestmark = [pytest.mark.sqlite("no database has a part in it"), pytest.mark.long]
+pytestmark = pytest.mark.sqlite("no database has a part in it")
 
+PIN = re.compile(r"^([\w.-]+)(?:\[\w+\])?==([^ ;\\]+)", re.MULTILINE)
 MAKE = ". bin/venv.sh && make_venv requirements.txt"
 
 
@@ -42,6 +44,7 @@ def require_made(place: Path) -> None:
     assert make(place) == (0, "")
 
 
+@pytest.mark.long
 def test_an_environment_without_pip_is_made_anew(place):
     """The program is there long before pip is."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], cwd=place, check=True)
@@ -51,6 +54,7 @@ def test_an_environment_without_pip_is_made_anew(place):
     require_made(place)
 
 
+@pytest.mark.long
 def test_two_starts_at_once_install_one_after_the_other(place):
     """Each would clear away what the other has begun."""
     with (place / ".venv.lock").open("w") as lock:
@@ -68,6 +72,7 @@ def test_two_starts_at_once_install_one_after_the_other(place):
     require_made(place)
 
 
+@pytest.mark.long
 def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
     """pip takes one whose description is there for installed, whatever it lacks."""
     fails = place / "fake"
@@ -86,6 +91,7 @@ def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
     require_made(place)
 
 
+@pytest.mark.long
 def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
     assert make(place)[0] == 0
     (place / "requirements.txt").write_text("no-such-package-as-this\n")  # without a hash
@@ -96,3 +102,13 @@ def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
     (place / "requirements.txt").write_text("# nothing\n")
     require_made(place)
     assert (place / ".venv" / "kept").exists()
+
+
+def test_all_lists_of_packages_pin_the_same_versions() -> None:
+    """What is tested is what serves: a list that was made anew alone would part them."""
+    pinned: dict[str, set[str]] = {}
+    for path in PROJECT.glob("requirements*.txt"):
+        for name, version in PIN.findall(path.read_text(encoding="utf-8")):
+            pinned.setdefault(name, set()).add(version)
+
+    assert {name: versions for name, versions in pinned.items() if len(versions) > 1} == {}
