@@ -148,6 +148,20 @@ def test_upsert_that_ignores_what_is_there_is_201(api: Callable, body: object) -
     assert (response.status, response.text) == (201, "")
 
 
+def test_a_row_that_comes_twice_gives_way_to_itself(api: Callable) -> None:
+    """Only a merge cannot affect a row a second time."""
+    first, second = {**FRESH, "name": "First"}, {**FRESH, "name": "Second"}
+
+    response = api("root").post(
+        "/buildings?select=id,name",
+        [first, second],
+        prefer="resolution=ignore-duplicates, return=representation",
+    )
+
+    assert (response.status, response.json) == (201, [{"id": 600, "name": "First"}])
+    assert api("root").get("/buildings?id=eq.600&select=name").json == [{"name": "First"}]
+
+
 PUT = {"id": 1, "name": "Put", "client_id": 1}
 REPRESENTED = "return=representation"
 
