@@ -116,11 +116,6 @@ def without_companions(path: Path) -> Iterator[None]:
             other.unlink()
 
 
-def has_companions(path: Path) -> bool:
-    """Whether anything lies beside a database that SQLite would take for a part of it."""
-    return any(os.path.lexists(path.with_name(path.name + end)) for end in COMPANIONS)
-
-
 def copy(source: Path, target: Path) -> None:
     """Make `target`, where nothing is, a copy of the database as it is at one moment: whole, 0600, or not at all."""
     with drafted(target) as draft:
