@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,16 @@ from access.policy import CALLS
 from access.policy import POLICIES
 from access.policy import AccessRule
 from models import RESOURCES
+from models.faults import Fault
 from models.sql import operators
 from models.sql.catalog import catalog
 from models.sql.dialect import SPELLINGS
 from models.sql.planner import Planner
 from models.sql.planner import UnguardedRelation
 from models.sql.rule import Action
+from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import conditions
+from routes.postgrest import errors
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOMS = ("models", "access", "routes")
@@ -62,6 +66,13 @@ ROLES_NAMED = {
     "access/caller.py",
     "access/assignments.py",  # whose functions are named by whom they grant something
 }
+
+TOLD_ELSEWHERE = {
+    # By the console
+    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "NoSuchDevice", "SignInNeeded", "TooManyDownloads", "UnfitDevice",
+    # By commands
+    "InvalidArchive", "NoDatabaseUrl", "NoSuchPerson", "NotEmpty", "NotTheSame",
+}  # fmt: skip
 
 
 def modules() -> list[Path]:
@@ -132,6 +143,42 @@ def test_a_role_is_named_where_it_is_decided(path: Path) -> None:
             named |= {alias.name for alias in node.names}
 
     assert not named & set(Role.__members__) or name(path) in ROLES_NAMED
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
+def test_the_environment_is_read_in_one_place(path: Path) -> None:
+    """What a setting may be, and what else it may come from, is said once."""
+    read = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+    }
+
+    assert bool(read & {"environ", "environb", "getenv"}) == (name(path) == "config.py")
+
+
+def kinds(of: type[Fault]) -> set[type[Fault]]:
+    return {each for direct in of.__subclasses__() for each in (direct, *kinds(direct))}
+
+
+def test_every_fault_has_its_status() -> None:
+    """One without a row is told as a bug of ours: by the API, at the sign-in's door, or where neither is asked."""
+    for path in modules():
+        if name(path).startswith(("models/", "access/", "routes/")):
+            import_module(
+                name(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            )
+    told = errors.STATUSES.keys() | gotrue_errors.STATUSES.keys()
+
+    untold = {
+        each
+        for each in kinds(Fault)
+        if each.__module__.split(".")[0] != "tests" and not told & {*each.__mro__}
+    }
+
+    assert {each.__name__ for each in untold} == TOLD_ELSEWHERE
 
 
 def mapped() -> list[Path]:
