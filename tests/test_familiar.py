@@ -246,6 +246,22 @@ def test_after_a_body_that_breaks_off_comes_nothing(reader: tuple[Reader, socket
         next(requests)
 
 
+def test_an_answer_to_a_body_that_failed_is_the_last_and_says_so(
+    reader: tuple[Reader, socket.socket],
+) -> None:
+    """Where the next request would begin is unknown."""
+    requests, client = reader
+    client.sendall(b"POST /1 HTTP/1.1\r\nContent-Length: 5\r\n" + PLAIN + b"he")
+    request = next(requests)
+    assert (type(request), request.should_close()) == (Familiar, False)
+
+    requests.unreader.sock.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        request.body.read(5)
+
+    assert request.should_close()
+
+
 @given(
     st.sampled_from(["POST", "PATCH", "PUT", "DELETE", "GET", "HEAD"]),
     st.lists(LINES, max_size=2),

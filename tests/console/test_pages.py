@@ -218,6 +218,20 @@ def test_a_wrong_address_is_explained(office: Callable, query: str) -> None:
     assert "<h1>" in answer.text
 
 
+def test_what_only_other_lists_look_through_is_explained(office: Callable) -> None:
+    assert office("ada").get("/console/inspectors?sought.name=ilike.*a*").status_code == 400
+
+
+@pytest.mark.parametrize("offset", ["x", "-1", "1.5", "1e1", "٣", "²"])
+def test_a_list_begins_at_its_beginning_where_no_row_is_named(
+    office: Callable, offset: str
+) -> None:
+    listed = office("ada").get("/console/inspections").text
+
+    assert "inspections/1" in listed
+    assert office("ada").get(f"/console/inspections?offset={offset}").text == listed
+
+
 @pytest.mark.parametrize(
     "query",
     [
