@@ -25,7 +25,11 @@ TURNS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 
 def status(value: object) -> str:
-    """A status: our own in words, any other as it is."""
+    """A status: our own in words, any other as it is.
+
+    >>> status("in_progress"), status("Held up"), status(""), status(None)
+    ('in progress', 'Held up', '', '–')
+    """
     return STATUSES.get(str(value), str(value)) if value is not None else "–"
 
 
@@ -63,15 +67,29 @@ def capital(text: str) -> str:
 
 
 def day(value: object) -> str:
-    """The day of a timestamp, or a dash."""
+    """The day of a timestamp, or a dash.
+
+    >>> day("2025-05-05T09:30:15.5+00:00"), day(None)
+    ('2025-05-05', '–')
+    """
     return str(value)[:10] if value else "–"
 
 
 def moment(value: object) -> str:
+    """A timestamp to the minute, or a dash.
+
+    >>> moment("2025-05-05T09:30:15.5+00:00"), moment(None)
+    ('2025-05-05 09:30 UTC', '–')
+    """
     return f"{str(value)[:16].replace('T', ' ')} UTC" if value else "–"
 
 
 def thousands(value: object) -> str:
+    """A number in groups of three digits; what is none, as it is.
+
+    >>> thousands(2000000), thousands(None)
+    ('2,000,000', 'None')
+    """
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -151,6 +151,17 @@ def test_a_building_is_made_and_changed(desk: Callable, api: Callable) -> None:
     ]
 
 
+def test_blanks_belong_to_a_text_and_to_no_number(desk: Callable, api: Callable) -> None:
+    typed = {"name": " Mill  Court ", "latitude": " 42.5 ", "floors": " 3 "}
+
+    made = desk("ada").send("/console/buildings/new", typed)
+
+    key = made.headers["Location"].partition("?")[0].rpartition("/")[2]
+    assert api("ada").get(f"/buildings?id=eq.{key}&select=name,latitude,floors").json == [
+        {"name": " Mill  Court ", "latitude": 42.5, "floors": 3}
+    ]
+
+
 def test_a_deletion_says_what_it_would_take(desk: Callable) -> None:
     ada = desk("ada")
 
