@@ -250,7 +250,7 @@ CREATE TABLE facts (
 
 -- The audit trail: every change of a row of the resources above, in the transaction that makes it, with what changed;
 -- sign-ins and refusals. The triggers that write it are made from the models (models/audit.py) when the file is made:
--- three a table, all alike. Nothing changes or deletes what is written.
+-- three a table, and one more where its rows may change hands. Nothing changes or deletes what is written.
 
 CREATE TABLE audit_log (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
