@@ -61,6 +61,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_a_clock_that_is_set_back_goes_on(machine: Machine) -> None:
     clock = Clock()
     began = clock()
+    assert began == pytest.approx(machine.system, abs=0.001)
     machine.system -= YEAR
     seen = [clock()]
     machine.go_on(60)
@@ -72,10 +73,18 @@ def test_a_clock_that_is_set_back_goes_on(machine: Machine) -> None:
 
 def test_a_clock_that_is_set_ahead_is_followed(machine: Machine) -> None:
     clock = Clock()
-    began = clock()
+    clock()
     machine.system += YEAR
 
-    assert clock() == pytest.approx(began + YEAR, abs=0.001)
+    assert clock() == pytest.approx(machine.system, abs=0.001)
+
+
+def test_a_clock_that_is_set_ahead_of_what_was_stored_is_followed(machine: Machine) -> None:
+    clock = Clock()
+    clock.advance("2999-01-01T00:00:00+00:00")
+    machine.system = 32472144000.0 + YEAR
+
+    assert clock() == pytest.approx(machine.system, abs=0.001)
 
 
 def test_nothing_ever_goes_back(machine: Machine) -> None:
@@ -87,6 +96,7 @@ def test_nothing_ever_goes_back(machine: Machine) -> None:
         seen.append(clock())
 
     assert seen == sorted(seen)
+    assert seen[-1] - seen[0] == pytest.approx(5, abs=0.001)
 
 
 def test_a_stored_moment_is_past_and_time_goes_on_from_it(machine: Machine) -> None:
