@@ -84,6 +84,16 @@ def test_boards_that_have_ended_are_nobodys(transaction: Transaction) -> None:
     assert [device.listed(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
 
 
+def test_a_board_whose_days_are_over_is_nobodys(transaction: Transaction) -> None:
+    device_id, token = device.make(transaction, ADMIN, MOE, "Lobby", 1)
+    transaction.run(f"UPDATE devices SET expires_at = {transaction.unix}")
+
+    assert device.enter(transaction, token) is None
+    assert device.listed(transaction, ADMIN) == []
+    with pytest.raises(device.NoSuchDevice):
+        device.revoke(transaction, ADMIN, device_id)
+
+
 def test_boards_that_have_ended_make_room(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:

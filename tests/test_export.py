@@ -204,6 +204,16 @@ def test_what_cannot_be_kept_beside_a_user_is_refused_with_its_place(
     assert done.output.count("\n") == 1
 
 
+def test_what_is_null_beside_a_user_is_not_said(app: object, tmp_path: Path) -> None:
+    beside = dict.fromkeys(("password", "app_metadata", "user_metadata", "banned_until"))
+    person = {"email": "n@a.example", "name": "N", "role": "client_admin", "client_id": 1, **beside}
+    (tmp_path / "in.json").write_text(json.dumps({"users": [person]}))
+
+    done = app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
+
+    assert (done.exit_code, done.output) == (0, "1 users\n")
+
+
 def test_people_without_an_id_are_given_one(app: object, tmp_path: Path) -> None:
     file = tmp_path / "people.json"
     person = {

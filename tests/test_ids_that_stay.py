@@ -118,3 +118,7 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
 
     with service.app.app_context(), database.reading() as transaction:
         assert device.enter(transaction, token) is None
+    with service.app.app_context(), database.writing() as transaction:
+        transaction.act_as(ADA)
+        _, own = device.make(transaction, admin, MOE, "Their own", 90)
+        assert device.enter(transaction, own) is not None
