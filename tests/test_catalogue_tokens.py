@@ -16,6 +16,7 @@ import config
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MOE
+from tests.conftest import ROOT
 from tests.signin import EMAILS
 from tests.signin import Service
 from tests.signin import claims
@@ -412,3 +413,12 @@ def test_token_that_another_library_signs_is_taken(service: Service) -> None:
     signed = jwt.encode(claims_of(MOE, "client_manager", 1), SECRET_KEY, "HS256", {"kid": "1"})
 
     assert not is_dead(service, signed)
+
+
+def test_a_client_that_is_null_is_none(service: Service) -> None:
+    """As whoever writes tokens by a program may say that a super admin has none."""
+    token = sign({**claims_of(ROOT, "super_admin", None), "client_id": None})
+
+    assert service.api(token=token).get("/clients?select=id").json == [{"id": 1}, {"id": 2}]
+    nobodys = sign({**claims_of(ADA, "client_admin", None), "client_id": None})
+    assert is_dead(service, nobodys)
