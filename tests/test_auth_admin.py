@@ -251,6 +251,17 @@ def test_change_of_nothing_leaves_the_row_alone(service: Service) -> None:
     assert service.sql("SELECT * FROM users WHERE id = ?", MOE) == before
 
 
+def test_an_id_may_be_said_again_and_is_never_another(service: Service) -> None:
+    root = service.api("root")
+
+    assert root.put(f"/auth/v1/admin/users/{MOE}", {"id": MOE.upper()}).status == 200
+    refused = root.put(f"/auth/v1/admin/users/{MOE}", {"id": NO_ONE, "password": "brand new"})
+
+    assert error(refused) == (422, "validation_failed")
+    assert root.get(f"/auth/v1/admin/users/{NO_ONE}").status == 404
+    assert service.try_password("moe@acme.example", "brand new").status == 400
+
+
 def test_super_admin_changes_role_and_client(service: Service) -> None:
     session = service.sign_in("moe")
     body = {"app_metadata": {"role": "client_admin", "client_id": 2}}
