@@ -195,6 +195,18 @@ def test_a_new_password_that_is_kept_is_no_guess(service: Service) -> None:
     assert statuses == [200] * 12
 
 
+@pytest.mark.parametrize(
+    "said", [{}, {"current_password": PASSWORDS["moe"]}], ids=["young", "said"]
+)
+def test_a_password_that_was_right_was_no_guess(service: Service, said: dict) -> None:
+    """Whoever knows it, and changes it often, does not shut their own door."""
+    moe = service.api(token=service.sign_in("moe")["access_token"])
+
+    assert moe.put("/auth/v1/user", {"password": "brand new", **said}).status == 200
+
+    assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
+
+
 def test_guesses_at_the_current_password_are_counted(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     guess = {"password": "brand new", "current_password": "wrong"}
