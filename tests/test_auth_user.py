@@ -207,6 +207,21 @@ def test_a_password_that_was_right_was_no_guess(service: Service, said: dict) ->
     assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
+@pytest.mark.parametrize("said", ["moe@acme.example", "Moe@Acme.example"])
+def test_ones_own_email_may_be_said_again_however_it_is_written(
+    service: Service, said: str
+) -> None:
+    moe = service.api(token=service.sign_in("moe")["access_token"])
+    kept = {"email": "Moe@Acme.example"}
+    assert service.api("root").patch(f"/users?id=eq.{MOE}", kept).status == 204
+
+    assert moe.put("/auth/v1/user", {"email": said, "data": {"name": "Moses"}}).status == 200
+
+    assert service.api("root").get(f"/users?id=eq.{MOE}&select=email,name").json == [
+        {**kept, "name": "Moses"}
+    ]
+
+
 def test_guesses_at_the_current_password_are_counted(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     guess = {"password": "brand new", "current_password": "wrong"}
