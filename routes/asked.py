@@ -68,7 +68,8 @@ class Asked:
         self.range_header: str | None = environ.get("HTTP_RANGE")
         self.preferences: Preferences = parse_prefer((environ.get("HTTP_PREFER", ""),))
         self.media: MediaType = parse_accept(environ.get("HTTP_ACCEPT"))
-        query = parse(environ.get("QUERY_STRING", "").encode("latin-1"))
+        self.query_string: str = environ.get("QUERY_STRING", "")
+        query = parse(self.query_string.encode("latin-1"))
         if self.preferences.timezone is not None:
             query = replace(query, shape=replace(query.shape, timezone=True))
         self.query: Query = query

@@ -90,7 +90,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.UPDATE, model)
     def change() -> Response:
         asked = Asked(relation)
-        requests.require_where(asked.query, "UPDATE")
+        requests.require_where(asked.query, asked.query_string, "UPDATE")
         changes = read_changes(asked, asked.listed_payload())
         if not changes:
             return asked.answer(asked.nothing_written(), Operation.UPDATE)
@@ -107,7 +107,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.DELETE, model)
     def remove() -> Response:
         asked = Asked(relation)
-        requests.require_where(asked.query, "DELETE")
+        requests.require_where(asked.query, asked.query_string, "DELETE")
         read_body()
         delete = partial(execute.delete, query=asked.query)
         return asked.answer(write(asked, Action.DELETE, delete), Operation.DELETE)

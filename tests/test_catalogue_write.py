@@ -282,6 +282,27 @@ def test_W10_write_without_a_filter_is_refused(
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    "query", ["id=gt.0&status%3Deq.failed", "id=eq.1&status", "status&id=eq.1"]
+)
+def test_W10_write_with_a_condition_that_is_none_is_refused(
+    api: Callable, method: str, query: str
+) -> None:
+    """A read ignores a parameter without `=`, as PostgREST does; of a write it may have been a condition."""
+    body = {"notes": "x"} if method == "PATCH" else None
+
+    response = unchanged_after(api, "root", method, f"/inspections?{query}", body)
+
+    assert (response.status, response.code) == (400, "PGRST100")
+    assert "without '='" in response.message
+    assert api("root").get(f"/inspections?{query}").status == 200
+
+
+def test_W10_an_empty_parameter_is_no_condition(api: Callable) -> None:
+    assert api("root").delete("/inspections?&id=eq.1&").status == 204
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_W11_more_rows_than_max_affected_change_nothing(api: Callable, method: str) -> None:
     body = {"notes": "x"} if method == "PATCH" else None
 

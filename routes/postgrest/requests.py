@@ -137,8 +137,14 @@ class OutOfRows(UnsatisfiableRange):
         self.applied = applied
 
 
-def require_where(query: Query, statement: str) -> None:
-    """An update or delete must say which rows; a filter on an embed says nothing of them."""
+def require_where(query: Query, query_string: str, statement: str) -> None:
+    """An update or delete must say which rows; a filter on an embed says nothing of them.
+
+    What a read ignores, having no `=` (`status%3Deq.failed`), may have been meant as a condition.
+    """
+    for parameter in query_string.split("&"):
+        if parameter and "=" not in parameter:
+            raise BadRequest(f"A parameter without '=' is no condition: {excerpt(parameter)}")
     root = query.shape.root
     if not root.conditions:
         raise MissingWhere(statement)
