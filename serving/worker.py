@@ -22,6 +22,7 @@ import gunicorn.http
 import gunicorn.http.message
 import gunicorn.http.wsgi
 import gunicorn.util
+from gunicorn.workers.base import Worker
 from gunicorn.workers.gthread import PollableMethodQueue
 from gunicorn.workers.gthread import TConn
 from gunicorn.workers.gthread import ThreadWorker
@@ -70,6 +71,7 @@ class DeadlineWorker(ThreadWorker):
         self._deadlines: dict[TConn, float] = {}
         self._heads = Heads(self._look, self._join, self._start)
         self._crews: list[Crew[TConn]] = []
+        self._ends_at_once = False
 
     def init_process(self) -> None:
         gunicorn.util.write_error = write_refusal
@@ -84,6 +86,14 @@ class DeadlineWorker(ThreadWorker):
     def init_signals(self) -> None:
         super().init_signals()
         let_signals_through()
+
+    def handle_quit(self, sig: int, frame: object) -> None:
+        """INT and QUIT: end at once. Ctrl-C comes twice, from the terminal and from the arbiter, and in the middle of
+        anything: gunicorn's own has the threads' pool locked here, and would wait for whom it has interrupted. What is
+        idle of them ends with the interpreter."""
+        if not self._ends_at_once:
+            self._ends_at_once = True
+            Worker.handle_quit(self, sig, frame)
 
     def run(self) -> None:
         database = database_of(self.wsgi)

@@ -256,6 +256,27 @@ def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: P
     assert [Path(file.name).read_bytes() for file in opened_next] == [b""] * 4
 
 
+def test_H14_signal_to_end_at_once_waits_for_nothing_that_it_interrupts() -> None:
+    """Ctrl-C comes twice, from the terminal and from the arbiter: to whatever the first one does, too."""
+    worker = DeadlineWorker(1, os.getppid(), [], None, 30, Config(), None)
+    worker.tmp.close()
+
+    class Pool:
+        """In the middle of taking a task on, or of its own end, it is locked."""
+
+        def shutdown(self, *, wait: bool) -> None:
+            raise AssertionError("it would wait for itself")
+
+    worker.tpool = Pool()
+
+    with pytest.raises(SystemExit) as end:
+        worker.handle_quit(signal.SIGINT, None)
+    worker.handle_quit(signal.SIGQUIT, None)  # while it closes its database
+
+    assert end.value.code == 0
+    assert not worker.alive
+
+
 def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
     """Or they would wait until all others are answered, and then be sent away."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
