@@ -129,6 +129,7 @@ class DeadlineWorker(ThreadWorker):
                 while listener.fileno() >= 0 and has_come(listener):
                     self.accept(listener)
             listener.close()
+        self.sockets.clear()  # this is called again as the worker goes on, and of a closed one nothing can be asked
 
     def _start(self, task: Callable[[], None]) -> None:
         self.tpool.submit(run_logged, task)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from gunicorn.config import Config
+from gunicorn.sock import TCPSocket
 from gunicorn.workers.gthread import PollableMethodQueue
 
 from serving.worker import DeadlineWorker
@@ -298,17 +299,19 @@ def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
 
 def test_worker_whose_server_was_killed_closes_its_door() -> None:
     """When it notices, and not once the requests under way have ended: nobody else is left to close it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        gone = os.getppid() + 1
-        log = logging.getLogger("walkthrough.tests")
-        worker = DeadlineWorker(1, gone, [listener], None, 30, Config(), log)
-        worker.tmp.close()
-        with selectors.DefaultSelector() as worker.poller:
-            worker.set_accept_enabled(True)
+    gone = os.getppid() + 1
+    log = logging.getLogger("walkthrough.tests")
+    settings = Config()
+    listener = TCPSocket(("127.0.0.1", 0), settings, log)  # a door as gunicorn has it
+    door = listener.sock
+    worker = DeadlineWorker(1, gone, [listener], None, 30, settings, log)
+    worker.tmp.close()
+    with selectors.DefaultSelector() as worker.poller:
+        worker.set_accept_enabled(True)
 
-            assert not worker.is_parent_alive()
+        assert not worker.is_parent_alive()
 
-            assert not worker.alive
-            assert listener.fileno() == -1
-            assert not worker.poller.get_map()
-            worker.set_accept_enabled(False)  # as it goes on
+        assert not worker.alive
+        assert door.fileno() == -1
+        assert not worker.poller.get_map()
+        worker.set_accept_enabled(False)  # as it goes on
