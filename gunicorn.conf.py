@@ -26,6 +26,7 @@ from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a setting's name)
+from serving import descriptors  # noqa: E402
 from serving import logs  # noqa: E402
 from serving import memory  # noqa: E402
 from serving import meters  # noqa: E402
@@ -65,6 +66,8 @@ workers = 2
 # Slow clients hold threads, not cores: 64 of them wait cheaply.
 threads = 32
 worker_class = "serving.worker.DeadlineWorker"
+# One client more than there are descriptors would end a worker; the limit of open files is raised for as many.
+worker_connections = descriptors.clients_max()
 # One accept queue per worker. With a shared one connections pile up on one worker, and throughput
 # swings by a factor of four. A bind then never fails, hence the probe and the claim in on_starting.
 reuse_port = True

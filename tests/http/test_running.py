@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -198,6 +199,40 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(
     )
 
     assert ask(service, "ada", "GET", HONEST).status == 200
+
+
+# Clients and descriptors
+
+
+@pytest.mark.parametrize(
+    ("limit", "clients"),
+    [("-n 64", 16), ("-n 300", 100), ("-n 1024", 824), ("-Sn 256", 1_000), ("-n 4096", 1_000)],
+)
+def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, clients: int) -> None:
+    """A limit that may be raised is no bound: that of a shell, or of a service's unit, is 1,024 where nobody says."""
+    question = "from serving.descriptors import clients_max; print(clients_max())"
+    told = subprocess.run(
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert int(told.stdout) == clients
+
+
+def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
+    own = served_over(base_file, tmp_path / "served")
+    own.settings = "tests/http/few_descriptors.py"
+    with serving(own):
+        until(lambda: len(own.workers()) == 2)
+        before = own.workers()
+        with ExitStack() as crowd:
+            for _ in range(400):
+                crowd.enter_context(socket.create_connection(("127.0.0.1", own.port), 60))
+
+        answers = [ask(own, "ada", "GET", HONEST).status for _ in range(20)]
+
+        assert answers == [200] * 20
+        assert own.workers() == before
 
 
 # H14: a stop
