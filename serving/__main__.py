@@ -34,7 +34,7 @@ def main(words: list[str]) -> None:
 def _environ(words: list[str]) -> dict[str, str]:
     """Say in the environment what the words said: gunicorn and flask are started with it."""
     host, port = config.bind_address()
-    parser = argparse.ArgumentParser(prog="bin/serve", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(prog="bin/serve", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--host", default=host, help="address to listen at (HOST; %(default)s)")
     parser.add_argument("--port", default=str(port), help="port to listen at (PORT; %(default)s)")
     parser.add_argument(

@@ -117,6 +117,15 @@ def launched(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> N
         launcher.main([])
 
 
+def test_an_option_that_is_cut_short_is_no_option(capsys):
+    """`--dem` had the demo's database served, and nothing said of its people."""
+    with pytest.raises(SystemExit) as end:
+        launcher._environ(["--dem"])
+
+    assert end.value.code == 2
+    assert capsys.readouterr().err.endswith("error: unrecognized arguments: --dem\n")
+
+
 def test_that_nobody_can_ask_is_told_at_the_start(tmp_path, monkeypatch, capsys):
     launched(tmp_path, monkeypatch)
 
