@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -67,6 +68,9 @@ def say(line: str, *, done: str = "") -> None:
     """Write a line to standard output; where that cannot be, it is told what was `done` all the same."""
     try:
         require_output(done)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A locale may have few letters; standard error tells of others in the same way.
+            sys.stdout.reconfigure(errors="backslashreplace")
         click.echo(line)
     except OSError as error:
         refuse_output(error, done)

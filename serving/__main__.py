@@ -7,6 +7,7 @@ gunicorn, in its own place, so that signals reach it.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from contextlib import suppress
@@ -70,6 +71,8 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
         told += [demonstration.introduce(environ, url, settings["ANON_KEY"] or "")]
     else:
         told += _how_to_sign_in(url, settings["ANON_KEY"] or "", is_first=is_first)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale of few letters
     with suppress(OSError):  # a full disk, where the output is kept: no reason not to serve
         print("\n".join(told), flush=True)
     gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]

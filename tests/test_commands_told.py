@@ -47,6 +47,15 @@ def run(file: Path, words: list[str], output: str = "", **more: str) -> subproce
     )  # fmt: skip
 
 
+def test_what_was_done_is_told_whatever_letters_the_output_has(file):
+    kept = file.with_name("kept…")
+
+    ended = run(file, ["backup", str(kept)], PYTHONIOENCODING="latin-1")
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout == f"{file.parent}/kept\\u2026: {kept.stat().st_size} bytes\n".encode()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(("output", "told"), OUTPUTS)
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import subprocess
 import sys
@@ -124,6 +125,15 @@ def test_an_option_that_is_cut_short_is_no_option(capsys):
 
     assert end.value.code == 2
     assert capsys.readouterr().err.endswith("error: unrecognized arguments: --dem\n")
+
+
+def test_what_a_locale_has_no_letters_for_is_no_reason_not_to_serve(tmp_path, monkeypatch):
+    told = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told, encoding="latin-1"))
+
+    launched(tmp_path, monkeypatch, ANON_KEY="anon")
+
+    assert b'"password": "\\u2026"' in told.getvalue()
 
 
 def test_that_nobody_can_ask_is_told_at_the_start(tmp_path, monkeypatch, capsys):
