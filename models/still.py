@@ -21,6 +21,7 @@ from models.transaction import Transaction
 from models.upkeep import RefusedFile
 from models.upkeep import logs_of
 from models.upkeep import recognise
+from models.upkeep import told
 
 
 @contextmanager
@@ -56,16 +57,21 @@ def require_no_log(path: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Transaction]:
-    """One snapshot of it."""
-    with opened(path) as driver_connection:
-        driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
-        transaction = Transaction(connection, SPELLINGS["sqlite"], Remembered())
-        transaction.begin(Clock())
-        try:
-            if recognise(transaction, path) != "ours":
-                raise RefusedFile(
-                    f"{path} is of an older version: back it up to another disk, and start there"
-                )
-            yield transaction
-        finally:
-            transaction.roll_back()
+    """One snapshot of it; RefusedFile where not even that can be."""
+    try:
+        with opened(path) as driver_connection:
+            driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
+            transaction = Transaction(connection, SPELLINGS["sqlite"], Remembered())
+            transaction.begin(Clock())
+            try:
+                if recognise(transaction, path) != "ours":
+                    raise RefusedFile(
+                        f"{path} is of an older version: back it up to another disk, and start there"
+                    )
+                yield transaction
+            finally:
+                transaction.roll_back()
+    except sqlite.ERRORS as error:
+        raise RefusedFile(
+            f"{path} cannot be read: {told(sqlite.translate(error), path)}"
+        ) from error

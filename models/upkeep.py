@@ -109,10 +109,12 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
 
 
 def told(error: Exception, path: Path) -> str:
-    """What is wrong. Of a disk that has no room for files beside a database, or takes none, SQLite has the same word
-    as of one that breaks."""
+    """What is wrong. Of a disk that has no room for files beside a database, or takes none, and of another user's file,
+    SQLite has the same word as of one that breaks."""
     with suppress(OSError):
         if isinstance(error, sqlite.DiskFailed):
+            if path.exists() and not os.access(path, os.R_OK):
+                return "permission denied"
             disk = os.statvfs(path.parent)
             if disk.f_flag & os.ST_RDONLY:
                 return "the disk is read-only"

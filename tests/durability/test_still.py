@@ -1,5 +1,6 @@
 """A database on a disk that takes nothing, full or read-only: what is in it can be saved, and nothing else is done."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,29 @@ def test_what_has_a_log_is_not_read_without_it(stuck, tmp_path, word, end):
     assert f"its log {log} would have to be folded into it: copy both to another disk\n" in told
     assert told.count("\n") == 1
     assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("word", ["backup", "export"])
+def test_what_may_not_be_read_is_told_in_one_line(stuck, tmp_path, monkeypatch, word):
+    """As another user's file, which looks like one on a disk that takes nothing."""
+
+    def fail(*words: object, **named: object) -> None:
+        raise driver.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(driver, "connect", fail)
+
+    status, told = run(stuck, word, str(tmp_path / "kept"))
+
+    assert status == 1
+    assert told.startswith("walkthrough: ")
+    assert told.count("\n") == 1
+    assert not (tmp_path / "kept").exists()
+
+
+def test_that_a_file_is_anothers_is_told(stuck, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(stuck))
+
+    assert run(stuck, "check") == (1, f"Error: {stuck} cannot be used: permission denied\n")
 
 
 @pytest.mark.parametrize("word", ["backup", "export"])
