@@ -237,6 +237,10 @@ def make_tables(transaction: Transaction) -> None:
     transaction.run(f"PRAGMA user_version = {migrations.schema_version()}")
 
 
+WAY_OUT = "a backup is put in its place by flask --app app restore FILE"
+"""What to do about a file that is damaged."""
+
+
 @singledispatch
 def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
     """What is wrong with a file and its settings; nothing, if it is sound."""
@@ -248,6 +252,8 @@ def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
                 problems += [*another_shape(transaction), *inert_grants(transaction)]
     except (Fault, *sqlite.ERRORS) as error:
         problems = [f"the database cannot be read: {told(error, database.path)}"]
+        if isinstance(sqlite.translate(error), sqlite.FileCorrupt):
+            problems.append(WAY_OUT)
     return [*problems, *readable_by_others(database.path)]
 
 
@@ -258,6 +264,8 @@ def damage(transaction: Transaction, scan: Scan) -> list[str]:
     question = "PRAGMA integrity_check" if scan is Scan.FULL else "PRAGMA quick_check"
     found = [line for (text,) in transaction.all(question) for line in text.splitlines()]
     problems = [line for line in found if line != "ok" and not line.startswith("*** in database")]
+    if problems:
+        problems.append(WAY_OUT)
     lost = [*transaction.all(DANGLING), *transaction.all(ASTRAY)]
     return problems + [line for (line,) in lost]
 

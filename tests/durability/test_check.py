@@ -306,6 +306,7 @@ def test_after_an_unclean_stop_a_damaged_file_is_not_served(served):
     said = refused_start(served)
 
     assert said.startswith("walkthrough: the check after an unclean stop failed: ")
+    assert said.endswith("a backup is put in its place by flask --app app restore FILE")
     assert (served.directory / "walkthrough.db.serving").exists()
 
 
