@@ -143,7 +143,7 @@ class Asked:
         """Whether a write may be run whose caller is guessed: one of one row that nothing can stop but the rows."""
         if not self.is_of_one or self.names_email:
             return False
-        if self.preferences.transaction is TransactionEnd.ROLLBACK:
+        if self.preferences.transaction is TransactionEnd.ROLLBACK or self.may_be_unshowable:
             return False
         try:
             self.veto(1)
@@ -179,9 +179,15 @@ class Asked:
             self.relation.payload_attribute(name)
         return self.payload()
 
+    @property
+    def may_be_unshowable(self) -> bool:
+        """Whether to make the body of a write's answer can fail: where it is not the rows as the database has them."""
+        wants_rows = self.preferences.representation is Return.REPRESENTATION
+        return wants_rows and self.media in representation.MADE_ANEW
+
     def require_body(self, written: Written) -> None:
         """Make the body of a write's answer while the write can still be refused, where to make it can fail."""
-        if written.rows is not None and self.media is not MediaType.JSON:
+        if written.rows is not None and self.may_be_unshowable:
             representation.body(written.rows, self.media, self.header())
 
     def answer(self, written: Written, operation: Operation) -> Response:

@@ -32,6 +32,8 @@ from routes.postgrest.requests import OutOfRows
 
 SINGULAR = (MediaType.OBJECT, MediaType.OBJECT_STRIPPED)
 STRIPPED = (MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED)
+MADE_ANEW = (MediaType.CSV, *STRIPPED)
+"""What rows of JSON are read for, and written otherwise."""
 
 
 class TooDeep(Fault):
