@@ -58,6 +58,40 @@ def test_what_is_too_deep_to_be_shown_is_not_written(
     assert (response.status, response.code) == (400, code)
 
 
+@pytest.mark.parametrize("accept", [STRIPPED, "text/csv"])
+@pytest.mark.parametrize("number", ["1" * 5_000, "[1e999]"], ids=["long", "large"])
+def test_a_number_that_python_does_not_hold_is_neither_shown_nor_written(
+    api: Callable, accept: str, number: str
+) -> None:
+    """JSON has no bound on them, nor has a server; a file reads none that are as long."""
+    path = "/inspections?id=eq.1&select=notes::json"
+    code = "22P02" if databases.SERVER is None and number[0] == "1" else "22003"
+
+    changed = unchanged_after(
+        api, "root", "PATCH", path, {"notes": number}, accept=accept, prefer="return=representation"
+    )
+    assert api("root").patch("/inspections?id=eq.1", {"notes": number}).status == 204
+    read = api("root").get(path, accept=accept)
+
+    assert (changed.status, changed.code) == (read.status, read.code) == (400, code)
+
+
+@pytest.mark.parametrize("accept", [STRIPPED, "text/csv"])
+def test_half_a_letter_that_json_writes_by_its_number_stays_so(api: Callable, accept: str) -> None:
+    """In a text that a column holds there is none; in what is cast to JSON there may be one, which no UTF-8 has."""
+    path, text = "/inspections?id=eq.1&select=notes::json", '["\\ud83d", "\\ud83d\\ude00"]'
+
+    changed = api("root").patch(
+        path, {"notes": text}, accept=accept, prefer="return=representation"
+    )
+    read = api("root").get(path, accept=accept)
+
+    assert (changed.status, read.status) == (200, 200)
+    assert changed.text == read.text
+    assert "\\ud83d" in read.text
+    assert "\U0001f600" in read.text
+
+
 def test_what_cannot_be_rid_of_its_nulls_is_not_written(
     api: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

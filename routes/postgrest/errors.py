@@ -79,6 +79,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     requests.NotSingular: (406, "PGRST116"),
     requests.TooManyAffected: (400, "PGRST124"),
     representation.TooDeep: (400, "54001"),
+    representation.TooLarge: (400, "22003"),
     # Who asks
     decorators.NoApiKey: (401, "PGRST302"),
     decorators.Anonymous: (401, "42501"),

@@ -7,9 +7,11 @@ rare, so they have no plan of their own.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from typing import Final
 from urllib.parse import quote
 
 from models.faults import Fault
@@ -35,12 +37,22 @@ STRIPPED = (MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED)
 MADE_ANEW = (MediaType.CSV, *STRIPPED)
 """What rows of JSON are read for, and written otherwise."""
 
+HALF_A_LETTER: Final = re.compile("[\ud800-\udfff]")
+"""What JSON can write by its number alone, and UTF-8 not at all."""
+
 
 class TooDeep(Fault):
     """A row with JSON in it that is nested too deep to be rid of its nulls, or be made CSV of."""
 
     def __init__(self) -> None:
         super().__init__("a row is nested too deep for this format")
+
+
+class TooLarge(Fault):
+    """A row with JSON in it that has a number which Python does not hold."""
+
+    def __init__(self) -> None:
+        super().__init__("a row has a number that is too large for this format")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +177,30 @@ def content_headers(media: MediaType) -> dict[str, str]:
 
 
 def body(rows: list[str], media: MediaType, header: Sequence[str]) -> str:
-    """Rows of JSON text in a media type; raises NotSingular and TooDeep."""
+    """Rows of JSON text in a media type; raises NotSingular, TooDeep and TooLarge."""
     if media in SINGULAR and len(rows) != 1:
         raise NotSingular(len(rows))
     try:
         if media is MediaType.CSV:
-            return csv_text(rows, header)
+            return by_number(csv_text(rows, header))
         if media in STRIPPED:
-            rows = [stripped(row) for row in rows]
+            rows = [by_number(stripped(row)) for row in rows]
     except RecursionError:
         raise TooDeep from None
+    except ValueError:  # beyond so many digits, or infinite
+        raise TooLarge from None
     return rows[0] if media in SINGULAR else "[" + ",\n ".join(rows) + "]"
+
+
+def by_number(text: str) -> str:
+    """The same with each half of a letter written as JSON has it."""
+    return HALF_A_LETTER.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def stripped(row: str) -> str:
     """A row without its nulls, those of embedded rows included."""
-    return json.dumps(strip(json.loads(row)), ensure_ascii=False, separators=(",", ":"))
+    found = strip(json.loads(row))
+    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def strip(value: object) -> object:
@@ -211,7 +231,7 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return number_text(value)
     if isinstance(value, dict | list):
-        value = json.dumps(value, ensure_ascii=False)
+        value = json.dumps(value, ensure_ascii=False, allow_nan=False)
     text = str(value)
     quoted = not text or any(character in ',"\\\n\r\t ()' for character in text)
     # PostgREST prints a row as PostgreSQL prints a record, which doubles backslashes as well.
