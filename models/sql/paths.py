@@ -18,6 +18,8 @@ from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
+PLACE_CHARACTERS_MAX = 16
+
 
 def follow(
     spelling: Spelling, attribute: Attribute, value: Expression, path: Path
@@ -39,5 +41,6 @@ def follow(
 def can_be_there(step: Step) -> bool:
     """Whether there may be such a place in an array, or such a name: no column's has a mark that SQLite cannot say."""
     if step.is_place:
-        return INT32[0] <= int(step.name) <= INT32[1]
+        # Of thousands of digits Python makes no number.
+        return len(step.name) <= PLACE_CHARACTERS_MAX and INT32[0] <= int(step.name) <= INT32[1]
     return '"' not in step.name and "\\" not in step.name
