@@ -109,6 +109,47 @@ def test_lines_are_ordered_and_grouped_by_what_they_tell(line: Callable, api: Ca
     ]
 
 
+@pytest.mark.parametrize("path", ["after->>status", "row_key->>status"])
+def test_lines_by_their_key_are_ordered_by_what_they_tell(
+    line: Callable, api: Callable, path: str
+) -> None:
+    updates = "/audit_log?action=eq.update&relation=eq.inspections"
+
+    grouped = api("ada").get(f"{updates}&select=row_key,id,count()&order={path}.desc,id")
+
+    assert grouped.status == 200, grouped.text
+    assert [each["row_key"] for each in grouped.json] == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("select", "order", "told"),
+    [
+        ("after->>status", "after->>status.desc", ["scheduled", "failed"]),
+        ("status:after->>status", "after->>status", ["failed", "scheduled"]),
+        ("status:after->>status", "status.desc", ["scheduled", "failed"]),
+    ],
+)
+def test_groups_are_ordered_by_the_path_that_they_are_of(
+    line: Callable, api: Callable, select: str, order: str, told: list[str]
+) -> None:
+    updates = "/audit_log?action=eq.update&relation=eq.inspections"
+
+    grouped = api("root").get(f"{updates}&select={select},count()&order={order}")
+
+    assert grouped.status == 200, grouped.text
+    assert [each["status"] for each in grouped.json] == told
+
+
+@pytest.mark.parametrize("order", ["after->>notes", "before->>status", "action->>x"])
+def test_groups_are_ordered_by_no_other_path(api: Callable, order: str) -> None:
+    """Be they called by its column's name, or of that column."""
+    select = "after:before->>notes,action,after->>status,count()"
+
+    response = api("root").get(f"/audit_log?select={select}&order={order}")
+
+    assert (response.status, response.code) == (400, "42803")
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -17,6 +17,7 @@ from models.sql import paths
 from models.sql.catalog import Relation
 from models.sql.dialect import Spelling
 from models.sql.query import Column
+from models.sql.query import Path
 from models.sql.statement import parameter
 
 Expression = sa.ColumnElement[Any]
@@ -32,14 +33,15 @@ class UnknownAggregate(Fault):
 class Output:
     """A key of a printed row: its value, the type that prints it, and whether it is an aggregate.
 
-    `column` is the relation's that it prints, `raw` that column where a cast hides it, and `embed`
-    the one that it was spread from.
+    `column` is the relation's that it prints, `path` what it prints of one along a path, `raw` that column where a cast
+    hides it, and `embed` the one that it was spread from.
     """
 
     key: str
     value: Expression
     kind: str
     column: str | None = None
+    path: tuple[str, Path] | None = None
     aggregate: bool = False
     raw: Expression | None = None
     embed: str | None = None
@@ -81,7 +83,8 @@ class Columns:
         own = not item.path and (item.cast is None or item.alias is None)
         column = item.name if own else None
         raw = alias.c[attribute.name] if own and item.cast is not None else None
-        return [Output(item.key, self.plain(value, kind), kind, column, raw=raw)]
+        path = (item.name, item.path) if item.path and item.cast is None else None
+        return [Output(item.key, self.plain(value, kind), kind, column, path, raw=raw)]
 
     def plain(self, value: Expression, kind: str) -> Expression:
         if self.in_timezone and kind == MOMENT:

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.sql import visitors
+from sqlalchemy.sql.elements import UnaryExpression
 
 from models.faults import Fault
 from models.sql.catalog import Relation
@@ -91,7 +92,11 @@ class Groups:
         # Grouped by its key a row is alone, and what else it holds goes without saying.
         # (For PostgreSQL it does of a table, but not of what a rule lets through.)
         order = self.planner.order(self.node, self.relation, self.source, by_key=False)
-        return [*keys, *columns_in(order, self.source)], order
+        # Of a path it is what that leads to: JSON itself is nothing to group by.
+        asked = list(zip(self.node.order, order, strict=True))
+        paths = [undirected(each) for term, each in asked if term.path and term.embed is None]
+        others = [each for term, each in asked if not term.path or term.embed is not None]
+        return [*keys, *columns_in(others, self.source), *paths], order
 
     def key(self, output: Output, value: Expression) -> Expression:
         """What an output makes groups of, whose values have to be ones that can equal each other."""
@@ -135,9 +140,18 @@ def columns_in(terms: Iterable[Expression], source: Any) -> list[Expression]:
 
 def names(term: OrderTerm, output: Output) -> bool:
     """Whether an order means an output. A bare name is the relation's own column, or any aggregate's."""
+    if term.path:
+        return term.embed == output.embed and (term.column, term.path) == output.path
     if term.embed is None and output.embed is not None:
         return output.aggregate and term.column == output.key
     return term.embed == output.embed and term.column in (output.column, output.key)
+
+
+def undirected(ordered: Expression) -> Expression:
+    """What is ordered by, without its direction and where its nulls stand."""
+    while isinstance(ordered, UnaryExpression) and ordered.modifier is not None:
+        ordered = ordered.element
+    return ordered
 
 
 def grouped_by(output: Output, value: Expression) -> Expression:
