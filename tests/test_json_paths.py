@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable
 
 import pytest
+
+from tests import databases
+from tests.applications import import_rows
+from tests.applications import open_app
+from tests.conftest import DATASET
+from tests.conftest import Database
+from tests.conftest import api_over
 
 CHANGES = {
     "status": "failed",
@@ -172,3 +180,33 @@ def test_a_path_finds_no_line_of_others(line: Callable, api: Callable) -> None:
     answer = api("bob").get("/audit_log?after->>status=eq.failed", prefer="count=exact")
 
     assert (answer.json, answer.total) == ([], "0")
+
+
+@pytest.mark.server("a file compares texts by code point alone")
+def test_what_lines_tell_is_compared_by_code_point_whatever_the_database_compares_by(
+    tmp_path: pathlib.Path,
+) -> None:
+    """As the columns themselves are: a database is of its cluster's language, unless somebody says otherwise."""
+    with databases.connected("postgres") as connection:
+        connection.execute(
+            "CREATE DATABASE of_a_language TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de'"
+        )
+    app = open_app(
+        tmp_path / "a.db", DATABASE_URL=databases.SERVER.format(database="of_a_language")
+    )
+    try:
+        import_rows(app, DATASET)
+        root = api_over(Database(lambda: app, None, app))("root")
+        for name in ("a", "B", "Ä", "C"):
+            assert root.patch("/buildings?id=eq.1", {"name": name}).status == 204
+        lines = "/audit_log?relation=eq.buildings&action=eq.update&select=after->>name"
+
+        ordered = root.get(f"{lines}&order=after->>name").json
+        later = root.get(f"{lines}&after->>name=gt.C&order=id").json
+
+        assert [line["name"] for line in ordered] == ["B", "C", "a", "Ä"]
+        assert [line["name"] for line in later] == ["a", "Ä"]
+    finally:
+        app.extensions["walkthrough"].close()
+        with databases.connected("postgres") as connection:
+            connection.execute("DROP DATABASE of_a_language WITH (FORCE)")

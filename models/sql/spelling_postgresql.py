@@ -33,6 +33,9 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 NAME_BYTES_MAX = 63  # a longer name is cut by PostgreSQL
+BY_CODE_POINT = (
+    "C"  # as columns are compared; what is no column's is by the database's own language
+)
 ANY_LANGUAGE = "und-x-icu"  # folds case as Unicode has it; a column's own order is by code point
 
 COSTLY_FEW = 8  # of 25 ms at most, where a text is as long as may be
@@ -166,7 +169,8 @@ class PostgresqlSpelling(CommonSpelling):
     def json_text(self, value: Expression, path: Path) -> Expression:
         *steps, last = path
         part = self.json_part(value, tuple(steps))
-        return part.op("->>", return_type=sa.Text())(json_place(last))
+        text = part.op("->>", return_type=sa.Text())(json_place(last))
+        return sa.collate(text, BY_CODE_POINT)
 
     def json_key(self, value: Expression) -> Expression:
         return sa.cast(value, sa.Text())
