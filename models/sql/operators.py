@@ -107,7 +107,8 @@ def costly(conditions: Iterable[Condition]) -> int:
     return sum(
         costly(each.operands)
         if isinstance(each, LogicTree)
-        else each.operator in OPERATORS and not OPERATORS[each.operator].leak_proof
+        else bool(each.path)
+        or (each.operator in OPERATORS and not OPERATORS[each.operator].leak_proof)
         for each in conditions
     )
 

@@ -212,15 +212,19 @@ class Planner(Search):
         kind, column = self.operand_column(flt, relation, alias)
         if flt.operator == "is":
             assert flt.keyword is not None
-            condition = operators.is_condition(column, kind, flt.keyword)
-            return sa.not_(condition) if flt.negated else condition
-        operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
-        condition = self.comparison(flt, operator, column, kind)
-        if flt.column in relation.model.indexed_texts and flt.is_of_short_values:
-            condition = self.spelling.of_short_text(column, condition)
+            condition, leak_proof = operators.is_condition(column, kind, flt.keyword), True
+        else:
+            operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
+            condition, leak_proof = (
+                self.comparison(flt, operator, column, kind),
+                operator.leak_proof,
+            )
+            if flt.column in relation.model.indexed_texts and flt.is_of_short_values:
+                condition = self.spelling.of_short_text(column, condition)
+            condition = condition.self_group() if flt.negated else condition
         if flt.negated:
-            condition = sa.not_(condition.self_group())
-        if operator.leak_proof and not flt.path:
+            condition = sa.not_(condition)
+        if leak_proof and not flt.path:  # to read JSON takes the longer the more there is of it
             return condition
         timely = self.spelling.in_time(costly=operators.costly(node.conditions))
         barrier = sa.and_(self.barrier(relation, alias, scope), timely)

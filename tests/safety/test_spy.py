@@ -190,6 +190,32 @@ def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, spelli
         assert "client_id" in behind
 
 
+@pytest.mark.parametrize("spelling", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("said", ["is.null", "not.is.null", "eq.x", "not.in.(x)"])
+def test_what_looks_into_json_stands_behind_the_rule(said: str, spelling: str) -> None:
+    """To read it takes the longer the more there is of it, whatever is asked of it then."""
+    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    shape = parse(f"select=id&before->>name={said}".encode()).shape
+
+    made = plan.plan_read(spelling, "audit_log", shape, rule)
+
+    for each in (made.rows, made.count):
+        before, _, behind = each.sql.partition("CASE WHEN")
+        assert "->" not in before
+        assert "client_id" in behind.partition(" THEN ")[0]
+
+
+def test_a_server_looks_at_the_clock_within_a_row_of_much_json() -> None:
+    filters = "".join(f"&before->>name{n}=is.null" for n in range(9))
+    shape = parse(f"select=id{filters}".encode()).shape
+
+    made = plan.plan_read(
+        "postgresql", "audit_log", shape, AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    )
+
+    assert made.rows.sql.count("pg_sleep") == 9
+
+
 def test_without_the_barrier_it_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the check above is one that can fail."""
     bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
