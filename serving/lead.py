@@ -127,19 +127,27 @@ class Crew(Generic[Connection]):
 
     def join(self, connection: Connection, descriptor: int) -> None:
         """Serve a connection, whose client has asked."""
-        task: Callable[[], None]
+        mine: Lead[Connection] | None = None
         with self.changing:
             self.take_seat(Seat(connection, descriptor))
             self.has_joined = True
             if self.lead is None:
-                self.lead = Lead()
-                task = partial(self.lead_on, self.lead)
+                self.lead = mine = Lead()
             elif not self.has_deputy:
                 self.has_deputy = True
-                task = self.stand_by
             else:
                 return
-        self.start(task)
+        try:
+            self.start(partial(self.lead_on, mine) if mine is not None else self.stand_by)
+        except (
+            BaseException
+        ):  # a stop: there are no more threads, and who stands by would wait for this one
+            with self.changing:
+                if mine is None:
+                    self.has_deputy = False
+                elif self.lead is mine:
+                    self.step_down()
+            raise
 
     def take_seat(self, seat: Seat[Connection]) -> None:
         # A descriptor that was closed while it was served may be another connection's by now.

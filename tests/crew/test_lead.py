@@ -223,6 +223,26 @@ def test_who_shares_one_processor_with_its_clients_sleeps_at_once(
     client.close()
 
 
+def test_nobody_stands_by_for_a_lead_that_no_thread_can_take() -> None:
+    """As a process ends there are no more threads; it waits for those that there are, and one stood by for ever."""
+
+    def start(task: Callable[[], None]) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    crew: lead.Crew[socket.socket] = lead.Crew(None, None, None, None, start)
+    one, other = socket.socketpair()
+    with one, other:
+        crew.has_deputy = True  # who is about to look whether anybody leads
+        with pytest.raises(RuntimeError):
+            crew.join(one, one.fileno())
+        deputy = threading.Thread(target=crew.stand_by, daemon=True)
+        deputy.start()
+        deputy.join(5)
+
+        assert not deputy.is_alive()
+        assert not crew.is_led()
+
+
 def test_how_many_clients_are_served_is_known(line: Line) -> None:
     """By that it is decided whether who waits for a server may take a processor meanwhile."""
     going, staying = seated(line, 2)
