@@ -211,10 +211,16 @@ def is_local(url: sa.URL) -> bool:
     True
     >>> is_local(sa.make_url("postgresql://walk@10.0.0.7/walk"))
     False
+    >>> is_local(sa.make_url("postgresql:///?service=walk"))  # which may be anywhere
+    False
     """
     words = words_of(url)
-    hosts = (words.get("hostaddr") or words.get("host", "")).split(",")
-    return all(host in LOCAL_HOSTS or host.startswith(("/", "127.")) for host in hosts)
+    hosts = words.get("hostaddr") or words.get("host")
+    if hosts is None and "service" in words:
+        return False
+    return all(
+        host in LOCAL_HOSTS or host.startswith(("/", "127.")) for host in (hosts or "").split(",")
+    )
 
 
 def milliseconds(seconds: float) -> int:
