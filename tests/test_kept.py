@@ -15,6 +15,7 @@ from models.sql import direct
 from models.sql import kept
 from models.sql import sqlite
 from models.sql.plan import plan_read
+from models.sql.query import LARGE_LETTERS
 from models.sql.query import LARGE_SIZE
 from routes.postgrest.querystring import parse
 from tests import databases
@@ -52,6 +53,40 @@ def ask(app: Flask, number: int, preference: str = "") -> None:
 )
 def test_the_size_of_a_shape_is_how_much_is_said(query: str, size: int) -> None:
     assert parse(query.encode()).shape.root.size == size
+
+
+@pytest.mark.parametrize(
+    ("query", "letters"),
+    [
+        ("", 1),
+        ("select=id,b:buildings!fk(name::text,n:city)&limit=5", 27),
+        (
+            "select=id&after->>ab=eq.long&or=(id.eq.1,not.and(c->d.gt.2,id.lt.5))&order=e->f,g(h)",
+            19,
+        ),
+        ("select=id,buildings(x:id.sum()::int)&buildings.name=eq.a&buildings.order=name", 25),
+    ],
+)
+def test_the_letters_of_a_shape_are_those_of_its_names(query: str, letters: int) -> None:
+    assert parse(query.encode()).shape.root.letters == letters
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select={}:id",
+        "select=id,{}:buildings(id)",
+        "select=id,buildings({}:name)",
+        "after->>{}=eq.x",
+        "or=(id.eq.1,after->{}.is.null)",
+        "order=after->>{}",
+    ],
+)
+def test_a_shape_of_long_names_is_large(query: str) -> None:
+    """Few of its plans are kept: two thousand of such a one, for anybody who asks, fill memory."""
+    short, long = (parse(query.format("a" * count).encode()).shape for count in (1_000, 3_001))
+
+    assert (short.is_large, long.is_large) == (False, True)
 
 
 def test_few_plans_of_large_shapes_are_kept_and_ordinary_ones_stay(app: Flask) -> None:
@@ -138,4 +173,5 @@ def test_a_large_shape_is_far_larger_than_what_people_ask() -> None:
     """The control: the widest list of the console, and every column of four resources, are ordinary."""
     every = "select=*,buildings(*,clients(*)),inspectors(*),reports_lead(*)&status=eq.a&order=id"
 
-    assert parse(every.encode()).shape.root.size < LARGE_SIZE / 4
+    root = parse(every.encode()).shape.root
+    assert (root.size < LARGE_SIZE / 4, root.letters < LARGE_LETTERS / 4) == (True, True)

@@ -7,6 +7,7 @@ values only are equal in shape and share a plan. This module knows no SQL, no mo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -169,6 +170,12 @@ class Node:
         return own + sum(embed.node.size for embed in self.embeds)
 
     @property
+    def letters(self) -> int:
+        """How many letters all names in it have together, what is embedded included."""
+        parts = (*self.items, *self.order, *self.conditions)
+        return sum(len(name) for name in names_in(*parts) if name is not None)
+
+    @property
     def is_total(self) -> bool:
         """Whether its rows are one in any case: it aggregates, and groups by nothing."""
         return bool(self.items) and all(
@@ -176,8 +183,25 @@ class Node:
         )
 
 
+def names_in(*parts: Column | Embed | OrderTerm | Condition) -> Iterator[str | None]:
+    """Every name that a request has chosen, or None in the place of one."""
+    for part in parts:
+        if isinstance(part, LogicTree):
+            yield from names_in(*part.operands)
+        elif isinstance(part, Embed):
+            yield from (part.relation, part.alias, part.hint)
+            yield from names_in(*part.node.items, *part.node.order, *part.node.conditions)
+        else:
+            if isinstance(part, Column):
+                yield from (part.name, part.alias, part.cast, part.aggregate_cast)
+            else:
+                yield from (part.column, part.embed if isinstance(part, OrderTerm) else None)
+            yield from (step.name for step in part.path)
+
+
 LARGE_SIZE = 80
-"""What a shape of more is made of is worth remembering only for a while."""
+LARGE_LETTERS = 3_000
+"""What a shape of more is made of, or of longer names, is worth remembering only for a while."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +218,9 @@ class Shape:
     def __post_init__(self) -> None:
         parts = (self.root, self.columns, self.on_conflict, self.timezone)
         object.__setattr__(self, "fingerprint", hash(parts))
-        object.__setattr__(self, "is_large", self.root.size > LARGE_SIZE)
+        object.__setattr__(
+            self, "is_large", self.root.size > LARGE_SIZE or self.root.letters > LARGE_LETTERS
+        )
 
     def __hash__(self) -> int:
         return self.fingerprint
