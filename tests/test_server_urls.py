@@ -38,10 +38,11 @@ def looked_into(url: str) -> str:
     [
         "postgresql://walkthrough@/{name}?host=/nowhere:1&host={directory}:5432",
         "postgresql://walkthrough@/{name}?host=/nowhere,{directory}&port=1,5432",
+        "postgresql://walkthrough@/{name}?host=/nowhere,{directory}&port=5432",
         "postgresql+psycopg:///?service=mine",
         "postgresql://walkthrough@/{name}?host={directory}&options=-c%20geqo=off&options=-c%20jit=on",
     ],
-    ids=["several-hosts", "libpqs-list", "service", "options-twice"],
+    ids=["several-hosts", "libpqs-list", "one-port", "service", "options-twice"],
 )
 def test_a_server_is_found_however_it_is_spelled(
     service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, spelled: str

@@ -145,6 +145,10 @@ def words_of(url: sa.URL) -> dict[str, str]:
     >>> words_of(sa.make_url("postgresql://walk:p%40@/walk?host=a:1&host=b:2&sslmode=require"))
     {'dbname': 'walk', 'user': 'walk', 'password': 'p@', 'host': 'a,b', 'sslmode': 'require', 'port': '1,2'}
     """
+    hosts, port = url.query.get("host"), url.query.get("port")
+    if isinstance(hosts, str) and isinstance(port, str) and "," not in port:
+        # One port is that of all hosts to libpq, and one too few to SQLAlchemy.
+        url = url.update_query_dict({"port": ",".join([port] * len(hosts.split(",")))})
     _, stated = DIALECT.create_connect_args(url)
     found = {}
     for name, value in stated.items():
