@@ -297,9 +297,12 @@ def foreign_key(relation: str, constraint: str) -> ForeignKey | None:
 
 
 def unsupported(error: psycopg.Error) -> Exception:
-    """A number that no whole one is nearest to; all else that a server does not support is nobody's request."""
-    told = message(error)
-    return types.OutOfRange(told) if told.startswith("cannot convert ") else error
+    """A number that no whole one is nearest to; all else that a server does not support is nobody's request.
+
+    Which it is the server's own file tells, in whatever language it speaks.
+    """
+    is_of_number = error.diag.source_file == "numeric.c"
+    return types.OutOfRange(message(error)) if is_of_number else error
 
 
 def saying(fact: Callable[[str], Fault]) -> Callable[[psycopg.Error], Fault]:
