@@ -210,3 +210,30 @@ def test_what_lines_tell_is_compared_by_code_point_whatever_the_database_compare
         app.extensions["walkthrough"].close()
         with databases.connected("postgres") as connection:
             connection.execute("DROP DATABASE of_a_language WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    ("latitude", "text"),
+    [
+        (42.0, "42"),
+        (-71.25, "-71.25"),
+        (1 / 3, "0.3333333333333333"),
+        (999999999999999.9, "999999999999999.9"),
+        (1e15, "1e+15"),
+        (1e-05, "1e-05"),
+        (5e-324, "5e-324"),
+        (1.7976931348623157e308, "1.7976931348623157e+308"),
+    ],
+)
+def test_a_number_is_the_text_that_it_is_as_a_column(
+    api: Callable, latitude: float, text: str
+) -> None:
+    api("ada").patch("/buildings?id=eq.1", {"latitude": latitude})
+    stored = api("ada").get("/buildings?id=eq.1&select=latitude::text").json
+    lines = "/audit_log?action=eq.update&relation=eq.buildings"
+
+    told = api("ada").get(f"{lines}&select=after->>latitude").json
+    found = api("ada").get(f"{lines}&select=row_key&after->>latitude=eq.{text.replace('+', '%2B')}")
+
+    assert told == stored == [{"latitude": text}]
+    assert found.json == [{"row_key": "1"}]

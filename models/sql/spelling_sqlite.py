@@ -142,10 +142,14 @@ class SqliteSpelling(CommonSpelling):
         place = json_place(path)
         kind = sa.func.json_type(value, place)
         text = value.op("->>", return_type=sa.Text())(place)
-        is_text, is_null = (kind == sa.literal_column(f"'{each}'") for each in ("text", "null"))
+        is_text, is_null, is_double = (
+            kind == sa.literal_column(f"'{each}'") for each in ("text", "null", "real")
+        )
+        # A double is told with a point and 17 digits in SQLite's own JSON: as a text it is what its column's is.
+        double = self.cast(text, "double precision", "text")
         # What `->` leads to would be printed as JSON still, until it is part of another text.
         other = self.json_part(value, path).op("||")(sa.literal_column("''"))
-        return sa.case((is_text, text), (is_null, sa.null()), else_=other)
+        return sa.case((is_text, text), (is_null, sa.null()), (is_double, double), else_=other)
 
     def json_number(self, value: Expression) -> Expression:
         """SQLite may print 15 digits; where those do not read back as the same double, all are given. A whole number
