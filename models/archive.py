@@ -189,11 +189,20 @@ def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
     for rows in transaction.pages(statement, ROWS_A_LOOK):
         for row in rows:
             values = {
-                name: float(value) if name in doubles and value is not None else value
+                name: as_double(value) if name in doubles and value is not None else value
                 for name, value in zip(names, row, strict=True)
             }
             values.update(beside.get(values.get("id"), {}))
             yield json.dumps(values, ensure_ascii=False)
+
+
+def as_double(value: float | str) -> float:
+    """A double as either database has it: SQLite may hand out a whole one as an integer, and keeps no sign of a nought.
+
+    >>> as_double(42), as_double(-0.0)
+    (42.0, 0.0)
+    """
+    return float(value) + 0.0
 
 
 BESIDES = (

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from models import audit_log
 from models import credential
 from models.archive import ORDER
+from models.archive import as_double
 from models.db import OPEN
 from models.db import Database
 from models.faults import Fault
@@ -133,8 +134,8 @@ def pages(transaction: Transaction, table: sa.Table) -> Iterator[list[Any]]:
 
 
 def typed(column: Any, value: Any) -> Any:
-    """A double is one on both: SQLite may hand out a whole one as an integer."""
-    return float(value) if isinstance(column.type, sa.Double) and value is not None else value
+    """A double is one on both."""
+    return as_double(value) if isinstance(column.type, sa.Double) and value is not None else value
 
 
 def insertion(transaction: Transaction, table: sa.Table) -> Statement:

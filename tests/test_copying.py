@@ -38,6 +38,23 @@ def test_round_trip_exports_the_same_bytes(service: Service, tmp_path: pathlib.P
         assert connection.execute("SELECT count(*) FROM credentials").fetchone()[0] >= 5
 
 
+def test_a_nought_below_nought_is_copied_and_exported_as_one(
+    service: Service, tmp_path: pathlib.Path
+) -> None:
+    """A server keeps the sign of a nought, and a file does not."""
+    root, back = service.api("root"), tmp_path / "back.db"
+    assert root.patch("/buildings?id=eq.1", {"latitude": -0.0}).status == 204
+    before = invoke(service.app, "export").output
+
+    copied = invoke(service.app, "copy", "--to", f"sqlite:///{back}")
+
+    assert copied.exit_code == 0, copied.output
+    assert '"latitude": 0.0' in before
+    with sqlite3.connect(back) as connection:
+        found = connection.execute("SELECT latitude FROM buildings WHERE id = 1").fetchone()
+    assert found == (0.0,)
+
+
 def test_sessions_passwords_and_ids_go_on(service: Service, tmp_path: pathlib.Path) -> None:
     session = service.sign_in("moe")
     root = service.api("root")
