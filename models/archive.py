@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -97,17 +98,31 @@ def import_archive(database: Database, archive: object, furnish: Furnish) -> dic
         counts: dict[str, int] = {}
         for name in ORDER:
             relation = catalog().relations[name]
+            beside: list[tuple[int, str, dict[str, object]]] = []
             for place, row in enumerate(tables.get(name, [])):
-                try:
-                    import_row(transaction, relation, row, furnish)
-                except Fault as fault:
-                    raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
+                with at_place(name, place):
+                    user_id, given = import_row(transaction, relation, row)
+                if given:
+                    beside.append((place, user_id, given))
+            # Once all are there: who is banned may not be the last super admin, and may come first.
+            for place, user_id, given in beside:
+                with at_place(name, place):
+                    furnish(transaction, user_id, given)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.spelling.resume_audit, (transaction.now,))
         audit.note(
             transaction, "import", AT_ONCE, actor_id=None, client_id=None, details=dict(counts)
         )
     return counts
+
+
+@contextmanager
+def at_place(name: str, place: int) -> Iterator[None]:
+    """Around what is done with a row: whatever is wrong with it is told with its place."""
+    try:
+        yield
+    except Fault as fault:
+        raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
 
 
 def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
@@ -122,11 +137,9 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
 
 
 def import_row(
-    transaction: Transaction,
-    relation: Relation,
-    row: dict[str, object],
-    furnish: Furnish,
-) -> None:
+    transaction: Transaction, relation: Relation, row: dict[str, object]
+) -> tuple[str, dict[str, object]]:
+    """Insert a row; its id, where it has one, and what it says of a user beside that."""
     given = dict(row)
     names = BESIDE_A_USER if relation.name == "users" else ()
     beside = {name: given.pop(name) for name in names if name in given}
@@ -145,8 +158,7 @@ def import_row(
     statement = insert_statement(transaction.spelling.name, relation.name, columns)
     with blame.assigned(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
-    if beside:
-        furnish(transaction, str(values["id"]), beside)
+    return str(values.get("id")), beside
 
 
 @lru_cache(maxsize=PLANS_MAX)

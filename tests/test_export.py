@@ -17,6 +17,7 @@ from serving.lock import ServingLock
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -178,6 +179,46 @@ def test_an_export_that_is_imported_is_exported_alike(app: object, tmp_path: Pat
     assert found["app_metadata"] == made.json["app_metadata"]
     assert found["user_metadata"] == made.json["user_metadata"]
     assert "exported" not in (tmp_path / "one.json").read_text(encoding="utf-8")
+
+
+def test_a_super_admin_who_is_banned_may_come_before_the_one_who_is_not(
+    app: object, tmp_path: Path
+) -> None:
+    """The last enabled one stays, and who that is shows when all of them are there."""
+    headers = {"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {tokens.SERVICE_KEY}"}
+    users = "/auth/v1/admin/users"
+    other = {
+        "id": "ffffffff-ffff-4fff-8fff-ffffffffffff",
+        "email": "other@example.org",
+        "app_metadata": {"role": "super_admin"},
+    }
+    assert app.test_client().post(users, json=other, headers=headers).status_code == 200
+    ban = {"ban_duration": "24h"}
+    assert app.test_client().put(f"{users}/{ROOT}", json=ban, headers=headers).status_code == 200
+    assert export(app, tmp_path / "one.json") == (0, "")
+
+    again = imported(tmp_path / "one.json", tmp_path / "again.db")
+
+    assert export(again, tmp_path / "two.json") == (0, "")
+    assert (tmp_path / "two.json").read_bytes() == (tmp_path / "one.json").read_bytes()
+
+
+def test_an_archive_of_nobody_but_banned_super_admins_is_refused_with_its_place(
+    app: object, tmp_path: Path
+) -> None:
+    person = {"email": "a@x.example", "name": "A", "role": "super_admin"}
+    (tmp_path / "in.json").write_text(
+        json.dumps({"users": [person | {"banned_until": "2099-01-01T00:00:00Z"}]})
+    )
+
+    done = (
+        open_app(tmp_path / "new.db")
+        .test_cli_runner()
+        .invoke(args=["import", str(tmp_path / "in.json")])
+    )
+
+    assert done.exit_code == 1
+    assert done.output.startswith("walkthrough: users[0]: the last enabled super admin cannot be")
 
 
 @pytest.mark.parametrize(
