@@ -123,6 +123,8 @@ def at_place(name: str, place: int) -> Iterator[None]:
         yield
     except Fault as fault:
         raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
+    except ValueError as error:  # half of a surrogate pair, or no number of JSON's
+        raise InvalidArchive(f"{name}[{place}]: {error}") from error
 
 
 def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:

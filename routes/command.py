@@ -94,5 +94,9 @@ def refuse_output(error: OSError, done: str = "") -> NoReturn:
 
 
 def refuse(reason: str) -> NoReturn:
-    click.echo(f"walkthrough: {reason}", err=True)
+    """End for a reason, which is told in one line, whatever it quotes."""
+    line = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in reason
+    )
+    click.echo(f"walkthrough: {line}", err=True)
     sys.exit(1)

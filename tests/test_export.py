@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 import subprocess
@@ -243,6 +244,32 @@ def test_what_cannot_be_kept_beside_a_user_is_refused_with_its_place(
     assert done.exit_code == 1
     assert done.output.startswith("walkthrough: users[0]: ")
     assert done.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("archive", "told"),
+    [
+        ({"inspectors": [{"name": "a"}, {"name": "\ud800"}]}, "inspectors[1]: 'utf-8' codec"),
+        ({"users": [{"user_metadata": {"x": "\ud800"}}]}, "users[0]: 'utf-8' codec"),
+        ({"users": [{"user_metadata": {"x": math.nan}}]}, "users[0]: Out of range float"),
+        ({"inspectors": [{"no\nsuch": 1}]}, "inspectors[0]: Could not find the 'no\\nsuch'"),
+        ({"clients": [{"id": "a\nb\x1b[2J"}]}, "clients[0]: invalid input syntax for type bigint"),
+        ({"no\nsuch": []}, 'there is no table "no\\nsuch"'),
+    ],
+)
+def test_what_is_no_text_is_refused_in_one_line_with_its_place(
+    app: object, tmp_path: Path, archive: dict, told: str
+) -> None:
+    person = {"email": "a@x", "name": "A", "role": "super_admin"}
+    archive |= {"users": [person | each for each in archive.get("users", [])]}
+    (tmp_path / "in.json").write_text(json.dumps(archive))
+
+    done = app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
+
+    assert done.exit_code == 1
+    assert done.output.startswith(f"walkthrough: {told}")
+    assert done.output.count("\n") == 1
+    assert "\x1b" not in done.output
 
 
 def test_what_is_null_beside_a_user_is_not_said(app: object, tmp_path: Path) -> None:
