@@ -8,6 +8,7 @@ the way in. Nothing secret ever goes out.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -125,6 +126,15 @@ def at_place(name: str, place: int) -> Iterator[None]:
         raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
     except ValueError as error:  # half of a surrogate pair, or no number of JSON's
         raise InvalidArchive(f"{name}[{place}]: {error}") from error
+
+
+def said_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of an archive, of its names and values: of what it says twice, one would be left out without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidArchive(f'an object of the archive has "{twice}" twice')
+    return found
 
 
 def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:

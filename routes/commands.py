@@ -54,7 +54,8 @@ bp = Blueprint("commands", __name__, cli_group=None)
 def import_file(file: Path) -> None:
     """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text, object_pairs_hook=archive.said_once)
         counts = archive.import_archive(database(), content, furnish)
     except OSError as error:
         refuse(f"{file}: {error.strerror}")

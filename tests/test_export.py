@@ -272,6 +272,25 @@ def test_what_is_no_text_is_refused_in_one_line_with_its_place(
     assert "\x1b" not in done.output
 
 
+@pytest.mark.parametrize(
+    ("said", "twice"),
+    [
+        ('{"inspectors": [{"name": "a"}], "clients": [], "inspectors": [{"name": "b"}]}', "inspectors"),
+        ('{"inspectors": [{"name": "a", "email": "a@x", "name": "b"}]}', "name"),
+    ],
+)  # fmt: skip
+def test_what_is_said_twice_is_not_imported_once(
+    app: object, tmp_path: Path, said: str, twice: str
+) -> None:
+    """All of it, or nothing: of two archives made one by hand the rows of the first would be left out."""
+    (tmp_path / "in.json").write_text(said)
+
+    done = app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
+
+    assert done.exit_code == 1
+    assert done.output == f'walkthrough: an object of the archive has "{twice}" twice\n'
+
+
 def test_what_is_null_beside_a_user_is_not_said(app: object, tmp_path: Path) -> None:
     beside = dict.fromkeys(("password", "app_metadata", "user_metadata", "banned_until"))
     person = {"email": "n@a.example", "name": "N", "role": "client_admin", "client_id": 1, **beside}
