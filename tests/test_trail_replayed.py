@@ -1,0 +1,178 @@
+"""The trail tells it all: what was there, with the lines since applied in their order, is what is there now; and each
+write leaves a line for each row that it changed, by whoever wrote, and none for any other."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterator
+
+import pytest
+
+from models.archive import export_archive
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import CAST
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import RESOURCES
+from tests.conftest import ROOT
+from tests.conftest import Person
+from tests.conftest import Response
+
+Rows = dict[str, dict[str, dict]]
+"""By table and by key, as the trail says it."""
+
+TEXTS = [
+    "",
+    "Größe",
+    "\u2028",
+    "\x01\x7f",
+    'q"\\/\b\f\n\r\t',
+    "\N{HOUSE BUILDING}",
+    "null",
+    "e\u0301",
+]
+DOUBLES = [None, 0.1 + 0.2, 1 / 3, 1e308, 5e-324, 123456789012345680.0, 42.0, -1e-5]
+WHOLE = [None, 0, -(2**31), 2**31 - 1]
+DAYS = [None, "0001-01-01", "2024-02-29", "9999-12-31"]
+MOMENTS = ["2025-05-05T09:30:15.12+00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
+KEYS = {
+    "client_admin_building_access": ("admin_id", "building_id"),
+    "client_manager_building_access": ("manager_id", "building_id"),
+    "client_admin_inspection_access": ("admin_id", "inspection_id"),
+    "client_manager_inspection_access": ("manager_id", "inspection_id"),
+}
+WRITES = 150
+GO_ALONG = {"inspections", "reports_lead"}
+"""Of these a line may tell that a row changed hands, of which nothing but its building's client is another."""
+PEOPLE = {"admin_id": (ADA, BOB), "manager_id": (MOE, MIA, MAX)}
+
+
+def a_row(draw: random.Random, table: str) -> dict:
+    """Anything that a row of a table may say; some of what it points at is not there."""
+    text, key = draw.choice(TEXTS), draw.randint(1, 9)
+    if table in KEYS:
+        grantee, granted = KEYS[table]
+        return {grantee: draw.choice(PEOPLE[grantee]), granted: key, "assigned_at": draw.choice(MOMENTS)}  # fmt: skip
+    numbers = {"latitude": draw.choice(DOUBLES), "floors": draw.choice(WHOLE)}
+    return {
+        "clients": {"name": text, "created_at": draw.choice(MOMENTS)},
+        "users": {
+            "email": f"{key}@x.example",
+            "name": text,
+            "role": draw.choice(("client_admin", "client_manager")),
+            "client_id": draw.randint(1, 2),
+        },
+        "inspectors": {"name": text, "email": draw.choice([None, text])},
+        "buildings": {"name": text, "client_id": draw.randint(1, 2), **numbers},
+        "inspections": {
+            "building_id": key,
+            "inspection_type": text,
+            "date_visited": draw.choice(DAYS),
+            "inspector_id": draw.choice([None, 1, 2, 3]),
+        },
+        "reports_lead": {"inspection_id": key, "gun_id": draw.choice(WHOLE), "result": text},
+    }[table]
+
+
+def some_of(draw: random.Random, table: str) -> str:
+    if table == "users":
+        return f"id=eq.{draw.choice((ADA, MOE, MIA, BOB, MAX))}"
+    column = KEYS.get(table, ("", "id"))[1]
+    return f"{column}={draw.choice(('eq', 'eq', 'eq', 'lt'))}.{draw.randint(1, 9)}"
+
+
+def a_write(draw: random.Random, api: Callable) -> tuple[str, Response]:
+    """One write of any kind by anybody; whether it is refused is left to chance."""
+    who = draw.choice(["root", "root", "root", "service", "service", "ada", "bob", "moe"])
+    table, caller = draw.choice(RESOURCES), api(who)
+    row, key = a_row(draw, table), draw.randint(1, 12)
+    prefer = draw.choice(
+        [None, None, None, "tx=rollback", "return=representation,timezone=Asia/Tokyo"]
+    )
+    merged = row if table in KEYS or table == "users" else {"id": key, **row}
+    merge = ",".join(filter(None, [prefer, "resolution=merge-duplicates"]))
+    part = dict(draw.sample(sorted(row.items()), draw.randint(1, len(row))))
+    granted = {"manager_id": draw.choice((MOE, MIA)), "building_ids": [1, 2, 3], "inspection_ids": [key]}  # fmt: skip
+    writes: list[Callable[[], Response]] = [
+        lambda: caller.post(f"/{table}", row, prefer=prefer),
+        lambda: caller.post(f"/{table}", [row, {**row, **a_row(draw, table)}], prefer=prefer),
+        lambda: caller.post(f"/{table}", [merged], prefer=merge),
+        lambda: caller.put(f"/{table}?id=eq.{key}", merged, prefer=prefer),
+        lambda: caller.patch(f"/{table}?{some_of(draw, table)}", part, prefer=prefer),
+        lambda: caller.patch(f"/{table}?{some_of(draw, table)}", row, prefer=prefer),
+        lambda: caller.patch(f"/buildings?id=eq.{key}", {"client_id": draw.randint(1, 2)}),
+        lambda: caller.delete(f"/{table}?{some_of(draw, table)}", prefer=prefer),
+        lambda: caller.delete(f"/{table}?{some_of(draw, table)}", prefer=prefer),
+        lambda: caller.patch("/inspectors?email=is.null", {"email": None}),  # which it is
+        lambda: caller.rpc("assign_to_client_manager", granted),
+    ]
+    return who, draw.choice(writes)()
+
+
+def rows_of(api: Callable) -> Rows:
+    stored = api("root").database.app_for("POST", "/").extensions["walkthrough"]
+    with stored.reading() as transaction:
+        archive = json.loads("".join(export_archive(transaction)))
+    return {
+        table: {",".join(str(row[name]) for name in KEYS.get(table, ("id",))): row for row in rows}
+        for table, rows in archive.items()
+    }
+
+
+def apply(line: dict, rows: Rows) -> set[tuple[str, str]]:
+    """Do what a line tells of, which has to be true of what is there; which rows that is, by table and key."""
+    table, key = line["relation"], line["row_key"]
+    there, was = rows[table], key
+    if line["action"] == "insert":
+        assert key not in there
+        there[key] = line["after"]
+    elif line["action"] == "delete":
+        assert there.pop(key) == line["before"]
+    else:
+        names = zip(KEYS.get(table, ("id",)), key.split(","), strict=True)
+        was = ",".join(str(line["before"].get(name, part)) for name, part in names)
+        row = there.pop(was)
+        assert line["before"] == {name: row[name] for name in line["after"]} != line["after"]
+        there[key] = {**row, **line["after"]}
+    return {(table, was), (table, key)}
+
+
+def changed(before: Rows, after: Rows) -> Iterator[tuple[str, str]]:
+    for table in RESOURCES:
+        for key in before[table].keys() | after[table].keys():
+            if before[table].get(key) != after[table].get(key):
+                yield table, key
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_there_is_what_the_trail_makes_of_what_was_there(api: Callable, seed: int) -> None:
+    draw = random.Random(seed)
+    api("root").post("/clients", {"name": "Third"})
+    rows = rows_of(api)
+    last, refused = api("root").get("/audit_log?select=id.max()").json[0]["max"], 0
+
+    for _ in range(WRITES):
+        before = json.loads(json.dumps(rows))
+        who, answer = a_write(draw, api)
+        lines = api("service").get(f"/audit_log?order=id&id=gt.{last}").json
+        told = [line for line in lines if line["action"] != "refused"]
+        told_of = {row for line in told for row in apply(line, rows)}
+
+        assert rows == rows_of(api)
+        assert {table for table, _ in told_of ^ set(changed(before, rows))} <= GO_ALONG
+        keys = Counter((line["relation"], line["row_key"], line["action"]) for line in told)
+        assert set(keys.values()) <= {1}
+        person = CAST[who]
+        assert {line["actor_id"] for line in lines} <= {person.id if isinstance(person, Person) else None}  # fmt: skip
+        assert len({line["at"] for line in lines}) <= 1
+        assert answer.status < 400 or not told
+        refused += answer.status >= 400
+        last = max([last, *(line["id"] for line in lines)])
+
+    assert 0 < refused < WRITES, "some were written, and some were not"
+    assert ROOT in rows["users"]
