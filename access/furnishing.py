@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from access.password import hash_new
+from access.people import END_TOKENS
 from access.people import keep
 from access.person import InvalidPerson
 from access.person import write_metadata
@@ -19,7 +20,12 @@ from models.types import read_timestamp
 
 
 def furnish(transaction: Transaction, user_id: str, given: Mapping[str, object]) -> None:
-    """Give somebody who was just made what an archive says beside their row: there is no token yet to end."""
+    """Give somebody who was just made what an archive says beside their row.
+
+    There is a token to end only where a deleted user comes back, which the database tells by the machine's time while
+    the trail is paused: a file's may be ahead of it.
+    """
+    END_TOKENS.run(transaction, user_id=user_id, since=transaction.unix + 1)
     for name, value in given.items():
         if value is not None:
             column, read = FURNISHED[name]

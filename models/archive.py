@@ -103,7 +103,7 @@ def import_archive(database: Database, archive: object, furnish: Furnish) -> dic
             for place, row in enumerate(tables.get(name, [])):
                 with at_place(name, place):
                     user_id, given = import_row(transaction, relation, row)
-                if given:
+                if relation.name == "users":
                     beside.append((place, user_id, given))
             # Once all are there: who is banned may not be the last super admin, and may come first.
             for place, user_id, given in beside:

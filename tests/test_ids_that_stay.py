@@ -1,5 +1,8 @@
 """Nobody comes under an id that somebody else had: they would be taken for them, by tokens, by boards, by the trail."""
 
+import json
+import pathlib
+import time
 from collections.abc import Callable
 
 import pytest
@@ -8,10 +11,13 @@ from access import device
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
+from models.transaction import stored_moment
+from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.signin import Service
 from tests.signin import open_service
+from tests.tokens import HOUR
 
 NEW = "00000000-0000-4000-8000-0000000000f2"
 STAYS = (400, "23514", "the id of a user cannot be changed")
@@ -63,6 +69,26 @@ def test_a_deleted_users_tokens_are_brought_back_by_no_door(service: Service) ->
 
     assert root.delete("/users?email=eq.heir@acme.example").status == 204
     assert root.post("/users", {**heir, "id": MOE}).status == 201
+    assert moe.get("/buildings").status == 401
+
+
+def test_nor_by_an_import_into_a_file_whose_time_is_ahead(
+    service: Service, tmp_path: pathlib.Path
+) -> None:
+    """The trail is paused for that, and with it whoever tells the triggers the time of the file."""
+    ahead = time.time() + 5 * 24 * HOUR
+    service.app.extensions["walkthrough.clock"].advance(stored_moment(ahead))
+    person = {"id": MOE, "role": "client_manager", "client_id": 1}
+    signed = tokens.token_for(MOE, "client_manager", 1, iat=int(ahead), exp=int(ahead) + HOUR)
+    moe = service.api(token=signed)
+    assert moe.get("/buildings").status == 200
+    assert service.api(token=tokens.SERVICE_KEY).delete(f"/users?id=eq.{MOE}").status == 204
+    heir = {**person, "email": "heir@acme.example", "name": "Heir"}
+    (tmp_path / "in.json").write_text(json.dumps({"users": [heir]}))
+
+    run = service.app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
+
+    assert run.exit_code == 0, run.output
     assert moe.get("/buildings").status == 401
 
 
