@@ -3,11 +3,13 @@ servers that start together each would find that nobody answers yet, and share t
 
 So whoever is about to serve takes something that only one can have, before anything else: on Linux a name among its
 abstract Unix sockets, which are those of its network, and end with whoever has them; elsewhere a lock on a file. It is
-by the port alone: one address may be all of them, or have several names.
+by the port alone: one address may be all of them, or have several names. A process that may have no such socket, as
+where its unit keeps it from that family, takes the lock, too.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -20,7 +22,7 @@ BOUND_TO_A_NAME = sys.platform == "linux"
 
 
 class PortTaken(Exception):
-    """Another server has the port, or is just starting there. The message is one line."""
+    """Another server has the port or is just starting there, or that cannot be told. The message is one line."""
 
 
 class Ports:
@@ -40,6 +42,9 @@ class Ports:
             raise PortTaken(
                 f"another server of this kind has port {port}, or is just starting there"
             ) from error
+        except OSError as error:
+            self.let_go()
+            raise PortTaken(f"port {port} cannot be claimed: {error.strerror}") from error
 
     def let_go(self) -> None:
         while self._held:
@@ -48,7 +53,14 @@ class Ports:
 
 def _claimed(port: int) -> int:
     """A descriptor that has the port; BlockingIOError where another has it."""
-    return _named(port) if BOUND_TO_A_NAME else _locked(port)
+    if BOUND_TO_A_NAME:
+        try:
+            return _named(port)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # it may have no such socket
+    return _locked(port)
 
 
 def _named(port: int) -> int:
@@ -57,7 +69,9 @@ def _named(port: int) -> int:
         holder.bind(f"\0walkthrough:{port}")
     except OSError as error:
         holder.close()
-        raise BlockingIOError from error
+        if error.errno == errno.EADDRINUSE:
+            raise BlockingIOError from error
+        raise
     return holder.detach()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -99,3 +100,30 @@ def test_a_port_is_its_servers_until_the_end(tmp_path):
         claimed.claim([("127.0.0.1", server.port)])
         claimed.let_go()
         take_when_free(server.database).release()
+
+
+def test_a_service_that_may_have_no_unix_sockets_claims_its_port_by_a_file(tmp_path, monkeypatch):
+    """As where its unit says RestrictAddressFamilies=AF_INET AF_INET6."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(ports.socket, "socket", fail)
+    first, second = ports.Ports(), ports.Ports()
+    first.claim([(EVERY, 8_000)])
+
+    with pytest.raises(ports.PortTaken, match="has port 8000, or is just starting there"):
+        second.claim([("127.0.0.1", 8_000)])
+
+    first.let_go()
+    second.claim([("127.0.0.1", 8_000)])
+    second.let_go()
+
+
+def test_a_port_that_cannot_be_claimed_is_told_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(ports, "BOUND_TO_A_NAME", False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+
+    with pytest.raises(ports.PortTaken, match=r"^port 8000 cannot be claimed: No such file"):
+        ports.Ports().claim([("127.0.0.1", 8_000)])
