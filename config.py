@@ -206,9 +206,12 @@ def _write_once(path: Path, drawn: Mapping[str, object]) -> None:
     _sync_directory(path.parent)
 
 
-def _write_new(path: Path, drawn: Mapping[str, object]) -> None:
+def _write_new(path: Path, drawn: Mapping[str, object], like: Path | None = None) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        if like is not None and os.geteuid() == 0:  # whom the service runs as is to read it yet
+            found = like.lstat()
+            os.fchown(descriptor, found.st_uid, found.st_gid)
         json.dump(drawn, file, indent=1)
         file.write("\n")
         file.flush()
@@ -224,7 +227,7 @@ def renew_signing_key(database: Path, used: Sequence[str]) -> None:
         raise ConfigurationError(f"the SECRET_KEY in use is not the one in {path}")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        _write_new(draft, {**kept, "SECRET_KEY": secrets.token_urlsafe(48)})
+        _write_new(draft, {**kept, "SECRET_KEY": secrets.token_urlsafe(48)}, like=path)
         draft.replace(path)
         _sync_directory(path.parent)
     except OSError as error:

@@ -64,7 +64,7 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         raise RefusedFile(f"{backup} is not a regular file")
     turns = Turns(Path(f"{database}.lock"))
     try:
-        with turns.turn(TURN_SECONDS_MAX), drafts.drafted(database) as draft:
+        with turns.turn(TURN_SECONDS_MAX), drafts.drafted(database, like=database) as draft:
             copies.fill(backup, draft, partial(prepare_return, clock, backup))
             with released(database):
                 draft.replace(database)

@@ -117,8 +117,9 @@ def without_companions(path: Path) -> Iterator[None]:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Make `target`, where nothing is, a copy of the database as it is at one moment: whole, 0600, or not at all."""
-    with drafted(target) as draft:
+    """Make `target`, where nothing is, a copy of the database as it is at one moment: whole, 0600, its owner's, or not
+    at all."""
+    with drafted(target, like=source) as draft:
         fill(source, draft)
         draft.replace(target)
     sync(target.parent)
@@ -138,7 +139,7 @@ def compact(path: Path, check: Check) -> None:
 
     Nobody else may have the file open, or what they write meanwhile would be lost.
     """
-    with drafted(path) as draft, held(path) as original:
+    with drafted(path, like=path) as draft, held(path) as original:
         original.execute("VACUUM INTO ?", (str(draft),))
         settle(draft, check)
         draft.replace(path)

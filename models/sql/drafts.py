@@ -26,9 +26,10 @@ KEPT = r"(\.schema-\d+(\.\d+)?)?"  # as `migrate.keep` names what was there befo
 
 
 @contextmanager
-def drafted(target: Path) -> Iterator[Path]:
+def drafted(target: Path, like: Path | None = None) -> Iterator[Path]:
     """An empty file beside `target` that only its owner can read, gone at the end; those that are dead are gone at the
-    beginning. Where none can be made, the error is of `target`: of the draft nobody knows."""
+    beginning. Where none can be made, the error is of `target`: of the draft nobody knows. `like` is a file whose owner
+    is to have it, whoever makes it."""
     remove_dead(target.parent, re.escape(target.name))
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
@@ -36,11 +37,24 @@ def drafted(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(target)) from error
     try:
-        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        made = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        if like is not None:
+            for each in (made, lock):
+                hand_over(each, like)
+        os.close(made)
         yield draft
     finally:
         remove(draft)
         os.close(lock)
+
+
+def hand_over(descriptor: int, like: Path) -> None:
+    """Give an open file to the owner of another one, as SQLite does with what it makes beside a database: root may work
+    on the file of a service that runs as somebody else, who could not open what root has made."""
+    if os.geteuid() == 0:
+        with suppress(OSError):  # there is none, or the disk knows no owners
+            found = like.lstat()
+            os.fchown(descriptor, found.st_uid, found.st_gid)
 
 
 def locked(path: Path) -> int:
