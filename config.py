@@ -505,9 +505,13 @@ def _split(name: str, text: str) -> list[str]:
 
 
 def _make_directory(path: Path) -> None:
+    """Make a directory, and those above it, that will be there after a power cut as what it holds is."""
     try:
         if not path.is_dir():
+            missing = [each for each in (path, *path.parents) if not each.exists()]
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for each in missing:
+                _sync_directory(each.parent)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be made: {error.strerror}") from error
 

@@ -103,6 +103,21 @@ def test_a_first_start_makes_a_private_directory_and_private_keys(tmp_path):
     assert min(len(key or "") for key in keys) >= 32
 
 
+@pytest.mark.parametrize("given", [{}, {"SECRET_KEY": "s" * 32}])
+def test_directories_that_a_first_start_makes_outlast_a_power_cut(tmp_path, monkeypatch, given):
+    """What is acknowledged into the file would go with them."""
+    synced, fsync = set(), os.fsync
+
+    def watched(descriptor: int) -> None:
+        fsync(descriptor)
+        synced.add(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    config.prepare(database(tmp_path / "var" / "instance"), given)
+
+    assert {tmp_path.stat().st_ino, (tmp_path / "var").stat().st_ino} <= synced
+
+
 @pytest.mark.parametrize("name", ["feature%2Fx", "what?", "a b", "x#y", "a@b:c", "ü"])
 def test_the_project_may_lie_anywhere(tmp_path, monkeypatch, name):
     monkeypatch.setattr(config, "PROJECT", tmp_path / name)
