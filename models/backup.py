@@ -43,9 +43,9 @@ def back_up(database: Path, target: Path, opened: copies.Opened = copies.opened_
             copies.fill(database, draft, require_ours, opened)
             with released(target):
                 draft.replace(target)
-        copies.sync(target.parent)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         raise RefusedFile(f"{target} was not written: {words(error)}") from error
+    keep_name(target, f"{target} is written")
 
 
 def restore(backup: Path, database: Path, clock: Clock) -> None:
@@ -70,11 +70,16 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
                 draft.replace(database)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         raise RefusedFile(f"{backup} cannot be restored: {words(error)}") from error
+    keep_name(database, f"{backup} is restored")
+
+
+def keep_name(file: Path, done: str) -> None:
+    """Have the disk keep the name that a file has just got; RefusedFile where it does not, which says what is done."""
     try:
-        copies.sync(database.parent)
+        copies.sync(file.parent)
     except OSError as error:
         raise RefusedFile(
-            f"{backup} is restored, but a power cut may bring back what it replaced: {words(error)}"
+            f"{done}, but a power cut may bring back what it replaced: {words(error)}"
         ) from error
 
 

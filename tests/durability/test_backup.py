@@ -1,5 +1,7 @@
 """Backups: one moment of the database, whole or not there, made while it is written to (figure 10)."""
 
+import errno
+import os
 import random
 import shutil
 import stat
@@ -13,6 +15,7 @@ import pytest
 
 from models import backup
 from models.db import Database
+from models.sql import copies
 from models.sql.sqlite import driver
 from models.upkeep import RefusedFile
 from tests.applications import open_app
@@ -138,6 +141,24 @@ def test_a_backup_that_fails_leaves_the_one_before(database, tmp_path):
 
     assert target.read_bytes() == before
     assert not list(tmp_path.glob(".today*"))
+
+
+def test_a_backup_whose_name_may_not_last_is_told_as_written(database, tmp_path, monkeypatch):
+    """As on a disk that syncs no directories: what had the name before is gone."""
+    target, sync = tmp_path / "today.backup", copies.sync
+    target.write_bytes(b"the one before")
+
+    def fail(path: Path) -> None:
+        if path == target.parent and not list(tmp_path.glob(".today*")):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        sync(path)
+
+    monkeypatch.setattr(copies, "sync", fail)
+    with pytest.raises(RefusedFile, match="is written, but a power cut may bring back"):
+        backup.back_up(database.path, target)
+
+    with closing(driver.connect(str(target))) as connection:
+        assert integrity(connection) == []
 
 
 def leave_log(file: Path) -> None:
