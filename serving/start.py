@@ -10,6 +10,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -163,6 +164,18 @@ def answer_as_child(check: Check, descriptor: int) -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)
+
+
+def require_place_for_signs(directory: str | None) -> None:
+    """Refuse where a worker's sign of life, a file without a name, has no place: neither this one nor any other."""
+    if directory is None:
+        try:
+            tempfile.gettempdir()
+        except OSError as error:
+            raise StartRefused(
+                "there is no place for temporary files, by which workers show that they live:"
+                f" make /dev/shm writable, or set TMPDIR ({error.strerror})"
+            ) from error
 
 
 def refuse_taken_addresses(addresses: Iterable[object]) -> None:

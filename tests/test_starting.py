@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -80,6 +81,19 @@ def test_the_port_and_the_database_are_served_once(server, tmp_path):
 )
 def test_a_start_that_would_be_unsafe_is_refused_in_one_line(server, changes, message):
     assert message in refused_start(server, PORT=str(free_port()), **changes)
+
+
+def test_where_workers_can_show_no_sign_of_life_a_start_is_refused(monkeypatch):
+    """Of a container whose root is read-only: gunicorn would begin to listen, and end by an error."""
+
+    def nowhere() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    start.require_place_for_signs("/a/place")
+
+    with pytest.raises(start.StartRefused, match=r"^there is no place for .*TMPDIR \(No usable"):
+        start.require_place_for_signs(None)
 
 
 def test_the_log_says_where_it_listens(server):
