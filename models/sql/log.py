@@ -10,6 +10,7 @@ and takes half as long again as one of what was there.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from contextlib import suppress
@@ -18,11 +19,16 @@ from typing import Final
 
 from models.sql import sqlite
 
+LOG = logging.getLogger("walkthrough")
+
 PAGES_MIN = 1_000  # SQLite's own: on a memory card to write them back takes a second or two
 PAGES_MAX = 16_000  # a page that many COMMITs change is written back once for all of them
 GROWTH_MAX = 4  # from one fold to the next: a larger one may have more to do for each page
 FOLD_SECONDS = 0.1  # of a COMMIT that folds; all others wait for it
 LOG_BYTES_LOOK = 128 << 20  # twice what those leave when nothing holds them
+LOG_BYTES_TOLD = (
+    256 << 20
+)  # requests alone do not let it get there: they read for two seconds at most
 LOOK_SECONDS = 0.01  # between looks at its size
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
 FOLD_MILLISECONDS = 500
@@ -40,6 +46,7 @@ class Log:
         self.look_at = 0.0
         self.pages = PAGES_MIN
         self.length = 0  # of its file, at the last look
+        self.is_told = False
 
     def size(self) -> int:
         """Its bytes; nothing, if it is not there."""
@@ -93,6 +100,18 @@ class Log:
         self.look_at = now + (RETRY_SECONDS if is_long else LOOK_SECONDS)
         if is_long:
             self.fold(connection)
+        self.tell()
+
+    def tell(self) -> None:
+        """Say once that it grows: the disk will fill, by whoever keeps an older moment alive."""
+        is_too_long = self.length >= LOG_BYTES_TOLD
+        if is_too_long and not self.is_told:
+            LOG.warning(
+                "%s has grown to %d MiB, and cannot be folded: somebody keeps reading an older moment of the database",
+                self.path,
+                self.length >> 20,
+            )
+        self.is_told = is_too_long
 
     def fold(self, connection: sqlite.Connection) -> None:
         """Write the log back into the file and cut it off, if the readers let go of it in time."""

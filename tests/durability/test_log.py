@@ -59,6 +59,33 @@ def test_the_log_is_bounded_though_somebody_always_reads(database, monkeypatch):
     assert unbounded > 6 << 20
 
 
+def test_a_log_that_grows_beside_a_reader_that_never_ends_is_told_once(
+    database, monkeypatch, caplog
+):
+    """The disk would fill, and nobody know by whom: a copy that is streamed away, a shell that was left open."""
+    monkeypatch.setattr(log, "LOG_BYTES_LOOK", 1 << 19)
+    monkeypatch.setattr(log, "LOG_BYTES_TOLD", 1 << 20)
+    monkeypatch.setattr(log, "ZEROS", bytes(1 << 16))
+    monkeypatch.setattr(log, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(log, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(log, "FOLD_MILLISECONDS", 1)
+    path = f"{database.path}-wal"
+
+    for times in (1, 2):
+        with contextlib.closing(sqlite.driver.connect(str(database.path))) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM facts").fetchone()
+            for number in range(40):
+                put(database, "long", f"{number:06}" * 10_000)
+            assert database.log.size() > 1 << 20
+            told = [record.getMessage() for record in caplog.records]
+            assert len(told) == times
+            assert told[-1].startswith(f"{path} has grown to 1 MiB, and cannot be folded")
+        for _ in range(2):
+            put(database, "long", "folded")
+        assert database.log.size() < 1 << 19
+
+
 def folds_after(database: Database) -> int:
     with database.connections.checked_out(database.writer) as connection:
         found = connection.driver_connection.execute("PRAGMA wal_autocheckpoint").fetchone()
