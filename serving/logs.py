@@ -22,6 +22,8 @@ from typing import Final
 
 from gunicorn.glogging import Logger
 
+from serving.stderr import PatientHandler
+
 PROJECT: Final = Path(__file__).resolve().parent.parent
 FRAMES_MAX: Final = 20  # of an exception, the innermost; beyond it only recursion repeats itself
 CAUSES_MAX: Final = 5
@@ -56,7 +58,10 @@ class JsonLogger(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         configure(cfg.loglevel.upper())
-        for handler in self.error_log.handlers:
+        for place, handler in enumerate(self.error_log.handlers):
+            if type(handler) is logging.StreamHandler:
+                self.error_log.handlers[place] = handler = PatientHandler(handler.stream)
+                handler._gunicorn = True
             handler.setFormatter(JsonLines())
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
@@ -77,7 +82,7 @@ def configure(level: str) -> None:
             "formatters": {"json": {"()": JsonLines}},
             "handlers": {
                 "stderr": {
-                    "class": "logging.StreamHandler",
+                    "class": "serving.stderr.PatientHandler",
                     "stream": "ext://sys.stderr",
                     "formatter": "json",
                 }

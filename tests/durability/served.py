@@ -89,6 +89,7 @@ class Served:
     watched: dict[str, str] = field(default_factory=dict)
     settings: str = "gunicorn.conf.py"
     port: int = 0
+    output: int | None = None  # instead of the file of its log
     process: subprocess.Popen | None = None
 
     @property
@@ -124,7 +125,7 @@ class Served:
                 cwd=PROJECT,
                 env=self.environ(),
                 stdout=log,
-                stderr=log,
+                stderr=log if self.output is None else self.output,
                 start_new_session=True,
             )
         self.await_answer()
