@@ -27,6 +27,9 @@ class PatientHandler(logging.StreamHandler[Any]):
     left_out = 0
     """Lines, since somebody read last."""
 
+    asked: tuple[int, select.poll] | None = None
+    """Where it writes to, and what tells whether it can."""
+
     is_cut = False
     """Whether the last line that was written has no end."""
 
@@ -37,11 +40,12 @@ class PatientHandler(logging.StreamHandler[Any]):
             super().emit(record)
             return
         try:
-            lines = [self.format(self.missing(record)), self.format(record)]
-            text = self.terminator.join(lines if self.left_out else lines[1:]) + self.terminator
-            self.write(
-                descriptor, (self.terminator * self.is_cut + text).encode(errors="backslashreplace")
-            )
+            text = self.format(record) + self.terminator
+            if self.left_out:
+                text = self.format(self.missing(record)) + self.terminator + text
+            if self.is_cut:
+                text = self.terminator + text
+            self.write(descriptor, text.encode(errors="backslashreplace"))
         except RecursionError:
             raise
         except Exception:  # noqa: BLE001  # as logging has it: a line is no reason for anything to fail
@@ -56,12 +60,19 @@ class PatientHandler(logging.StreamHandler[Any]):
         """Write what somebody reads of it."""
         seconds = 0.0 if self.left_out else PATIENCE_SECONDS
         rest = line
-        while rest and takes(descriptor, seconds):
+        while rest and self.takes(descriptor, seconds):
             rest = rest[os.write(descriptor, rest[:PIECE_BYTES]) :]
         if rest == line:
             self.left_out += 1
         else:
             self.left_out, self.is_cut = 0, bool(rest)
+
+    def takes(self, descriptor: int, seconds: float) -> bool:
+        """Whether something can be written, or an error told, within so many seconds."""
+        if self.asked is None or self.asked[0] != descriptor:
+            self.asked = descriptor, select.poll()
+            self.asked[1].register(descriptor, select.POLLOUT)
+        return bool(self.asked[1].poll(int(seconds * 1_000)))
 
 
 def descriptor_of(stream: Any) -> int | None:
@@ -71,10 +82,3 @@ def descriptor_of(stream: Any) -> int | None:
     except (OSError, ValueError, AttributeError):
         return None
     return found
-
-
-def takes(descriptor: int, seconds: float) -> bool:
-    """Whether something can be written, or an error told, within so many seconds."""
-    asked = select.poll()
-    asked.register(descriptor, select.POLLOUT)
-    return bool(asked.poll(int(seconds * 1_000)))
