@@ -205,6 +205,11 @@ def serving(served: Served) -> Iterator[Served]:
         served.start()
         yield served
         served.stop()
+    except BaseException:
+        # Told beside the failure: the file is gone by the time that somebody looks.
+        status = served.process.poll() if served.process is not None else None
+        print(f"{served.directory}: {status}\n{served.log.read_text()[-5_000:]}")
+        raise
     finally:
         if served.process is not None:
             served.kill()
