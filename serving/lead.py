@@ -139,9 +139,8 @@ class Crew(Generic[Connection]):
                 return
         try:
             self.start(partial(self.lead_on, mine) if mine is not None else self.stand_by)
-        except (
-            BaseException
-        ):  # a stop: there are no more threads, and who stands by would wait for this one
+        except BaseException:
+            # A stop: there are no more threads, and who stands by would wait for this one.
             with self.changing:
                 if mine is None:
                     self.has_deputy = False

@@ -3,8 +3,11 @@
 It is imported when it is opened, so that the tests of the pure rooms need no service.
 """
 
+import json
 import pathlib
+from collections.abc import Callable
 from collections.abc import Iterator
+from contextlib import ExitStack
 from contextlib import contextmanager
 
 from tests import databases
@@ -51,6 +54,36 @@ def lent_app(file: pathlib.Path) -> Iterator[object]:
         kept.clear()
         kept.update(new)
     IDLE.append((app, config, extensions))
+
+
+def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -> None:
+    """Load any tables and rows into an app over a database."""
+    source = file.with_suffix(".json")
+    source.write_text(json.dumps(rows))
+    import_rows(app, source)
+
+
+@contextmanager
+def standing_worlds(directory: pathlib.Path) -> Iterator[Callable[[dict], object]]:
+    """What makes apps over databases of any tables and rows, or finds the one that was made of the same."""
+    made: dict[str, object] = {}
+    with ExitStack() as lent:
+
+        def app_over(rows: dict[str, list[dict]]) -> object:
+            said = json.dumps(rows, sort_keys=True)
+            if said not in made:
+                file = directory / f"world{len(made)}.db"
+                made[said] = lent.enter_context(lent_app(file))
+                import_world(made[said], file, rows)
+            return made[said]
+
+        yield app_over
+    databases.give_back_under(directory)
+
+
+def is_only_read() -> object:
+    """Instead of a database of a test's own."""
+    raise AssertionError("a world that stands for other tests as well is only read")
 
 
 def as_made(app: object) -> tuple[object, dict, dict]:

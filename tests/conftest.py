@@ -43,8 +43,11 @@ from hypothesis import settings
 from tests import databases
 from tests import tokens
 from tests.applications import import_rows
+from tests.applications import import_world
+from tests.applications import is_only_read
 from tests.applications import lent_app
 from tests.applications import open_app
+from tests.applications import standing_worlds
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
@@ -351,29 +354,8 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
     """As `world`, for tests that only read: one of the same rows is made once for all tests of a module."""
-    directory, made = tmp_path_factory.mktemp("standing"), {}
-
-    def is_only_read() -> object:
-        raise AssertionError("a world that stands for other tests as well is only read")
-
-    with ExitStack() as lent:
-
-        def make(rows: dict[str, list[dict]]) -> Callable:
-            of_rows = json.dumps(rows, sort_keys=True)
-            if of_rows not in made:
-                file = directory / f"world{len(made)}.db"
-                made[of_rows] = app = lent.enter_context(lent_app(file))
-                import_world(app, file, rows)
-            return api_over(Database(is_only_read, made[of_rows]))
-
-        yield make
-    databases.give_back_under(directory)
-
-
-def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -> None:
-    source = file.with_suffix(".json")
-    source.write_text(json.dumps({table: rows.get(table, []) for table in RESOURCES}))
-    import_rows(app, source)
+    with standing_worlds(tmp_path_factory.mktemp("standing")) as app_over:
+        yield lambda rows: api_over(Database(is_only_read, app_over(rows)))
 
 
 @pytest.fixture(scope="module")

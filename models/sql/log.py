@@ -26,9 +26,7 @@ PAGES_MAX = 16_000  # a page that many COMMITs change is written back once for a
 GROWTH_MAX = 4  # from one fold to the next: a larger one may have more to do for each page
 FOLD_SECONDS = 0.1  # of a COMMIT that folds; all others wait for it
 LOG_BYTES_LOOK = 128 << 20  # twice what those leave when nothing holds them
-LOG_BYTES_TOLD = (
-    256 << 20
-)  # requests alone do not let it get there: they read for two seconds at most
+LOG_BYTES_TOLD = 256 << 20  # requests alone, which read for two seconds at most, leave less
 LOOK_SECONDS = 0.01  # between looks at its size
 RETRY_SECONDS = 2.0  # a read takes no longer, so the next try finds others
 FOLD_MILLISECONDS = 500

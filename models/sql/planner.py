@@ -22,6 +22,7 @@ from models.sql import operators
 from models.sql import paths
 from models.sql.arms import Arm
 from models.sql.arms import parts_of
+from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
 from models.sql.catalog import Relationship
 from models.sql.catalog import aliased
@@ -215,10 +216,8 @@ class Planner(Search):
             condition, leak_proof = operators.is_condition(column, kind, flt.keyword), True
         else:
             operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
-            condition, leak_proof = (
-                self.comparison(flt, operator, column, kind),
-                operator.leak_proof,
-            )
+            leak_proof = operator.leak_proof
+            condition = self.comparison(flt, operator, column, kind)
             if flt.column in relation.model.indexed_texts and flt.is_of_short_values:
                 condition = self.spelling.of_short_text(column, condition)
             condition = condition.self_group() if flt.negated else condition
@@ -334,11 +333,16 @@ class Planner(Search):
         # An embed's order may follow the index that ties it to its parent: it seeks no value.
         if not may_lead and alias not in self.tied_to:
             column = self.order_column(relation, alias, attribute.name)
+        value = self.ordering(attribute, column, term)
+        return directed(value, term, nullable=bool(term.path) or not attribute.required)
+
+    def ordering(self, attribute: Attribute, column: Expression, term: OrderTerm) -> Expression:
+        """A column, or what a path into it leads to, if that is anything to order by."""
         kind = attribute.type
         if term.path:
             kind, column = paths.follow(self.spelling, attribute, column, term.path)
         operators.require_comparable(kind.name, "ordering")
-        return directed(column, term, nullable=bool(term.path) or not attribute.required)
+        return column
 
     def embed_column(
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
@@ -359,9 +363,7 @@ class Planner(Search):
         attribute = there.attribute(term.column)
         target, ties, scope = self.tied(way, alias)
         conditions = self.conditions(embed.node, there, target, scope) + self.within(embed.node)
-        column: Expression = target.c[attribute.name]
-        if term.path:
-            _, column = paths.follow(self.spelling, attribute, column, term.path)
+        column = self.ordering(attribute, target.c[attribute.name], term)
         chosen = sa.select(column).where(*ties, scope, *conditions)
         return chosen.correlate(alias).scalar_subquery()
 

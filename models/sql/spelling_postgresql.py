@@ -33,9 +33,7 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 NAME_BYTES_MAX = 63  # a longer name is cut by PostgreSQL
-BY_CODE_POINT = (
-    "C"  # as columns are compared; what is no column's is by the database's own language
-)
+BY_CODE_POINT = "C"  # as columns are compared; what is none is by the database's language
 ANY_LANGUAGE = "und-x-icu"  # folds case as Unicode has it; a column's own order is by code point
 
 COSTLY_FEW = 8  # of 25 ms at most, where a text is as long as may be

@@ -9,6 +9,7 @@ from tests.safety.sites import Site
 from tests.safety.sites import open_site
 from tests.safety.sites import patient
 from tests.safety.sites import standing_still
+from tests.safety.spies import Spy
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +50,15 @@ def twin(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace)
     """A second one beside it."""
     with open_site(tmp_path_factory.mktemp("twin") / "walkthrough.db") as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def sites(patient_site: Site, patient_twin: Site) -> tuple[Site, Site]:
+    """Two, to be asked the same."""
+    return patient_site, patient_twin
+
+
+@pytest.fixture(scope="module")
+def spies(sites: tuple[Site, Site]) -> tuple[Spy, ...]:
+    """Who notes which values filters are run on, in both."""
+    return tuple(Spy.upon(site.app, site.side) for site in sites)

@@ -127,11 +127,6 @@ def go_round(past: Past, site: Site) -> bool:
     return bool(requests)
 
 
-@pytest.fixture(scope="module")
-def sites(patient_site: Site, patient_twin: Site) -> tuple[Site, Site]:
-    return patient_site, patient_twin
-
-
 def live_all(sites: tuple[Site, Site], source: types.SimpleNamespace, seeds: range) -> None:
     counted = sum((live(seed, sites, source) for seed in seeds), Counter())
 

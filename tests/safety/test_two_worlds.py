@@ -207,16 +207,6 @@ def meet(
     return meeting.statuses
 
 
-@pytest.fixture(scope="module")
-def sites(patient_site: Site, patient_twin: Site) -> tuple[Site, Site]:
-    return patient_site, patient_twin
-
-
-@pytest.fixture(scope="module")
-def spies(sites: tuple[Site, Site]) -> tuple[Spy, ...]:
-    return tuple(Spy.upon(site.app, site.side) for site in sites)
-
-
 @pytest.mark.parametrize("seed", COMMIT_SEEDS)
 def test_two_worlds_answer_alike(
     sites: tuple[Site, Site], spies: tuple[Spy, ...], still: types.SimpleNamespace, seed: int
