@@ -212,6 +212,29 @@ def test_refusal_is_the_same_fact_as_on_a_file(
             transaction.run(statement)
 
 
+AS_POSTGRESQL_18_SAYS_IT = """
+DO $$ BEGIN
+    RAISE EXCEPTION 'update or delete on table "buildings" violates RESTRICT setting of foreign key constraint
+        "inspections_building_id_fkey" on table "inspections"'
+        USING ERRCODE = 'restrict_violation', TABLE = 'inspections', CONSTRAINT = 'inspections_building_id_fkey',
+        DETAIL = 'Key (id, client_id)=(1, 1) is referenced from table "inspections".';
+END $$
+"""
+
+
+def test_what_others_need_is_told_alike_by_every_version(service: Service) -> None:
+    """PostgreSQL 18 has a state of its own (23001) for what ON DELETE RESTRICT keeps; all before it say 23503."""
+    said = []
+    for statement in (AS_POSTGRESQL_18_SAYS_IT, "DELETE FROM buildings WHERE id = 1"):
+        with service.app.app_context(), pytest.raises(ForeignKeyViolation) as refused:  # noqa: SIM117
+            with database().writing() as transaction:
+                transaction.run(statement)
+        said.append((refused.value.message, refused.value.details, refused.value.hint))
+
+    assert said[0] == said[1]
+    assert said[0][1] == 'Key (id)=(1) is still referenced from table "inspections".'
+
+
 def test_hidden_half_of_a_key_is_not_told(service: Service) -> None:
     answer = service.api("root").post(
         "/inspections", {"building_id": 999, "inspection_type": "fire"}

@@ -315,6 +315,7 @@ FACTS: dict[str, Fact] = {
     # By state, or by the class of states.
     "23505": unique_violation,
     "23503": foreign_key_violation,
+    "23001": foreign_key_violation,  # what ON DELETE RESTRICT keeps, since PostgreSQL 18
     "23502": lambda error: constraints.NotNullViolation(
         error.diag.table_name or "", error.diag.column_name or ""
     ),
