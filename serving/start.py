@@ -17,6 +17,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from contextlib import closing
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,6 +28,7 @@ from serving.lock import ServingLock
 
 PROBE_SECONDS_MAX = 1.0
 CHECK_SECONDS_MAX = 600.0  # reading a file of some gigabytes from a slow card
+SILENT_SECONDS_MAX = 3.0  # after which whoever waits is told what for
 
 Check = Callable[[], None]
 """Looks at the database; what is wrong it says and exits, or raises."""
@@ -88,7 +90,7 @@ def require_usable(
     connection must not live across a fork, so this process opens nothing. A server's database has no lock.
     """
     try:
-        status, said = ask_child(check, CHECK_SECONDS_MAX)
+        status, said = ask_child(check, CHECK_SECONDS_MAX, partial(tell_of, what))
     except TimeoutError as error:
         if lock is not None:
             lock.abandon()
@@ -97,6 +99,12 @@ def require_usable(
         if lock is not None:
             lock.give_back()
         raise StartRefused(f"{what} failed: {last_line(said)}")
+
+
+def tell_of(what: str) -> None:
+    """Say what a start waits for."""
+    bound = f"it may take {CHECK_SECONDS_MAX:g} seconds"
+    print(f"walkthrough: {what} goes on: {bound}", file=sys.stderr, flush=True)
 
 
 def last_line(said: str) -> str:
@@ -110,8 +118,11 @@ def last_line(said: str) -> str:
     return line.removeprefix("walkthrough: ").removeprefix("Error: ")
 
 
-def ask_child(check: Check, seconds_max: float) -> tuple[int, str]:
-    """The status of a child that does nothing but check, and what it said; TimeoutError if it does not end.
+def ask_child(
+    check: Check, seconds_max: float, tell: Callable[[], None] | None = None
+) -> tuple[int, str]:
+    """The status of a child that does nothing but check, and what it said; TimeoutError if it does not end. After a
+    while without an end `tell` is called, once.
 
     A fork of a process with a single thread, which has imported already what another would import again: half
     of the time that a start takes.
@@ -122,17 +133,23 @@ def ask_child(check: Check, seconds_max: float) -> tuple[int, str]:
         os.close(theirs)
         answer_as_child(check, ours)
     os.close(ours)
-    give_up = time.monotonic() + seconds_max
+    began = time.monotonic()
+    give_up = began + seconds_max
+    look_up = give_up if tell is None else min(began + SILENT_SECONDS_MAX, give_up)
     said = b""
     try:
         with selectors.DefaultSelector() as selector:
             selector.register(theirs, selectors.EVENT_READ)
-            while selector.select(max(0.0, give_up - time.monotonic())):
-                if not (more := os.read(theirs, 65_536)):
-                    break
-                said += more
-            else:
-                raise TimeoutError
+            while True:
+                if selector.select(max(0.0, look_up - time.monotonic())):
+                    if not (more := os.read(theirs, 65_536)):
+                        break
+                    said += more
+                elif look_up == give_up:
+                    raise TimeoutError
+                elif tell is not None:
+                    look_up = give_up
+                    tell()
     except BaseException:
         os.kill(child, signal.SIGKILL)
         raise

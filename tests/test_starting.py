@@ -331,6 +331,18 @@ def test_a_check_that_does_not_end_is_ended(tmp_path, monkeypatch):
     assert start.claim(database).found_unclean
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(0, 0), (0.6, 1)], ids=["soon", "late"])
+def test_a_start_that_waits_says_once_what_for(tmp_path, monkeypatch, capfd, seconds, told):
+    """A large file is read after a power cut: somebody who sees nothing may cut it off again."""
+    monkeypatch.setattr(start, "SILENT_SECONDS_MAX", 0.2)
+    lock = start.claim(tmp_path / "walkthrough.db")
+
+    start.require_usable(lock, lambda: time.sleep(seconds), "the check after an unclean stop")
+
+    line = "walkthrough: the check after an unclean stop goes on: it may take 600 seconds\n"
+    assert capfd.readouterr().err == line * told
+
+
 def test_a_check_may_be_asked_beside_many_open_files():
     copies = []
     with contextlib.suppress(OSError):  # as many as may be
