@@ -4,15 +4,38 @@
 # Images for containers often set this; a start would then compile every module anew, which is a fifth of its time.
 unset PYTHONDONTWRITEBYTECODE
 
+# What a Python is to us: nothing, `bare` without what makes environments, `slow` or `quick`. Distributions profile what they
+# build, and so does who says --enable-optimizations; by hand it is left out easily (docs/decisions/0174).
+KIND='
+import sys, sysconfig
+sys.version_info >= (3, 11) or sys.exit()
+try:
+    import ensurepip, venv
+except ImportError:
+    sys.exit(print("bare"))
+built = str(sysconfig.get_config_var("CONFIG_ARGS"))
+print("quick" if sys.base_prefix == "/usr" or "--enable-optimizations" in built else "slow")
+'
+
+# The first that is quick; else the first that makes environments; else the first there is. PYTHON names another.
 find_python() {
-    for candidate in python3 python3.13 python3.12 python3.11 python3.14 python; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+    slow="" bare=""
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14 python /usr/bin/python3}; do
+        case $("$candidate" -c "$KIND" 2>/dev/null) in
+        quick)
             echo "$candidate"
             return
-        fi
+            ;;
+        slow) slow=${slow:-$candidate} ;;
+        bare) bare=${bare:-$candidate} ;;
+        esac
     done
-    echo "walkthrough: Python 3.11 or later is needed, and none was found" >&2
-    return 1
+    found=${slow:-$bare}
+    if [ -z "$found" ]; then
+        echo "walkthrough: Python 3.11 or later is needed, and none was found" >&2
+        return 1
+    fi
+    echo "$found"
 }
 
 # An environment that was made to its end, pip being its last part, and in which no installation was cut short: what that

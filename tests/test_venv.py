@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -42,6 +43,54 @@ def require_made(place: Path) -> None:
         == 0
     )
     assert make(place) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "chosen"),
+    [
+        (("quick", "quick"), 0),
+        (("slow", "quick"), 1),
+        (("slow", "slow"), 0),
+        (("bare", "slow"), 1),
+        (("bare", ""), 0),
+        (("", ""), None),
+    ],
+)
+def test_of_several_pythons_the_first_quick_one_is_taken(tmp_path, kinds, chosen):
+    names = []
+    for number, kind in enumerate(kinds):
+        python = tmp_path / f"python{number}"
+        python.write_text(f"#!/bin/sh\necho {kind}\n")
+        python.chmod(0o755)
+        names.append(str(python))
+
+    done = subprocess.run(
+        ["sh", "-euc", ". bin/venv.sh; find_python"],
+        cwd=PROJECT, env={**os.environ, "PYTHON": " ".join(names)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    if chosen is None:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "Python 3.11 or later is needed" in done.stderr
+    else:
+        assert (done.returncode, done.stdout, done.stderr) == (0, names[chosen] + "\n", "")
+
+
+def test_what_a_python_is_it_tells():
+    tell = [
+        sys.executable,
+        "-c",
+        "import sysconfig; print(sysconfig.get_config_var('CONFIG_ARGS'))",
+    ]
+    built = subprocess.run(tell, capture_output=True, text=True, check=True).stdout
+    is_quick = sys.base_prefix == "/usr" or "--enable-optimizations" in built
+
+    done = subprocess.run(
+        ["sh", "-euc", '. bin/venv.sh; "$PYTHON" -c "$KIND"'],
+        cwd=PROJECT, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert done.stdout == ("quick\n" if is_quick else "slow\n")
 
 
 @pytest.mark.long
