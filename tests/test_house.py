@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -84,9 +85,15 @@ def python_of(room: Path) -> list[Path]:
     return [room] if room.is_file() else sorted(room.rglob("*.py"))
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
         elif isinstance(node, ast.Import):
@@ -120,11 +127,9 @@ def test_flask_stays_at_the_edge(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_nothing_is_imported_inside_a_function(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-
     inside = [
         node.lineno
-        for function in ast.walk(tree)
+        for function in ast.walk(tree_of(path))
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
@@ -137,7 +142,7 @@ def test_nothing_is_imported_inside_a_function(path: Path) -> None:
 def test_a_role_is_named_where_it_is_decided(path: Path) -> None:
     """Whoever asks elsewhere which role it is says the rule a second time."""
     named: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             named |= {node.attr} if node.value.id == "Role" else set()
         elif isinstance(node, ast.ImportFrom) and node.module == "access.policy":
@@ -151,7 +156,7 @@ def test_the_environment_is_read_in_one_place(path: Path) -> None:
     """What a setting may be, and what else it may come from, is said once."""
     read = {
         node.attr
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "os"
