@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,8 @@ LAST = (
 )
 """What takes longest, in the order in which it is begun."""
 
-OVER = "no time was left"
+LEFT = pytest.StashKey[Counter[str]]()
+"""How many of a file's tests were not begun."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,33 +51,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def rank(item: pytest.Item) -> int:
-    path = item.nodeid.partition("::")[0]
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT] = Counter()
+
+
+def rank(path: str) -> int:
     if path in LAST:
         return LAST.index(path)
     return -2 if path.startswith(FIRST) else -1
 
 
+def path_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.option.until is not None:
-        items.sort(key=rank)
+        items.sort(key=lambda item: rank(path_of(item)))
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """A test that is left out is not reported one by one, which for thousands takes half a minute."""
     until = item.config.option.until
-    if until is not None and time.time() >= until:
-        pytest.skip(OVER)
+    if until is None or time.time() < until:
+        return None
+    item.config.stash[LEFT][path_of(item)] += 1
+    return True
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = terminalreporter.stats.get("skipped", [])
-    left = Counter(
-        report.nodeid.partition("::")[0] for report in skipped if OVER in str(report.longrepr)
-    )
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """One of several processes tells the one that has them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left"] = dict(session.config.stash[LEFT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT].update(getattr(node, "workeroutput", {}).get("left", {}))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    left = config.stash[LEFT]
     if left:
         files = ", ".join(f"{path} ({count})" for path, count in sorted(left.items()))
         terminalreporter.write_line(
-            f"walkthrough: {OVER} for {left.total()} tests: {files}", yellow=True
+            f"walkthrough: tests for which no time was left: {left.total()}: {files}", yellow=True
         )

@@ -24,15 +24,17 @@ def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_after_its_end_no_test_is_begun_and_all_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one", "two"])
+def test_after_its_end_no_test_is_begun_and_all_are_named(
+    tmp_path: Path, processes: tuple[str, ...]
+) -> None:
     (tmp_path / "test_few.py").write_text(SUITE)
 
-    late = run(tmp_path, "--until", str(time.time() - 1), "test_few.py")
-    early = run(tmp_path, "--until", str(time.time() + 3_600), "test_few.py")
+    late = run(tmp_path, *processes, "--until", str(time.time() - 1), "test_few.py")
+    early = run(tmp_path, *processes, "--until", str(time.time() + 3_600), "test_few.py")
 
     assert late.returncode == 0
-    assert "walkthrough: no time was left for 2 tests: test_few.py (2)" in late.stdout
-    assert "2 skipped" in late.stdout
+    assert "walkthrough: tests for which no time was left: 2: test_few.py (2)" in late.stdout
     assert "2 passed" in early.stdout
     assert "no time was left" not in early.stdout
 
@@ -44,7 +46,8 @@ def test_a_failure_before_that_is_one(tmp_path: Path) -> None:
     done = run(tmp_path, "--until", str(time.time() + 3_600), "test_few.py")
 
     assert done.returncode == 1
-    assert "1 failed, 1 skipped" in done.stdout
+    assert "1 failed in" in done.stdout
+    assert "no time was left: 1: test_few.py (1)" in done.stdout
 
 
 def test_what_is_promised_comes_first_and_what_takes_long_last(tmp_path: Path) -> None:
