@@ -47,7 +47,9 @@ def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
 # What is asked
 
 
-@pytest.mark.parametrize("select", ["{}", "id,inspections({})", "...clients({})"])
+@pytest.mark.parametrize(
+    "select", ["{}", "id,inspections({})", "...clients({})", "...inspections({})"]
+)
 def test_a_level_has_sixty_columns(api: Callable, select: str) -> None:
     def asked(columns: int) -> str:
         named = ",".join(f"c{place}:id" for place in range(columns))
@@ -58,6 +60,23 @@ def test_a_level_has_sixty_columns(api: Callable, select: str) -> None:
     assert taken.status == 200
     assert (refused.status, refused.code) == (400, "54011")
     assert "60 columns" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("select", "depth"), [("...inspections({})", 1), ("...inspections(...reports_lead({}))", 2)]
+)
+def test_a_select_makes_a_hundred_arrays(api: Callable, select: str, depth: int) -> None:
+    def asked(first: int, second: int) -> str:
+        named = [",".join(f"c{place}:id" for place in range(n)) for n in (first, second)]
+        inner = f"{select.format(named[0])},clients(...buildings({named[1]}))"
+        return f"/buildings?limit=1&select={inner}"
+
+    taken = api("root").get(asked(50 // depth, 50))
+    refused = api("root").get(asked(50 // depth, 51))
+
+    assert taken.status == 200
+    assert (refused.status, refused.code) == (400, "54011")
+    assert "100 arrays" in refused.message
 
 
 @pytest.mark.parametrize("letter", ["x", "ü"])

@@ -49,6 +49,8 @@ def ask(app: Flask, number: int, preference: str = "") -> None:
         ("select=id,buildings(name,city)&limit=5", 4),
         ("select=id&status=eq.a&or=(id.eq.1,not.and(id.gt.2,id.lt.5))&order=id,status", 7),
         ("select=id,buildings(id)&buildings.name=eq.a&buildings.order=name", 5),
+        ("select=...buildings(id,name)", 9),
+        ("select=...buildings(*,...inspections(id))", 1 + 4 * (2 + 10 + 4)),
     ],
 )
 def test_the_size_of_a_shape_is_how_much_is_said(query: str, size: int) -> None:

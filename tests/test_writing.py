@@ -417,7 +417,7 @@ def test_what_cannot_be_shown_is_told_before_anything_is_written(
         ("nope(id)", "PGRST200"),
         ("buildings(name,nope(id))", "PGRST200"),
         ("users(name)", "PGRST201"),
-        ("...reports_lead(result)", "PGRST119"),
+        ("...reports_lead(count())", "PGRST127"),
     ],
 )
 @pytest.mark.parametrize(

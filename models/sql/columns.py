@@ -128,9 +128,12 @@ class Columns:
         """The JSON object; of two outputs with one key the later is printed."""
         by_key = {output.key: output for output in outputs}
         return self.spelling.json_of_row(
-            (key, self.spelling.json_value(output.kind, output.value))
-            for key, output in by_key.items()
+            (key, self.printed(output)) for key, output in by_key.items()
         )
+
+    def printed(self, output: Output) -> Expression:
+        """An output's value as JSON holds it."""
+        return self.spelling.json_value(output.kind, output.value)
 
 
 def require_aggregate(name: str, kind: str) -> None:

@@ -1,8 +1,9 @@
 """The select tree: what is printed of a node's rows. Pages of them, their columns, embeds of every kind.
 
 To-one embeds are LEFT JOINs that carry the rule and the embed's filters in their ON, so that a hidden
-or filtered row reads as null; to-many embeds are sub-selects of their own. What a column prints is
-`columns.py`'s; a node that aggregates has groups for rows, which are `groups.py`'s.
+or filtered row reads as null; to-many embeds are sub-selects of their own, and spread one for each array
+(PostgREST 13 and later). What a column prints is `columns.py`'s; a node that aggregates has groups for
+rows, which are `groups.py`'s.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from models.sql.statement import parameter
 Expression = sa.ColumnElement[Any]
 
 OUTPUTS_MAX = 60  # SQLite may be built with functions of 127 arguments, two of which print a column
+ARRAYS_MAX = 100  # each is a select of its own, which takes some milliseconds to plan
 
 
-class NotSpreadable(Fault):
-    """A spread of a to-many embed (PGRST119)."""
+class AggregateSpread(Fault):
+    """A spread of a to-many embed that aggregates (PGRST127)."""
 
 
 class DuplicateEmbed(Fault):
@@ -41,7 +43,7 @@ class DuplicateEmbed(Fault):
 
 
 class TooManyColumns(Fault):
-    """More than OUTPUTS_MAX columns and embeds at one level (54011)."""
+    """More than OUTPUTS_MAX columns and embeds at one level, or ARRAYS_MAX arrays at all of them (54011)."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,18 @@ class Source:
     counted: Expression | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a node, ordered and cut, and what keeps them in that order where a select of a select does not."""
+
+    rows: Source
+    order: list[Expression]
+
+    def printing(self, value: Expression) -> sa.Select[Any]:
+        """A value of each of them."""
+        return sa.select(value.label("row")).select_from(self.rows.joined).order_by(*self.order)
+
+
 class Printer:
     """Prints rows of a planner's relations as JSON objects."""
 
@@ -63,6 +77,7 @@ class Printer:
         self.planner = planner
         self.spelling = planner.spelling
         self.columns = Columns(planner.spelling, in_timezone=in_timezone)
+        self.arrays = 0  # made of what is spread
 
     # A node's rows
 
@@ -82,6 +97,21 @@ class Printer:
         """
         if has_aggregates(node):
             return self.grouped_rows(node, relation, source, ways, limits, correlated)
+        page = self.page(node, relation, source, ways, limits, correlated, first)
+        row = self.columns.row(self.outputs(node, relation, page.rows))
+        return page.printing(row)
+
+    def page(
+        self,
+        node: Node,
+        relation: Relation,
+        source: Any,
+        ways: list[Way],
+        limits: tuple[Expression, Expression | None],
+        correlated: Any = None,
+        first: list[Expression] | None = None,
+    ) -> Page:
+        """The same rows, for something to be printed of each."""
         order = (
             self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
         )
@@ -103,13 +133,9 @@ class Printer:
             page = page.correlate(correlated)
         under = page.subquery("p" + str(source.name)[1:])
         outer = self.fetched(relation, under) if keys_first else Source(under, under)
-        row = self.columns.row(self.outputs(node, relation, outer))
-        printed = sa.select(row.label("row")).select_from(outer.joined)
-        if sorts:
-            printed = printed.order_by(
-                *(again(term, under.c[f"s{place}"]) for place, term in enumerate(order))
-            )
-        return printed
+        if not sorts:
+            return Page(outer, [])
+        return Page(outer, [again(term, under.c[f"s{n}"]) for n, term in enumerate(order)])
 
     def page_of_keys(
         self,
@@ -229,6 +255,8 @@ class Printer:
 
     def spread(self, embed: Embed, way: Relationship, source: Source) -> list[Output]:
         require_spreadable(embed, way)
+        if not way.to_one:
+            return self.spread_many(embed, way, source)
         target, outputs = self.joined(embed, way, source)
         there = target.c[way.pairs[0][1]].is_not(None)
         return [spread_output(output, embed, there) for output in outputs]
@@ -254,23 +282,44 @@ class Printer:
     def many(self, embed: Embed, way: Relationship, source: Source) -> Expression:
         return self.array_of(self.embedded_rows(embed, way, source), source)
 
+    def spread_many(self, embed: Embed, way: Relationship, source: Source) -> list[Output]:
+        """An array for each of its outputs, all in one order: each is a sub-select, and holds no other."""
+        there = self.planner.catalog.relations[way.target]
+        page = self.page(embed.node, there, *self.embedded(embed, way, source))
+        outputs = self.outputs(embed.node, there, page.rows)
+        self.arrays += len(outputs)
+        if self.arrays > ARRAYS_MAX:
+            raise TooManyColumns(
+                f"spreads make at most {ARRAYS_MAX} arrays, those within arrays included"
+            )
+        return [
+            Output(
+                output.key,
+                self.array_of(page.printing(self.columns.printed(output)), source),
+                "embed",
+                embed=embed.name,
+            )
+            for output in outputs
+        ]
+
     def one_grouped(self, embed: Embed, way: Relationship, source: Source) -> Expression:
         """A to-one embed that aggregates: a row of its own, there being a group even of nothing."""
         rows = self.embedded_rows(embed, way, source)
         return self.spelling.json_again(rows.correlate(source.alias).scalar_subquery())
 
     def embedded_rows(self, embed: Embed, way: Relationship, source: Source) -> sa.Select[Any]:
+        there = self.planner.catalog.relations[way.target]
+        return self.rows(embed.node, there, *self.embedded(embed, way, source))
+
+    def embedded(
+        self, embed: Embed, way: Relationship, source: Source
+    ) -> tuple[Any, list[Way], tuple[Expression, Expression | None], Any]:
+        """What `rows` asks of those of an embed: where they are, how they are found, how many, and whose they are."""
         target, ties, scope = self.planner.tied(way, source.alias)
         there = self.planner.catalog.relations[way.target]
         conditions = self.planner.conditions(embed.node, there, target, scope)
-        return self.rows(
-            embed.node,
-            there,
-            target,
-            [Way(target, [*ties, scope, *conditions])],
-            self.limits(embed.node),
-            source.alias,
-        )
+        ways = [Way(target, [*ties, scope, *conditions])]
+        return target, ways, self.limits(embed.node), source.alias
 
     def array_of(self, rows: sa.Select[Any], source: Source) -> Expression:
         """The rows of a select, each one JSON object, as one JSON array."""
@@ -308,12 +357,11 @@ class Printer:
 
 
 def require_spreadable(embed: Embed, way: Relationship) -> None:
-    """Insist that what is to be spread is one row."""
-    if not way.to_one:
-        raise NotSpreadable(
-            f"A spread operation on '{embed.relation}' is not possible",
-            f"'{way.source}' and '{embed.relation}' do not form a many-to-one or "
-            "one-to-one relationship",
+    """Insist that what is to be spread is one row, or makes arrays of several."""
+    if not way.to_one and has_aggregates(embed.node):
+        raise AggregateSpread(
+            "Feature not implemented",
+            "Aggregates are not implemented for one-to-many or many-to-many spreads.",
         )
 
 

@@ -140,6 +140,13 @@ class Embed:
         """The key the embed has in its parent's rows."""
         return self.alias or self.relation
 
+    @property
+    def size(self) -> int:
+        """Of how many items and so on it is made. Each that is spread may be a select of its own, and `*` some ten."""
+        if not self.spread:
+            return self.node.size
+        return SELECT_SIZE * (self.node.size + STAR_SIZE * self.node.items.count(Column("*")))
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -167,7 +174,7 @@ class Node:
     def size(self) -> int:
         """Of how many items, filters and order terms it is made, what is embedded included."""
         own = len(self.items) + len(self.order) + sum(map(size_of, self.conditions))
-        return own + sum(embed.node.size for embed in self.embeds)
+        return own + sum(embed.size for embed in self.embeds)
 
     @property
     def letters(self) -> int:
@@ -199,6 +206,8 @@ def names_in(*parts: Column | Embed | OrderTerm | Condition) -> Iterator[str | N
             yield from (step.name for step in part.path)
 
 
+SELECT_SIZE = 4  # of a select that is there for an item alone, in items
+STAR_SIZE = 10
 LARGE_SIZE = 80
 LARGE_LETTERS = 3_000
 """What a shape of more is made of, or of longer names, is worth remembering only for a while."""

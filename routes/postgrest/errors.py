@@ -104,7 +104,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     catalog.AmbiguousRelationship: (300, "PGRST201"),
     query.NotEmbedded: (400, "PGRST108"),
     planner.NotToOne: (400, "PGRST118"),
-    embed.NotSpreadable: (400, "PGRST119"),
+    embed.AggregateSpread: (400, "PGRST127"),
     groups.NotGrouped: (400, "42803"),
     columns.UnknownAggregate: (404, "42883"),
     embed.DuplicateEmbed: (400, "42712"),

@@ -4,6 +4,7 @@ Written from what is promised, importing nothing of the service.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 
 from tests import oracle
 
@@ -60,6 +61,13 @@ class Embed:
     null: str = ""
     embeds: tuple["Embed", ...] = ()
     junction: tuple[str, str, str] | None = None
+    spread: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What its rows hold, in order; what comes later stands in the place of what has its name."""
+        inner = (each.keys if each.spread else (each.name,) for each in self.embeds)
+        return (*self.columns, *chain.from_iterable(inner))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,12 @@ def printed(seen: dict, row: dict, columns: tuple[str, ...], embeds: tuple[Embed
         found = [
             printed(seen, other, embed.columns, embed.embeds) for other in tied(seen, row, embed)
         ]
-        shown[embed.name] = (found[0] if found else None) if embed.to_one else found
+        if embed.spread and not embed.to_one:
+            shown |= {key: [each[key] for each in found] for key in embed.keys}
+        elif embed.spread:
+            shown |= found[0] if found else dict.fromkeys(embed.keys)
+        else:
+            shown[embed.name] = (found[0] if found else None) if embed.to_one else found
     return shown
 
 

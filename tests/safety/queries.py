@@ -175,6 +175,9 @@ class Queries:
             alias = f"{name}:"
         if to_one and self.chance(0.1):
             return f"...{written}({self.item(target)})"
+        spread = ""
+        if not alias and self.chance(0.15):
+            spread = "..."
         join = self.rng.choice(("", "", "", "!inner", "!left"))
         here = (*path, name)
         inside = "" if self.chance(0.05) else self.select(target, here, parts, deep)
@@ -190,7 +193,7 @@ class Queries:
         if to_one and not path and self.chance(0.15):
             direction = self.rng.choice(("asc", "desc", "desc.nullslast"))
             parts.append(f"order={name}({self.rng.choice(COLUMNS[target])}).{direction}")
-        return f"{alias}{written}{join}({inside})"
+        return f"{alias}{spread}{written}{join}({inside})"
 
     def filters(self, table: str, at: str, count: int) -> list[str]:
         found = []

@@ -170,6 +170,7 @@ class Steps:
                 rng.choice(("is.null", "not.is.null")) if rng.random() < 0.15 else "",
                 self.embeds(world, far, deep + 1),
                 junction,
+                spread=rng.random() < 0.25,
             ),
         )
 
@@ -285,7 +286,7 @@ def embed_said(embed: Embed, above: str, parts: list[str]) -> str:
     if embed.null:
         parts.append(f"{here}={embed.null}")
     inside = [*embed.columns, *(embed_said(each, f"{here}.", parts) for each in embed.embeds)]
-    return f"{embed.written}{embed.join}({','.join(inside)})"
+    return f"{'...' * embed.spread}{embed.written}{embed.join}({','.join(inside)})"
 
 
 def operation(each: Filter, tie: str) -> str:

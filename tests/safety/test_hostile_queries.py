@@ -194,6 +194,7 @@ LARGE = {
     "large-rows-of-large-rows": "/buildings?select=id,clients(buildings(*))",
     "to-and-fro": "/clients?select=buildings(*,clients(*,buildings(*,clients(*,buildings(*)))))",
     "spread": "/buildings?select=*,...clients(clients_name:name)",
+    "spread-many": "/clients?select=...buildings(*)",
     "csv": "/buildings",
 }
 
@@ -238,6 +239,9 @@ DEEP = {
     "inner": "/buildings?select=id,clients!inner(buildings!inner(inspections!inner(buildings!inner(id))))"
     "&clients.buildings.inspections.notes=ilike.*z*",
     "ordered": "/inspections?select=id,buildings(name,clients(name))&order=notes.desc,buildings(name)",
+    "spread": "/clients?select=*,...buildings(*,...inspections(*,...inspectors(*,...inspections(*,...buildings(*)))))",
+    "spread-to-and-fro": "/inspectors"
+    "?select=...inspections(id,...inspectors(...inspections(...inspectors(...inspections(id)))))",
 }
 
 
