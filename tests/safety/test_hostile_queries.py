@@ -239,7 +239,8 @@ DEEP = {
     "inner": "/buildings?select=id,clients!inner(buildings!inner(inspections!inner(buildings!inner(id))))"
     "&clients.buildings.inspections.notes=ilike.*z*",
     "ordered": "/inspections?select=id,buildings(name,clients(name))&order=notes.desc,buildings(name)",
-    "spread": "/clients?select=*,...buildings(*,...inspections(*,...inspectors(*,...inspections(*,...buildings(*)))))",
+    "spread": "/clients"
+    "?select=...buildings(name,...inspections(notes,...inspectors(name,...inspections(notes,...buildings(*)))))",
     "spread-to-and-fro": "/inspectors"
     "?select=...inspections(id,...inspectors(...inspections(...inspectors(...inspections(id)))))",
 }
