@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from models.sql import functions
+from models.types import InvalidInput
 from tests import databases
 from tests.conftest import Response
 
@@ -188,6 +190,20 @@ def test_json_that_is_too_deep_to_be_read(api: Callable) -> None:
     response = api("root").get(f"{path}&select=notes::json")
 
     assert (response.status, response.code) == (400, "22P02")
+
+
+@pytest.mark.sqlite("a server reads JSON itself")
+def test_json_is_as_deep_as_sqlite_reads_it_whatever_python_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.13 reads thousands of arrays in each other, 3.11 less than a thousand."""
+    monkeypatch.setattr(functions.json, "loads", lambda text, parse_constant: None)
+    deepest = "[" * 1_000 + "]" * 1_000
+
+    assert functions.cast_json(deepest) == deepest
+    assert functions.cast_json(f'{{"{deepest}": [[], []], "\\"{{": []}}').startswith("{")
+    with pytest.raises(InvalidInput):
+        functions.cast_json(f"[{deepest}]")
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity"])

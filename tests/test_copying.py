@@ -2,6 +2,7 @@
 
 import pathlib
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_round_trip_exports_the_same_bytes(service: Service, tmp_path: pathlib.P
     assert invoke(copied, "copy", "--to", f"sqlite:///{back}").exit_code == 0
 
     assert invoke(copied, "export").output == before
-    with sqlite3.connect(back) as connection:
+    with closing(sqlite3.connect(back)) as connection:
         assert connection.execute("SELECT count(*) FROM credentials").fetchone()[0] >= 5
 
 
@@ -50,7 +51,7 @@ def test_a_nought_below_nought_is_copied_and_exported_as_one(
 
     assert copied.exit_code == 0, copied.output
     assert '"latitude": 0.0' in before
-    with sqlite3.connect(back) as connection:
+    with closing(sqlite3.connect(back)) as connection:
         found = connection.execute("SELECT latitude FROM buildings WHERE id = 1").fetchone()
     assert found == (0.0,)
 

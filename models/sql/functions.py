@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP
@@ -33,6 +34,10 @@ PATTERN_MEMORY_BYTES = (
     8 << 20
 )  # of one compiled expression; with less RE2 falls back on what is 40 times slower
 PATTERNS_KEPT = 32
+
+JSON_DEPTH_MAX = 1_000  # SQLite reads no deeper
+JSON_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+"""What makes JSON deeper, and texts, in which the same stands for itself."""
 
 
 class UnknownType(Fault):
@@ -276,7 +281,28 @@ def cast_json(value: str) -> str:
         json.loads(value, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise types.InvalidInput("invalid input syntax for type json") from None
+    if is_deeper(value, JSON_DEPTH_MAX):  # how deep Python reads depends on its version
+        raise types.InvalidInput("invalid input syntax for type json")
     return value
+
+
+def is_deeper(text: str, depth_max: int) -> bool:
+    """Whether JSON has arrays and objects in more arrays and objects than that.
+
+    >>> is_deeper('[[], {"[[[": 1}]', 2), is_deeper("[[[]]]", 2)
+    (False, True)
+    """
+    if text.count("[") + text.count("{") <= depth_max:
+        return False
+    depth = 0
+    for mark in JSON_MARKS.findall(text):
+        if mark in "[{":
+            depth += 1
+            if depth > depth_max:
+                return True
+        elif mark in "]}":
+            depth -= 1
+    return False
 
 
 def refuse_constant(name: str) -> None:
