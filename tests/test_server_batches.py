@@ -32,6 +32,7 @@ from tests.together import ROW_OF_BOB
 from tests.together import post
 from tests.together import together
 from tests.together import written
+from tests.waiting import TIMED
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file is no trip away")
@@ -100,6 +101,7 @@ def test_a_changed_row_comes_back_with_it(service: Service, trips: list[str]) ->
     assert [each.split()[0] for each in said.split("; ")] == ["SELECT", "WITH", "SELECT"]
 
 
+@TIMED
 def test_those_that_came_together_are_one_trip(service: Service, trips: list[str]) -> None:
     ada, bob = service.api("ada"), service.api("bob")
 
