@@ -161,6 +161,17 @@ def test_of_two_keys_with_one_name_the_later_is_shown(api: Callable) -> None:
         "/inspections?select=id&building_id=eq.1&order=id").json]}  # fmt: skip
 
 
+def test_rows_with_the_same_arrays_are_one_group(api: Callable) -> None:
+    rows = api("root").get("/inspections?select=reports_lead(result)").json
+    groups = api("root").get("/inspections?select=...reports_lead(result),count()").json
+
+    told = [[each["result"] for each in row["reports_lead"]] for row in rows]
+    assert len(groups) > 2
+    assert sorted((str(each["result"]), each["count"]) for each in groups) == sorted(
+        {(str(each), told.count(each)) for each in told}
+    )
+
+
 def test_csv_has_an_array_in_a_cell(api: Callable) -> None:
     response = api("root").get(
         "/inspections?select=id,...reports_lead(gun_id)&id=eq.1", accept="text/csv"
