@@ -14,6 +14,8 @@ import pytest
 
 FIRST = (
     "tests/durability/",
+    "tests/safety/test_policy_mutants.py",
+    "tests/safety/test_two_worlds.py",
     "tests/standby/",
     "tests/test_server",
     "tests/test_access_",
@@ -24,9 +26,6 @@ FIRST = (
 answers are PostgREST's."""
 
 LAST = (
-    "tests/durability/test_power_cuts.py",
-    "tests/safety/test_policy_mutants.py",
-    "tests/safety/test_two_worlds.py",
     "tests/safety/test_other_doors.py",
     "tests/safety/test_stateful.py",
     "tests/safety/test_random_requests.py",
