@@ -38,7 +38,7 @@ LAST = (
     "tests/console/test_browser_work.py",
     "tests/console/test_browser_matrix.py",
 )
-"""What takes longest, in the order in which it is begun."""
+"""Searches for what nobody thought of, and pages in a browser, in the order in which they are begun."""
 
 LEFT = pytest.StashKey[Counter[str]]()
 """How many of a file's tests were not begun."""

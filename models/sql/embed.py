@@ -59,6 +59,20 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows of a node: those of `source` that `ways` lead to, cut by `limits` (how many, from where on).
+
+    `first` goes before the node's own order when that is empty; `correlated` is the parent.
+    """
+
+    source: Any
+    ways: list[Way]
+    limits: tuple[Expression, Expression | None]
+    correlated: Any = None
+    first: list[Expression] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Rows of a node, ordered and cut, and what keeps them in that order where a select of a select does not."""
 
@@ -81,54 +95,33 @@ class Printer:
 
     # A node's rows
 
-    def rows(
-        self,
-        node: Node,
-        relation: Relation,
-        source: Any,
-        ways: list[Way],
-        limits: tuple[Expression, Expression | None],
-        correlated: Any = None,
-        first: list[Expression] | None = None,
-    ) -> sa.Select[Any]:
-        """The node's rows, each one JSON object: those of `source` that `ways` lead to, ordered and cut.
-
-        `first` goes before the node's own order when that is empty; `correlated` is the parent.
-        """
+    def rows(self, node: Node, relation: Relation, wanted: Wanted) -> sa.Select[Any]:
+        """A node's rows, each one JSON object, ordered and cut."""
         if has_aggregates(node):
-            return self.grouped_rows(node, relation, source, ways, limits, correlated)
-        page = self.page(node, relation, source, ways, limits, correlated, first)
-        row = self.columns.row(self.outputs(node, relation, page.rows))
-        return page.printing(row)
+            return self.grouped_rows(node, relation, wanted)
+        page = self.page(node, relation, wanted)
+        return page.printing(self.columns.row(self.outputs(node, relation, page.rows)))
 
-    def page(
-        self,
-        node: Node,
-        relation: Relation,
-        source: Any,
-        ways: list[Way],
-        limits: tuple[Expression, Expression | None],
-        correlated: Any = None,
-        first: list[Expression] | None = None,
-    ) -> Page:
+    def page(self, node: Node, relation: Relation, wanted: Wanted) -> Page:
         """The same rows, for something to be printed of each."""
+        source, ways, correlated = wanted.source, wanted.ways, wanted.correlated
         order = (
             self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
         )
-        if first and not node.order:
-            order = [*first, *order]
+        if wanted.first and not node.order:
+            order = [*wanted.first, *order]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
         keys_first = correlated is None and (bool(node.order) or len(ways) > 1 or ways[0].is_led)
         page: Any
         if keys_first:
-            page = self.page_of_keys(node, relation, source, ways, limits)
+            page = self.page_of_keys(node, relation, wanted)
         else:
             names = self.needed(node, relation)
             page = sa.select(*(source.c[name] for name in names), *labelled(sorts))
             page = page.where(*ways[0].conditions).order_by(*order)
-        page = page.limit(limits[0])
-        if limits[1] is not None:
-            page = page.offset(limits[1])
+        page = page.limit(wanted.limits[0])
+        if wanted.limits[1] is not None:
+            page = page.offset(wanted.limits[1])
         if correlated is not None:
             page = page.correlate(correlated)
         under = page.subquery("p" + str(source.name)[1:])
@@ -138,14 +131,10 @@ class Printer:
         return Page(outer, [again(term, under.c[f"s{n}"]) for n, term in enumerate(order)])
 
     def page_of_keys(
-        self,
-        node: Node,
-        relation: Relation,
-        source: Any,
-        ways: list[Way],
-        limits: tuple[Expression, Expression | None],
+        self, node: Node, relation: Relation, wanted: Wanted
     ) -> sa.Select[Any] | sa.CompoundSelect[Any]:
         """The keys of rows in their order; those that are found in several ways are put in order together."""
+        source, ways, limits = wanted.source, wanted.ways, wanted.limits
         keeps_order = self.spelling.keeps_subquery_order
         keys = [source.c[name] for name in relation.key]
         order: list[Expression] = []
@@ -181,28 +170,21 @@ class Printer:
         ties = [rows.c[name] == keys.c[name] for name in relation.key]
         return Source(rows, keys.outerjoin(rows, sa.and_(*ties)))
 
-    def grouped_rows(
-        self,
-        node: Node,
-        relation: Relation,
-        source: Any,
-        ways: list[Way],
-        limits: tuple[Expression, Expression | None],
-        correlated: Any,
-    ) -> sa.Select[Any]:
+    def grouped_rows(self, node: Node, relation: Relation, wanted: Wanted) -> sa.Select[Any]:
+        source, ways = wanted.source, wanted.ways
         if len(ways) == 1:
             origin, where = Source(source, ways[0].rows), ways[0].conditions
         else:
             # Nothing else of them: an index that holds all that is wanted is the shortest way.
             names = {*self.needed(node, relation), *(term.column for term in node.order)}
-            wanted = [column for column in source.c if column.name in names]
+            columns = [column for column in source.c if column.name in names]
             found = [
-                sa.select(*wanted).select_from(way.rows).where(*way.conditions) for way in ways
+                sa.select(*columns).select_from(way.rows).where(*way.conditions) for way in ways
             ]
             source = sa.union_all(*found).subquery("u" + str(source.name)[1:])
             origin, where = Source(source, source), []
         groups = Groups(self.planner, node, relation, source, self.outputs(node, relation, origin))
-        page = groups.page(origin.joined, where, limits, correlated)
+        page = groups.page(origin.joined, where, wanted.limits, wanted.correlated)
         row = self.columns.row(groups.printed(page))
         return sa.select(row.label("row")).select_from(page)
 
@@ -285,7 +267,7 @@ class Printer:
     def spread_many(self, embed: Embed, way: Relationship, source: Source) -> list[Output]:
         """An array for each of its outputs, all in one order: each is a sub-select, and holds no other."""
         there = self.planner.catalog.relations[way.target]
-        page = self.page(embed.node, there, *self.embedded(embed, way, source))
+        page = self.page(embed.node, there, self.embedded(embed, way, source))
         outputs = self.outputs(embed.node, there, page.rows)
         self.arrays += len(outputs)
         if self.arrays > ARRAYS_MAX:
@@ -309,17 +291,15 @@ class Printer:
 
     def embedded_rows(self, embed: Embed, way: Relationship, source: Source) -> sa.Select[Any]:
         there = self.planner.catalog.relations[way.target]
-        return self.rows(embed.node, there, *self.embedded(embed, way, source))
+        return self.rows(embed.node, there, self.embedded(embed, way, source))
 
-    def embedded(
-        self, embed: Embed, way: Relationship, source: Source
-    ) -> tuple[Any, list[Way], tuple[Expression, Expression | None], Any]:
-        """What `rows` asks of those of an embed: where they are, how they are found, how many, and whose they are."""
+    def embedded(self, embed: Embed, way: Relationship, source: Source) -> Wanted:
+        """The rows of an embed that are a row's of `source`."""
         target, ties, scope = self.planner.tied(way, source.alias)
         there = self.planner.catalog.relations[way.target]
         conditions = self.planner.conditions(embed.node, there, target, scope)
         ways = [Way(target, [*ties, scope, *conditions])]
-        return target, ways, self.limits(embed.node), source.alias
+        return Wanted(target, ways, self.limits(embed.node), source.alias)
 
     def array_of(self, rows: sa.Select[Any], source: Source) -> Expression:
         """The rows of a select, each one JSON object, as one JSON array."""
@@ -357,7 +337,7 @@ class Printer:
 
 
 def require_spreadable(embed: Embed, way: Relationship) -> None:
-    """Insist that what is to be spread is one row, or makes arrays of several."""
+    """Insist that what is to be spread is one row, or several without an aggregate."""
     if not way.to_one and has_aggregates(embed.node):
         raise AggregateSpread(
             "Feature not implemented",

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from models.sql.catalog import catalog
 from models.sql.dialect import SPELLINGS
 from models.sql.embed import Printer
+from models.sql.embed import Wanted
 from models.sql.embed import require_spreadable
 from models.sql.groups import has_aggregates
 from models.sql.kept import Kept
@@ -68,15 +69,13 @@ def make_representation(database: str, relation_name: str, shape: Shape, rule: R
     keys = planner.spelling.keys_table("k", kinds, "keys")
     source, scope = planner.scoped(relation)
     ties = [source.c[name] == keys.c[name] for name in relation.key]
-    rows = printer.rows(
-        shape.root,
-        relation,
+    wanted = Wanted(
         source,
         [Way(source, [*ties, scope])],
         (parameter("rows_max", sa.BigInteger), None),
         first=[keys.c.position],
     )
-    return planner.finish(rows)
+    return planner.finish(printer.rows(shape.root, relation, wanted))
 
 
 plan_representation = Kept(make_representation, shape_at=2)
@@ -104,7 +103,8 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     else:
         ways = [planner.one_way(root, relation, source, scope)]
     printer = Printer(planner, in_timezone=shape.timezone)
-    return planner.finish(printer.rows(root, relation, source, ways, (ROOT_LIMIT, ROOT_OFFSET)))
+    wanted = Wanted(source, ways, (ROOT_LIMIT, ROOT_OFFSET))
+    return planner.finish(printer.rows(root, relation, wanted))
 
 
 def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement:
