@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Final
 
 from bench import report
+from bench import same
 from bench import stores
 from bench import tools
 from bench.compare import Difference
@@ -25,6 +26,7 @@ from bench.footprint import Held
 from bench.footprint import footprint
 from bench.footprint import seconds_to_answer
 from bench.measure import Effort
+from bench.measure import Line
 from bench.measure import Measurer
 from bench.measure import Side
 from bench.policies import grants_as_lists
@@ -45,16 +47,21 @@ from bench.servers import file_url
 from bench.stores import Psql
 from bench.stores import Store
 from bench.tools import Tools
-from bench.trail import add_trail
 
-OURS, COPY, THEIRS, BARE = "walkthrough", "walkthrough-postgresql", "postgrest", "bare"
+OURS, COPY, THEIRS, BARE, SAME = (
+    "walkthrough",
+    "walkthrough-postgresql",
+    "postgrest",
+    "bare",
+    "same",
+)
 SECTIONS: Final = (
     "reads",
     "floor",
     "beside",
     "policies",
     "writes",
-    "trail",
+    "same",
     "growth",
     "memory",
     "granian",
@@ -117,6 +124,13 @@ class Stage:
         if name not in self.up:
             self.up[name] = self.servers.postgrest(name, self.tools.postgrest, store.database)
         return Side(THEIRS, self.up[name], store.cast, self.psql, store.database)
+
+    def theirs_on_ours(self, store: Store) -> Side:
+        """PostgREST on a copy of the service's tables that is as it was loaded."""
+        assert SAME not in self.up
+        database, said = same.renew(self.psql, store), same.with_owners(store.cast)
+        self.up[SAME] = self.servers.postgrest(SAME, self.tools.postgrest, database, same.BEGIN)
+        return Side(SAME, self.up[SAME], store.cast, self.psql, database, said=said)
 
     def renew(self, store: Store) -> None:
         """Have everything that a store holds as it was loaded."""
@@ -269,21 +283,29 @@ def policies(stage: Stage, store: Store) -> str:
     return report.compared(lines, {name: NAMES[name] for name in (OURS, THEIRS)})
 
 
-def writes(stage: Stage, store: Store, *, with_trail: bool = False) -> str:
+def writes(stage: Stage, store: Store) -> str:
+    def sides() -> list[Side]:
+        return [stage.ours(store), stage.copy(store), stage.theirs(store)]
+
+    return report.compared(written(stage, store, sides), NAMES)
+
+
+def same_tables(stage: Stage, store: Store) -> str:
+    def sides() -> list[Side]:
+        return [stage.copy(store), stage.theirs_on_ours(store)]
+
+    names = {COPY: NAMES[COPY], SAME: "PostgREST on its tables"}
+    return report.compared(written(stage, store, sides), names)
+
+
+def written(stage: Stage, store: Store, sides: Callable[[], list[Side]]) -> list[Line]:
+    """The rates of writes, each to sides that are as they were loaded."""
     lines = []
     for request in stage.chosen.requests(WRITES):
         stage.renew(store)
-        if with_trail:
-            add_trail(stage.psql, store.database)
-        sides = [stage.ours(store), stage.copy(store), stage.theirs(store)]
-        lines.append(stage.measurer.writes(request, sides))
+        lines.append(stage.measurer.writes(request, sides()))
     stage.renew(store)
-    return report.compared(lines, NAMES)
-
-
-def trail(stage: Stage, store: Store) -> str:
-    """PostgREST's tables tell every change to a trail of the same columns, as the service's do."""
-    return writes(stage, store, with_trail=True)
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,11 +333,10 @@ OF_A_STORE: Final = (
     ),
     Section("writes", "Writing", WRITES, writes),
     Section(
-        "trail",
-        "Writing beside a PostgREST that keeps the same trail",
+        "same",
+        "Writing to PostgreSQL, both to Walkthrough's tables",
         WRITES,
-        trail,
-        of_the_smallest=True,
+        same_tables,
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from typing import Final
 from bench import compare
 from bench.beside import a_writer
 from bench.cast import Cast
+from bench.drive import Answer
 from bench.drive import Rate
 from bench.drive import Tokens
 from bench.drive import Unanswered
@@ -43,7 +45,7 @@ WRITTEN: Final = "building_id,inspection_type,date_visited,status,inspector_id,n
 @dataclass(frozen=True, slots=True)
 class Side:
     """One of those compared: where it listens, whom its rows know, and, if not by HTTP, how it is cleaned. `asked`:
-    what it is asked in place of what the others are."""
+    what it is asked in place of what the others are; `said`: how a write is put to it."""
 
     name: str
     server: Server
@@ -52,6 +54,14 @@ class Side:
     database: str = ""
     table: str = "api.inspections"
     asked: Request | None = None
+    said: Callable[[Call], Call] | None = None
+
+    def calls(self, request: Request) -> list[Call]:
+        """A request as this side is asked it."""
+        return [self.put(call) for call in (self.asked or request).calls(self.cast)]
+
+    def put(self, call: Call) -> Call:
+        return self.said(call) if self.said is not None else call
 
 
 @dataclass(slots=True)
@@ -127,6 +137,9 @@ class Measurer:
             late.add(side.name)
         return False
 
+    def ask(self, side: Side, call: Call) -> Answer:
+        return ask(side.server.port, side.put(call), self.tokens)
+
     def writes(self, request: Request, sides: Sequence[Side]) -> Line:
         """The rates of a write to sides that nobody has written to yet."""
         self.prepare(request, sides)
@@ -138,8 +151,7 @@ class Measurer:
     ) -> Line:
         line = Line(request)
         for side in sides:
-            asked = side.asked or request
-            write_calls(self.path(asked, side), asked.calls(side.cast), self.tokens)
+            write_calls(self.path(request, side), side.calls(request), self.tokens)
         # A server that has just come up makes plans, and room in its log; one that serves has done so.
         for side in sides:
             self.round(line, side, WARM_SECONDS)
@@ -156,7 +168,7 @@ class Measurer:
         """Have somebody write to a side for the time of a block."""
         if beside is None:
             return nullcontext()
-        return a_writer(side.server.port, beside.calls(side.cast), self.tokens)
+        return a_writer(side.server.port, side.calls(beside), self.tokens)
 
     def round(self, line: Line, side: Side, seconds: float) -> None:
         """One look at one side. One that refuses calls is marked, and asked no more of this request."""
@@ -165,7 +177,7 @@ class Measurer:
         if not settle():
             say(f"the machine is not at rest before a round of {side.name}")
         try:
-            rate = self.load(side.asked or line.request, side, seconds)
+            rate = self.load(line.request, side, seconds)
         except Unanswered as failure:
             say(f"{side.name}: {failure}")
             line.failed.add(side.name)
@@ -174,11 +186,12 @@ class Measurer:
             line.rates.setdefault(side.name, []).append(rate)
 
     def path(self, request: Request, side: Side) -> Path:
-        return self.cache / f"{request.key}-{side.cast.inspection_count}"
+        way = f"-{side.name}" if side.said is not None else ""
+        return self.cache / f"{(side.asked or request).key}-{side.cast.inspection_count}{way}"
 
     def load(self, request: Request, side: Side, seconds: float) -> Rate:
         place = time.monotonic_ns() // 1_000_000
-        calls = request.calls(side.cast)
+        calls = side.calls(request)
         if calls[0].method == "HEAD":
             start = place % len(calls)
             return run_heads(
@@ -186,26 +199,26 @@ class Measurer:
             )
         # Changes are made in the order of their file: a second change to the same value is none.
         start = 0 if calls[0].method == "PATCH" else place
-        path = self.path(request, side)
-        return run_wrk(side.server.port, path, request.connections, seconds, start)
+        connections = (side.asked or request).connections
+        return run_wrk(side.server.port, self.path(request, side), connections, seconds, start)
 
     # What writes need around them
 
     def prepare(self, request: Request, sides: Sequence[Side]) -> None:
         for side in sides:
             if request.calls(side.cast)[0].method == "PATCH":
-                answer = ask(side.server.port, rows_to_patch(side.cast), self.tokens)
+                answer = self.ask(side, rows_to_patch(side.cast))
                 if answer.status != 201:
                     raise Unanswered(f"{side.name}: {compare.said(answer)}")
 
     def require_same_writes(self, request: Request, sides: Sequence[Side]) -> None:
         """One call to each side; then what it wrote is read back and compared."""
         call = request.calls(sides[0].cast)[0]
-        first, *others = (ask(side.server.port, call, self.tokens) for side in sides)
+        first, *others = (self.ask(side, call) for side in sides)
         least = PATCHED_FROM - 1 if call.method == "PATCH" else sides[0].cast.inspection_count
         root = sides[0].cast.askers[ROOT][0]
         read = Call(root, f"/inspections?select={WRITTEN}&id=gt.{least}&order=id")
-        ours, *found = (ask(side.server.port, read, self.tokens) for side in sides)
+        ours, *found = (self.ask(side, read) for side in sides)
         for second, theirs in zip(others, found, strict=True):
             if first.status != second.status or first.status not in (201, 204):
                 raise compare.Difference(call, first, second)
@@ -238,7 +251,7 @@ class Measurer:
         rows = ROWS_A_REMOVAL
         while (bound := self.id_after(side, last, rows)) is not None:
             path = f"/inspections?id=gt.{last}&id=lte.{bound}"
-            answer = ask(side.server.port, Call(root, path, "DELETE"), self.tokens)
+            answer = self.ask(side, Call(root, path, "DELETE"))
             if answer.status in (200, 204):
                 continue
             if rows == 1:
@@ -250,7 +263,7 @@ class Measurer:
         root = side.cast.askers[ROOT][0]
         for order in (f"order=id&offset={rows}", "order=id.desc"):
             path = f"/inspections?select=id&id=gt.{last}&{order}&limit=1"
-            found = json.loads(ask(side.server.port, Call(root, path), self.tokens).body)
+            found = json.loads(self.ask(side, Call(root, path)).body)
             if found:
                 return str(found[0]["id"])
         return None

@@ -1,6 +1,6 @@
 """Row policies as most write them: a manager's grants as `in (select …)`, evaluated once a query, too.
 
-`schema.pg.sql` has them as arrays, with which PostgreSQL can start from an index; both are measured.
+`policies.pg.sql` has them as arrays, with which PostgreSQL can start from an index; both are measured.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ INTRODUCTION: Final = """# Performance
 How fast is Walkthrough, and beside what? `bench/run` loads the same rows into SQLite and PostgreSQL, checks that both
 sides answer alike, and then times them in turns. Compared are gunicorn with the project's own settings on one SQLite
 file; the same on PostgreSQL, filled by `flask copy`; and PostgREST on that PostgreSQL, with row policies written to be
-fast (`bench/schema.pg.sql`). All commit durably; the load comes from the same machine.
+fast (`bench/policies.pg.sql`). All commit durably; the load comes from the same machine.
 """
 
 

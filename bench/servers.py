@@ -211,7 +211,8 @@ class Servers:
         """A database of the cluster, as the service is told of it."""
         return f"postgresql+psycopg://postgres@/{database}?host={self.sockets}"
 
-    def postgrest(self, name: str, program: Path, database: str) -> Server:
+    def postgrest(self, name: str, program: Path, database: str, begin: str = "") -> Server:
+        """PostgREST; `begin` names a function that begins each of its requests."""
         port = free_port()
         settings = {
             "PGRST_DB_URI": f"postgresql://authenticator@/{database}?host={self.sockets}",
@@ -227,6 +228,8 @@ class Servers:
             "PGRST_SERVER_HOST": "127.0.0.1",
             "PGRST_SERVER_PORT": str(port),
         }
+        if begin:
+            settings["PGRST_DB_PRE_REQUEST"] = begin
         pid = self.start(name, [str(program)], settings)
         return self.answering(Server(name, port, pid), "/")
 

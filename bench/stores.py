@@ -36,6 +36,7 @@ from models.sql.sqlite import driver
 HERE: Final = Path(__file__).resolve().parent
 LOADED: Final = "_loaded"  # how the names end of what is never measured on
 VERSIONS: Final = "../models/migrations/__init__.py"  # one of an older version would be migrated by whoever is timed
+PARTS: Final = ("schema.pg.sql", "policies.pg.sql")
 SEQUENCED: Final = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
 
 
@@ -55,15 +56,20 @@ class Store:
             self.file.with_name(f"{self.file.name}{rest}").unlink(missing_ok=True)
         shutil.copy(loaded(self.file), self.file)
         for name in (self.copy, self.database):
-            psql.run("postgres", f"drop database if exists {name}")
-            template = f"template {name}{LOADED} strategy file_copy"
-            psql.run("postgres", f"create database {name} {template}")
+            clone(psql, name, name)
         os.sync()  # or what was copied would be written out while others are timed
 
 
 def loaded(file: Path) -> Path:
     """The file that one is a copy of."""
     return file.with_stem(f"{file.stem}{LOADED}")
+
+
+def clone(psql: Psql, kept: str, name: str) -> None:
+    """A database as another was loaded; nobody may have it open."""
+    psql.run("postgres", f"drop database if exists {name}")
+    template = f"template {kept}{LOADED} strategy file_copy"
+    psql.run("postgres", f"create database {name} {template}")
 
 
 class Psql:
@@ -120,14 +126,15 @@ def ensure_postgresql_store(psql: Psql, size: int) -> str:
     """PostgreSQL's database of the same rows."""
     kept = f"walkthrough_{size}"
     database = f"{kept}{LOADED}"
-    expected = digest("portfolio.py", "schema.pg.sql")
+    expected = digest("portfolio.py", *PARTS)
     if is_marked(psql, database, expected):
         return kept
     say(f"loading {size:,} inspections into PostgreSQL")
     psql.run(
         "postgres", f"drop database if exists {database};\n{ROLES}\ncreate database {database};"
     )
-    psql.run(database, (HERE / "schema.pg.sql").read_text(encoding="utf-8"))
+    for name in PARTS:
+        psql.run(database, (HERE / name).read_text(encoding="utf-8"))
     portfolio = compose(size)
     for table, columns in COLUMNS.items():
         psql.copy(database, table, columns, portfolio.rows(table))

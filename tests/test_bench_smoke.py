@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs
 from urllib.parse import urlsplit
@@ -34,6 +35,7 @@ from bench.requests import READS
 from bench.requests import WRITES
 from bench.requests import Call
 from bench.requests import rows_to_patch
+from bench.same import with_owners
 from bench.servers import Server
 from bench.stores import Store
 from bench.stores import loaded
@@ -152,6 +154,29 @@ def test_who_answers_late_once_is_asked_again(cast, monkeypatch):
 
     with pytest.raises(compare.Difference):
         compare.require_same(READS[0], cast, 1, 3, Tokens())
+
+
+@pytest.mark.parametrize("request_", WRITES, ids=lambda request: request.key)
+def test_on_our_tables_each_row_says_whose_it_is_and_nothing_else_differs(
+    request_, cast, portfolio
+):
+    said = with_owners(cast)
+
+    for call in [*request_.calls(cast)[:20], rows_to_patch(cast)]:
+        put = said(call)
+        if call.method == "PATCH":
+            assert put == call
+            continue
+        rows, given = (rows_of(each.body) for each in (put, call))
+        owners = [row.pop("client_id") for row in rows]
+        assert rows == given
+        assert replace(put, body=call.body) == call
+        assert owners == [portfolio.owners[row["building_id"] - 1] for row in given]
+
+
+def rows_of(body):
+    found = json.loads(body)
+    return found if isinstance(found, list) else [found]
 
 
 def test_the_calls_file_has_five_fields_a_line(cast, tmp_path):
