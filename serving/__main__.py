@@ -34,19 +34,20 @@ def main(words: list[str]) -> None:
 
 def _environ(words: list[str]) -> dict[str, str]:
     """Say in the environment what the words said: gunicorn and flask are started with it."""
-    host, port = config.bind_address()
     parser = argparse.ArgumentParser(prog="bin/serve", description=DESCRIPTION, allow_abbrev=False)
-    parser.add_argument("--host", default=host, help="address to listen at (HOST; %(default)s)")
-    parser.add_argument("--port", default=str(port), help="port to listen at (PORT; %(default)s)")
+    host, port = config.bind_address({})
+    parser.add_argument("--host", help=f"address to listen at (HOST; {host})")
+    parser.add_argument("--port", help=f"port to listen at (PORT; {port})")
     parser.add_argument(
         "--demo",
         action="store_true",
         help="serve a made-up portfolio from a database of its own, to this machine only",
     )
     chosen = parser.parse_args(words)
-    environ = config.environment(HOST=chosen.host, PORT=chosen.port)
+    said = {"HOST": chosen.host, "PORT": chosen.port}
+    environ = config.environment(**{name: text for name, text in said.items() if text is not None})
     if chosen.demo:
-        if not config.is_loopback(chosen.host):
+        if not config.is_loopback(config.bind_address(environ)[0]):
             raise start.StartRefused("--demo serves this machine only: its passwords are printed")
         environ["DATABASE_URL"] = config.file_url(config.PROJECT / "instance" / "demo.db")
     return environ

@@ -149,7 +149,8 @@ def test_L03_hundred_and_first_failure_from_an_address_is_refused(service: Servi
 def test_L04_forty_guesses_at_once_over_two_workers_are_ten_hashes(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Figure 27: two applications over one file are what two workers are to it."""
+    """Figure 27: two applications over one file are what two workers are to it. On a busy machine some of the ten
+    wait too long for their turn to hash, and are refused as well."""
     hashed: list[str] = []
     verify = password.Hashing.verify
 
@@ -173,8 +174,9 @@ def test_L04_forty_guesses_at_once_over_two_workers_are_ten_hashes(
     for each in guesses:
         each.join()
 
-    assert len(hashed) == 10
-    assert sorted(statuses) == [400] * 10 + [429] * 30
+    assert 1 <= len(hashed) <= 10
+    assert sorted(statuses) == [400] * len(hashed) + [429] * (40 - len(hashed))
+    assert service.sql("SELECT count(*) FROM attempts") == [(len(hashed),)]
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,18 @@ def test_a_start_whose_words_cannot_be_kept_serves(tmp_path):
     assert (ended.returncode, ended.stderr) == (7, "")
 
 
+def test_help_is_given_whatever_the_settings_are():
+    words = [sys.executable, "-m", "serving", "--help"]
+    environ = {**os.environ, "PORT": "abc"}
+
+    told = subprocess.run(
+        words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "PORT; 8000" in told.stdout
+
+
 def test_the_readme_names_every_command_and_no_other(file: Path) -> None:
     readme = (PROJECT / "README.md").read_text(encoding="utf-8")
     listed = readme.split(".venv/bin/flask --app app …`, in the project's directory:")[1].split(
