@@ -452,19 +452,20 @@ def _origins(given: Mapping[str, object]) -> tuple[str, ...] | None:
 def _origin(text: str) -> str:
     """Read one origin as browsers send it.
 
-    >>> _origin("HTTPS://App.example:8443")
-    'https://app.example:8443'
+    >>> _origin("HTTPS://App.example:8443"), _origin("capacitor://localhost")
+    ('https://app.example:8443', 'capacitor://localhost')
     """
     try:
         parts = urlsplit(text)
-        is_web = parts.scheme.lower() in ("http", "https")
-        is_origin = is_web and bool(parts.hostname) and parts.port != 0 and text.isprintable()
+        is_origin = bool(parts.scheme and parts.hostname) and parts.port != 0 and text.isprintable()
     except ValueError:  # half an IPv6 address, or a port that is none
         is_origin = False
     if not is_origin:
         raise ConfigurationError(f"CORS_ORIGINS: '{text}' is no origin such as https://app.example")
     if text.count("/") != 2 or "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigurationError(f"CORS_ORIGINS: '{text}' is more than scheme, host and port")
+    if "*" in text:
+        raise ConfigurationError(f"CORS_ORIGINS: '{text}' would match nobody: '*' stands alone")
     return text.lower()
 
 

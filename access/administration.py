@@ -5,6 +5,7 @@ Unknown and hidden are one answer, and a would-be row is judged before any const
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -74,6 +75,14 @@ class Page:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which users are listed: all, or whose e-mail or name has a text in it, whatever its case; and in which order."""
+
+    text: str | None = None
+    newest_first: bool = False
+
+
 # Reading
 
 
@@ -93,10 +102,12 @@ def found(transaction: Transaction, caller: Caller, user_id: str, action: Action
     return person
 
 
-def page(transaction: Transaction, caller: Caller, number: int, size: int) -> Page:
-    """One page of the users whom the caller sees, the oldest first."""
-    count, rows = visible(caller.standing)
+def page(transaction: Transaction, caller: Caller, number: int, size: int, search: Search) -> Page:
+    """One page of the users whom the caller sees."""
+    count, rows = visible(caller.standing, search.text is not None, search.newest_first)
     values = values_of(caller)
+    if search.text is not None:
+        values["like"] = f"%{WILD.sub(ESCAPED, search.text.lower())}%"
     counted = count.one(transaction, **values)
     found = rows.all(transaction, size=size, skipped=(number - 1) * size, **values)
     persons = [person for row in found if (person := people.read_person(row)) is not None]
@@ -233,6 +244,7 @@ def values_of(caller: Caller) -> dict[str, Bound]:
 USERS = people.USERS
 SHOWN_SIZE = parameter("size", sa.BigInteger)
 SKIPPED = parameter("skipped", sa.BigInteger)
+WILD, ESCAPED = re.compile(r"([\\%_])"), r"\\\1"
 
 DELETE_USER = Prepared(sa.delete(User).where(USERS.c.id == parameter("user_id")))
 
@@ -252,15 +264,20 @@ def reach(standing: Standing, action: Action) -> Prepared:
     )
 
 
-@lru_cache(STANDINGS_KEPT)
-def visible(standing: Standing) -> tuple[Prepared, Prepared]:
+@lru_cache(STANDINGS_KEPT * 4)
+def visible(standing: Standing, is_sought: bool, newest_first: bool) -> tuple[Prepared, Prepared]:
     """The number of users who are visible, and a page of them."""
     rule = AccessRule(standing).rows(Action.READ, User, USERS.c)
+    if is_sought:
+        texts = (USERS.c.email, USERS.c.name)
+        has_text = [sa.func.lower(text).like(parameter("like"), escape="\\") for text in texts]
+        rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # nothing hidden is compared
+    order = (USERS.c.created_at, USERS.c.id)
     rows = (
         sa.select(*people.COLUMNS)
         .select_from(people.JOINED)
         .where(rule)
-        .order_by(USERS.c.created_at, USERS.c.id)
+        .order_by(*(term.desc() for term in order) if newest_first else order)
         .limit(SHOWN_SIZE)
         .offset(SKIPPED)
     )

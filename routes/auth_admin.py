@@ -34,11 +34,12 @@ def list_users(caller: Caller) -> Response:
     size = read_page(
         "per_page", request.args.get("per_page"), min(bodies.PER_PAGE, rows_max), rows_max
     )
+    search = users.read_search(request.args.get("filter"), request.args.get("sort"))
     with reading() as transaction:
-        page = administration.page(transaction, caller, number, size)
+        page = administration.page(transaction, caller, number, size, search)
         return answer(
             bodies.users_body(page.people, transaction.unix),
-            bodies.page_headers(number, size, page.total),
+            bodies.page_headers(number, size, page.total, request.args),
         )
 
 

@@ -208,8 +208,50 @@ def test_list_shows_whom_the_caller_sees_page_by_page(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["page=0", "page=-1", "page=x", "per_page=0", "page=1e3", "page=9999999999"]
+    ("who", "query", "found"),
+    [
+        pytest.param("root", "filter=ada", [ADA], id="email"),
+        pytest.param("root", "filter=ADA@", [ADA], id="in-any-case"),
+        pytest.param("root", "filter=Mia Manager", [MIA], id="name"),
+        pytest.param("root", "filter=zzz", [], id="nobody"),
+        pytest.param("root", "filter=a_a", [], id="no-wildcard"),
+        pytest.param("root", "filter=%25", [], id="no-wildcard-of-many"),
+        pytest.param("root", "filter=", [ROOT, ADA, MOE, MIA, BOB, MAX], id="unsaid"),
+        pytest.param("ada", "filter=bob", [], id="hidden"),
+        pytest.param("ada", "filter=m&sort=created_at desc", [MIA, MOE, ADA], id="newest-first"),
+        pytest.param("ada", "filter=m&sort=created_at", [MIA, MOE, ADA], id="newest-first-unsaid"),
+        pytest.param("ada", "filter=m&sort=created_at asc", [ADA, MOE, MIA], id="oldest-first"),
+    ],
 )
+def test_list_of_those_who_are_sought(
+    service: Service, who: str, query: str, found: list[str]
+) -> None:
+    for number, person in enumerate((ROOT, ADA, MOE, MIA, BOB, MAX)):
+        moment = f"2026-01-01T00:00:0{number}+00:00"
+        service.sql("UPDATE users SET created_at = ? WHERE id = ?", moment, person)
+    service.sql("UPDATE users SET name = 'Mia Manager' WHERE id = ?", MIA)
+
+    answered = service.api(who).get(f"/auth/v1/admin/users?{query}")
+
+    assert [user["id"] for user in answered.json["users"]] == found
+    assert answered.headers["X-Total-Count"] == str(len(found))
+
+
+def test_links_of_a_search_go_on_with_it(service: Service) -> None:
+    some = service.api("root").get("/auth/v1/admin/users?per_page=1&filter=@&sort=created_at")
+
+    assert some.headers["Link"].startswith(
+        "</admin/users?page=2&per_page=1&filter=%40&sort=created_at>"
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "page=0", "page=-1", "page=x", "per_page=0", "page=1e3", "page=9999999999",
+        "sort=email", "sort=created_at sideways", "filter=a%00", f"filter={'a' * 257}",
+    ],
+)  # fmt: skip
 def test_odd_page_is_refused(service: Service, query: str) -> None:
     refused = service.api("root").get(f"/auth/v1/admin/users?{query}")
 

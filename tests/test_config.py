@@ -161,6 +161,12 @@ def test_a_new_key_signs_and_the_old_one_verifies():
             id="cors-list",
         ),
         pytest.param(
+            "CORS_ORIGINS",
+            "capacitor://localhost,tauri://localhost",
+            ("capacitor://localhost", "tauri://localhost"),
+            id="cors-of-applications",
+        ),
+        pytest.param(
             "TRUSTED_PROXIES",
             "10.0.0.0/8,::1",
             (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1")),
@@ -193,6 +199,8 @@ def test_the_environments_texts_are_parsed(name, stated, parsed):
         pytest.param({"REQUIRE_APIKEY": "maybe"}, "REQUIRE_APIKEY is 1 or 0", id="maybe"),
         pytest.param({"CORS_ORIGINS": "a.example"}, "is no origin", id="origin-without-scheme"),
         pytest.param({"CORS_ORIGINS": "https://a.example/x"}, "more than", id="origin-with-path"),
+        pytest.param({"CORS_ORIGINS": "https://*.a.example"}, "match nobody", id="origin-of-many"),
+        pytest.param({"CORS_ORIGINS": "file:///a"}, "is no origin", id="origin-without-host"),
         pytest.param({"TRUSTED_PROXIES": "proxy"}, "no address or network", id="proxy-by-name"),
         pytest.param({"DATABASE_URL": "walkthrough.db"}, "no.* database URL", id="no-url"),
         pytest.param({"DATABASE_URL": "sqlite:///file:a.db"}, "file: URI", id="uri"),

@@ -151,7 +151,7 @@ def test_form_carries_arrays_as_literals(api: Callable) -> None:
     assert response.json["assigned_buildings"] == 2
 
 
-@pytest.mark.parametrize("body", ["", " \n"], ids=repr)
+@pytest.mark.parametrize("body", ["", " \n", "null", " null\n"], ids=repr)
 def test_empty_body_has_no_arguments(api: Callable, body: str) -> None:
     assert api("ada").post("/rpc/get_inspections_dashboard_summary_fast", body).status == 200
     assert api("ada").post("/rpc/get_building_stats", body).code == "PGRST202"

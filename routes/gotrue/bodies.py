@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
@@ -65,7 +66,9 @@ def users_body(persons: Iterable[Person], now: int) -> Object:
     return {"users": [user_body(person, now) for person in persons], "aud": AUDIENCE}
 
 
-def page_headers(number: int, size: int, total: int) -> dict[str, str]:
+def page_headers(
+    number: int, size: int, total: int, asked: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Where the next page and the last are: `page` first and `rel` quoted, or clients misread it.
 
     >>> page_headers(2, 50, 203)["Link"]
@@ -73,8 +76,9 @@ def page_headers(number: int, size: int, total: int) -> dict[str, str]:
     """
     last = max(1, math.ceil(total / size))
     links = [(number + 1, "next")] if number < last else []
+    search = {name: text for name in ("filter", "sort") if (text := (asked or {}).get(name))}
     shown = (
-        f'</admin/users?{urlencode({"page": page, "per_page": size})}>; rel="{rel}"'
+        f'</admin/users?{urlencode({"page": page, "per_page": size, **search})}>; rel="{rel}"'
         for page, rel in (*links, (last, "last"))
     )
     return {"X-Total-Count": str(total), "Link": ", ".join(shown)}

@@ -15,6 +15,7 @@ from marshmallow import Schema
 from marshmallow import fields
 
 from access.account import OwnChanges
+from access.administration import Search
 from access.administration import Wanted
 from access.caller import Role
 from access.person import UNSAID
@@ -31,6 +32,8 @@ from routes.gotrue.payload import load
 from routes.gotrue.payload import said
 from routes.gotrue.payload import text
 from routes.gotrue.sessions import PhoneNotServed
+
+SOUGHT_CHARACTERS_MAX = 256  # as of a like pattern
 
 
 class InvalidUser(Fault):
@@ -208,3 +211,19 @@ def read_deletion(body: bytes) -> None:
     loaded = load(DELETION, body)
     if loaded["should_soft_delete"] not in (None, False):
         raise InvalidUser("There is no soft deletion", hint="Disable the user: ban_duration.")
+
+
+def read_search(sought: str | None, sort: str | None) -> Search:
+    """Whom a list is about, and its order, the oldest first unless it says; as GoTrue reads both.
+
+    >>> read_search("ada", "created_at desc"), read_search("", None)
+    (Search(text='ada', newest_first=True), Search(text=None, newest_first=False))
+    """
+    if sought and (len(sought) > SOUGHT_CHARACTERS_MAX or "\0" in sought):
+        raise InvalidBody(f"filter: at most {SOUGHT_CHARACTERS_MAX} characters, and no NUL")
+    name, _, direction = (sort or "created_at asc").partition(" ")
+    if name != "created_at":
+        raise InvalidBody("Bad Sort Parameters: users are sorted by created_at")
+    if direction.lower() not in ("", "asc", "desc"):
+        raise InvalidBody("Bad Sort Parameters: only 'asc' and 'desc' allowed")
+    return Search(sought or None, newest_first=direction.lower() != "asc")

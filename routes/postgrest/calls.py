@@ -61,6 +61,8 @@ WORDS_OF_THE_DIALECT: Final = frozenset(
 PREFIX: Final = "p_"
 NO_TEXTS: Final = frozenset({"", "null"})
 """How consumers put an absent value into a query string: Python's nothing, JavaScript's null."""
+NOTHING: Final = b"null"
+"""What Dart's client, and JavaScript's where it is told null, send with a call that has no arguments."""
 NAME_CHARACTERS_MAX: Final = 64
 """Of a name that is compared with those of functions; PostgreSQL's are no longer."""
 LIKENESS_MIN: Final = 0.75
@@ -273,6 +275,8 @@ def read_body(name: str, body: bytes, content_type: str | None, query_string: by
 
     >>> read_body("f", b'{"id": 1}', "application/json", b"select=*").given
     {'id': 1}
+    >>> read_body("f", b"null", "application/json", b"").given
+    {}
     >>> read_body("f", b'{"id": 1, "name": "x"}', "application/json", b"columns=id").given
     {'id': 1}
     >>> read_body("f", b"", None, b"id=eq.1")
@@ -285,7 +289,7 @@ def read_body(name: str, body: bytes, content_type: str | None, query_string: by
     media = parse_content_type(content_type)
     as_json = media is MediaType.JSON
     chosen = chosen_names(query_string)
-    if not body.strip():
+    if not body.strip() or (as_json and body.strip() == NOTHING):
         return Sent(dict.fromkeys(chosen or ()), as_json=as_json)
     payload = parse_payload(body, content_type)
     if payload.is_array:
