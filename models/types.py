@@ -99,10 +99,18 @@ def read_double(text: str, name: str = "double precision") -> float:
     if not FLOAT_TEXT.fullmatch(text) or len(text) > DIGITS_MAX:
         raise invalid(name, text)
     number = float(text)
-    vanished = number == 0 and any(digit in "123456789" for digit in re.split("[eE]", text)[0])
-    if vanished or number in (float("inf"), float("-inf")):
+    if (number == 0 and has_vanished(text)) or number in (float("inf"), float("-inf")):
         raise OutOfRange(f'"{text[:200]}" is out of range for type {name}')
     return number
+
+
+def has_vanished(text: str) -> bool:
+    """Whether a number that came to nothing was written as something: it is too small for a double.
+
+    >>> has_vanished("1e-400"), has_vanished("-0.0e7")
+    (True, False)
+    """
+    return any(digit in "123456789" for digit in re.split("[eE]", text)[0])
 
 
 def read_string(text: str) -> str:
@@ -120,7 +128,7 @@ DAY = datetime.timedelta(days=1)
 DATE_TEXT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 TIME_TEXT = re.compile(
     r"[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
-    r"[ ]?(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?",
+    r"[ ]?(Z|z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?",
     re.ASCII,
 )
 
@@ -229,10 +237,11 @@ def read_offset(text: str | None, whole: str) -> datetime.tzinfo | None:
         return None
     if text in "Zz":
         return datetime.UTC
-    hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
-    if hours > 15 or minutes > 59:
+    digits = text[1:].replace(":", "").ljust(6, "0")
+    hours, minutes, seconds = int(digits[:2]), int(digits[2:4]), int(digits[4:])
+    if hours > 15 or minutes > 59 or seconds > 59:
         raise DisplacementOutOfRange(f'time zone displacement out of range: "{whole[:200]}"')
-    delta = datetime.timedelta(hours=hours, minutes=minutes)
+    delta = datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds)
     return datetime.timezone(-delta if text[0] == "-" else delta)
 
 

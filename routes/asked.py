@@ -91,7 +91,10 @@ class Asked:
         """Offset and limit, of the query and the Range header together."""
         root = self.shape.root
         asked = (self.place(root.offset) or 0, self.place(root.limit))
-        return intersect(parse_range(self.range_header, self.method), asked)
+        header = (
+            None if asked[1] == 0 else self.range_header
+        )  # which is not looked at then, not even for its order
+        return intersect(parse_range(header, self.method), asked)
 
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
         """What the request brings to a plan; in a write, a limit bounds what is written and not what is shown."""

@@ -75,7 +75,9 @@ def begin() -> Response | None:
         raise refused_entrance() or requests.UnknownPath()
     is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
-        return Response(status=204)
+        preflight = Response(status=204)
+        del preflight.headers["Content-Type"]  # of nothing
+        return preflight
     return None
 
 
@@ -113,10 +115,13 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
 
 
 def respond(answer: Representation) -> Response:
-    """A representation as Flask's response."""
+    """A representation as Flask's response; whoever named a profile is told whose rows these are."""
+    headers = answer.headers
+    if "Content-Type" in headers and requests.names_profile(current.request().environ):
+        headers = {**headers, "Content-Profile": requests.PROFILE}
     if answer.body is not None:
-        return Answer.of(answer.status, answer.headers, answer.body.encode())
-    response = Answer(status=answer.status, headers=answer.headers)
+        return Answer.of(answer.status, headers, answer.body.encode())
+    response = Answer(status=answer.status, headers=headers)
     # A body that was never made has a length that nobody knows.
     response.automatically_set_content_length = False
     return response

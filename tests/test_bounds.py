@@ -106,6 +106,16 @@ def test_a_preflight_names_so_many_headers(
     assert answer.headers["Access-Control-Allow-Headers"] == (asked if is_repeated else "")
 
 
+def test_a_preflight_is_answered_with_nothing_of_no_type(api: Callable) -> None:
+    headers = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
+
+    answer = api("nobody").send("OPTIONS", "/buildings", headers=headers)
+
+    assert (answer.status, answer.text) == (204, "")
+    assert answer.headers["Access-Control-Allow-Origin"] == "http://localhost:3000"
+    assert "Content-Type" not in answer.headers
+
+
 def test_a_bound_of_a_call_that_is_not_strict_binds_nobody(api: Callable) -> None:
     """Not even where one that is strict is refused: a function's value is no number of rows."""
     asked = {"building_id": 1, "user_id": MOE}

@@ -126,6 +126,36 @@ def test_an_offset_of_seconds_is_told(api: Callable, moment: str, zone: str, tol
     assert response.json == [{"created_at": told}]
 
 
+@pytest.mark.parametrize(
+    ("select", "row"),
+    [
+        ("value:created_at::date", "1959-12-31"),
+        ("value:created_at::timestamp", "1959-12-31T23:15:30"),
+        ("value:created_at::time", "23:15:30"),
+        ("value:created_at.max()::date", "1959-12-31"),
+        ("value:created_at::date.max()", "1959-12-31"),
+    ],
+)
+def test_a_moment_is_cast_where_an_offset_has_seconds(api: Callable, select: str, row: str) -> None:
+    path = "/inspections?id=eq.2"
+    assert api("root").patch(path, {"created_at": "1960-01-01T00:00:00Z"}).status == 204
+
+    response = api("root").get(f"{path}&select={select}", prefer="timezone=Africa/Monrovia")
+
+    assert (response.status, response.json) == (200, [{"value": row}])
+
+
+@pytest.mark.parametrize("offset", ["-00:44:30", "-004430"])
+def test_what_is_told_of_a_moment_is_read_again(api: Callable, offset: str) -> None:
+    path = "/inspections?select=id&id=eq.2"
+    assert api("root").patch(path, {"created_at": f"1959-12-31T23:15:30{offset}"}).status == 204
+
+    found = api("root").get(f"{path}&created_at=eq.1960-01-01T00:00:00Z")
+
+    assert found.json == [{"id": 2}]
+    assert api("root").get(f"{path}&created_at=eq.1959-12-31T23:15:30-00:44:60").status == 400
+
+
 NEWEST = "/inspections?select=value:created_at"
 
 

@@ -284,12 +284,29 @@ def test_P11_another_schema_is_named_and_ours_is_hinted_at(api: Callable, header
     assert response.json["hint"] == "Only the following schemas are exposed: public"
 
 
-def test_P11_profile_public_is_ours(api: Callable) -> None:
-    assert api("root").get("/buildings", headers={"Accept-Profile": "public"}).status == 200
-    assert (
-        api("root").post("/buildings", BUILDING, headers={"Content-Profile": "public"}).status
-        == 201
-    )
+@pytest.mark.parametrize(
+    ("method", "path", "body", "header"),
+    [
+        ("GET", "/buildings", None, "Accept-Profile"),
+        ("HEAD", "/buildings", None, "Accept-Profile"),
+        ("POST", "/buildings", BUILDING, "Content-Profile"),
+        ("POST", "/rpc/get_inspections_dashboard_summary_fast", {}, "Content-Profile"),
+        ("GET", "/rpc/get_inspections_dashboard_summary_fast", None, "Accept-Profile"),
+    ],
+)
+def test_P11_profile_public_is_ours_and_whoever_names_it_is_told(
+    api: Callable, method: str, path: str, body: dict | None, header: str
+) -> None:
+    other = ({"Accept-Profile", "Content-Profile"} - {header}).pop()
+
+    def told(name: str) -> tuple[bool, str | None]:
+        answer = api("root").send(
+            method, path, body, headers={name: "public"}, prefer="return=representation"
+        )
+        return answer.status < 300, answer.headers.get("Content-Profile")
+
+    assert told(header) == (True, "public")
+    assert told(other) == (True, None)
 
 
 SCRIPT = "<script>alert(1)</script>"

@@ -153,8 +153,10 @@ def test_escapes_that_are_no_characters_are_no_json(text: str, details: str) -> 
 @pytest.mark.parametrize(
     ("literal", "message"),
     [
-        ("1e999", 'value "1e999" is out of range for type double precision'),
-        ("-1e999", 'value "-1e999" is out of range for type double precision'),
+        ("1e999", '"1e999" is out of range for type double precision'),
+        ("-1e999", '"-1e999" is out of range for type double precision'),
+        ("1e-400", '"1e-400" is out of range for type double precision'),
+        ("-0.02e-330", '"-0.02e-330" is out of range for type double precision'),
         ("9" * 401, "is out of range for type bigint"),
         ("9" * 5000, "is out of range for type bigint"),
         ("-" + "9" * 5000, "is out of range for type bigint"),
@@ -169,6 +171,11 @@ def test_numbers_without_end_are_refused(literal: str, message: str) -> None:
 
     assert message in refused.value.message
     assert len(refused.value.message) < 300
+
+
+@pytest.mark.parametrize("literal", ["0.0", "-0e-400", "0.000e999", "5e-324"])
+def test_numbers_that_are_nothing_or_next_to_it_are_read(literal: str) -> None:
+    assert read(f'{{"a": {literal}}}').rows == [{"a": float(literal)}]
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,12 @@ def test_a_cast_column_orders_groups_by_what_it_is(api: Callable) -> None:
     assert [row["floors"] for row in rows] == ["0", "2", "4", "7", "12", None]
 
 
+def test_a_limit_of_zero_asks_for_nothing_whatever_range_is_said(api: Callable) -> None:
+    response = api("root").get("/buildings?limit=0", headers={"Range": "1-0"})
+
+    assert (response.status, response.json) == (200, [])
+
+
 def test_a_sum_of_nothing_is_row_none_of_none(api: Callable) -> None:
     response = api("root").get("/buildings?select=id.max()&id=gt.100", prefer="count=exact")
 

@@ -65,7 +65,8 @@ class NumberOutOfRange(Fault):
     """A number that its type cannot hold; on the wire there are bigints and doubles."""
 
     def __init__(self, digits: str, type_name: str = "bigint") -> None:
-        super().__init__(f'value "{excerpt(digits)}" is out of range for type {type_name}')
+        which = "" if type_name == "double precision" else "value "  # PostgreSQL's own words
+        super().__init__(f'{which}"{excerpt(digits)}" is out of range for type {type_name}')
         self.digits = digits
 
 

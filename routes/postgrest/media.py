@@ -149,6 +149,8 @@ def parse_content_type(content_type: str | None) -> MediaType:
 
     >>> parse_content_type("application/json; charset=UTF-8").name, parse_content_type(None).name
     ('JSON', 'JSON')
+    >>> parse_content_type("application/vnd.pgrst.array+json").name
+    'JSON'
     >>> parse_content_type("text/plain; charset=utf-8")
     Traceback (most recent call last):
     routes.postgrest.media.UnsupportedMediaType: Content-Type not acceptable: text/plain
@@ -156,8 +158,8 @@ def parse_content_type(content_type: str | None) -> MediaType:
     if content_type is None:
         return MediaType.JSON
     told = parse_media_range(content_type)
-    media = _PLAIN.get(told.name)
-    if media not in BODIES or "vnd.pgrst" in told.name:
+    media = told.resolve()
+    if media is None or media not in BODIES:
         raise UnsupportedMediaType(told.name)
     for parameter, value in told.parameters:
         if parameter == "charset" and value.lower() not in ("utf-8", "utf8"):

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from models.faults import Fault
+from models.types import has_vanished
 from routes.postgrest.csv import parse_csv
 from routes.postgrest.encoding import Undecodable
 from routes.postgrest.encoding import decode_pairs
@@ -156,7 +157,7 @@ def _decoder(characters_max: int, *, counts_digits: bool) -> json.JSONDecoder:
 
     def parse_float(digits: str) -> float:
         number = float(digits) if len(digits) <= characters_max else math.inf
-        if math.isinf(number):
+        if math.isinf(number) or (number == 0 and has_vanished(digits)):
             raise NumberOutOfRange(digits, "double precision")
         return number
 

@@ -4,6 +4,7 @@ must say before it is run. Facts only; their statuses stand in `errors.py`."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 
 from models.faults import Fault
 from models.sql.catalog import Relation
@@ -192,6 +193,12 @@ def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> N
     keys = [[kinds[name].read_json(row[name]) for name in relation.key] for row in rows]
     if keys != [addressed]:
         raise KeyMismatch
+
+
+def names_profile(environ: Mapping[str, object]) -> bool:
+    """Whether a request says in which profile it reads or writes, by the header that counts for its method."""
+    reads = environ["REQUEST_METHOD"] in ("GET", "HEAD")
+    return ("HTTP_ACCEPT_PROFILE" if reads else "HTTP_CONTENT_PROFILE") in environ
 
 
 def require_profiles(*named: str | None) -> None:
