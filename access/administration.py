@@ -5,6 +5,7 @@ Unknown and hidden are one answer, and a would-be row is judged before any const
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,9 +31,13 @@ from access.person import would_be
 from access.policy import AccessRule
 from access.prepared import Prepared
 from models.db import Transaction
+from models.faults import Denial
 from models.faults import Fault
+from models.sql.dialect import SPELLINGS
 from models.sql.rule import Action
+from models.sql.sqlite import ResponseTooLarge
 from models.sql.statement import parameter
+from models.sql.switches import VALUE_BYTES_MAX
 from models.types import UUID
 from models.types import Bound
 from models.types import new_uuid
@@ -49,7 +54,7 @@ class UserNotFound(Fault):
         super().__init__("User not found")
 
 
-class OutOfReach(Fault):
+class OutOfReach(Denial):
     """A user whom the caller sees and may not change, or a row that would leave their reach."""
 
 
@@ -104,13 +109,22 @@ def found(transaction: Transaction, caller: Caller, user_id: str, action: Action
 
 def page(transaction: Transaction, caller: Caller, number: int, size: int, search: Search) -> Page:
     """One page of the users whom the caller sees."""
-    count, rows = visible(caller.standing, search.text is not None, search.newest_first)
+    database = transaction.spelling.name if search.text is not None else None
+    count, rows = visible(caller.standing, database, search.newest_first)
     values = values_of(caller)
     if search.text is not None:
-        values["like"] = f"%{WILD.sub(ESCAPED, search.text.lower())}%"
+        pattern = f"%{WILD.sub(ESCAPED, search.text)}%"
+        values["like"] = transaction.spelling.ilike_pattern(pattern)
     counted = count.one(transaction, **values)
-    found = rows.all(transaction, size=size, skipped=(number - 1) * size, **values)
-    persons = [person for row in found if (person := people.read_person(row)) is not None]
+    persons: list[Person] = []
+    left = VALUE_BYTES_MAX
+    for row in rows.each(transaction, size=size, skipped=(number - 1) * size, **values):
+        left -= sum(len(json.dumps(text)) for text in row if isinstance(text, str))
+        if left < 0:
+            raise ResponseTooLarge
+        person = people.read_person(row)
+        assert person is not None, "a row is somebody's"
+        persons.append(person)
     return Page(persons, int(counted[0] or 0) if counted is not None else 0)
 
 
@@ -265,12 +279,16 @@ def reach(standing: Standing, action: Action) -> Prepared:
 
 
 @lru_cache(STANDINGS_KEPT * 4)
-def visible(standing: Standing, is_sought: bool, newest_first: bool) -> tuple[Prepared, Prepared]:
-    """The number of users who are visible, and a page of them."""
+def visible(
+    standing: Standing, sought_on: str | None, newest_first: bool
+) -> tuple[Prepared, Prepared]:
+    """The number of users who are visible, and a page of them; with a text in them, if that is sought on a database."""
     rule = AccessRule(standing).rows(Action.READ, User, USERS.c)
-    if is_sought:
-        texts = (USERS.c.email, USERS.c.name)
-        has_text = [sa.func.lower(text).like(parameter("like"), escape="\\") for text in texts]
+    if sought_on is not None:
+        like = parameter("like", sa.Text)
+        has_text = [
+            SPELLINGS[sought_on].ilike(text, like) for text in (USERS.c.email, USERS.c.name)
+        ]
         rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # nothing hidden is compared
     order = (USERS.c.created_at, USERS.c.id)
     rows = (

@@ -22,6 +22,7 @@ from access.policy import GRANTS
 from access.policy import AccessRule
 from models import User
 from models.db import Transaction
+from models.faults import Denial
 from models.faults import Fault
 from models.sql import execute
 from models.sql.catalog import catalog
@@ -46,7 +47,7 @@ class NotAGrantee(Fault):
         super().__init__(f"The grantee is not a {role.value}")
 
 
-class TargetOutOfReach(Fault):
+class TargetOutOfReach(Denial):
     """A building or inspection that does not exist, or is not the caller's to grant (42501)."""
 
     def __init__(self, kind: Kind) -> None:

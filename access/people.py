@@ -78,6 +78,9 @@ def require_sign_in_by(transaction: Transaction, emails: Iterable[str]) -> None:
             found = SAME_EMAIL.all(transaction, lowered=lowered, folded=email.lower())
             if len(found) > 1:
                 raise UniqueViolation(EMAIL_KEY)
+            if lowered != email.lower():
+                # A capital beyond ASCII: who came with the same e-mail in small letters would not be found beside it.
+                raise CheckViolation(EMAIL_CHECK)
 
 
 def read_person(row: tuple[object, ...] | None) -> Person | None:

@@ -38,7 +38,7 @@ from models import ReportLead
 from models import User
 from models.base import Model
 from models.base import Row
-from models.faults import Fault
+from models.faults import Denial
 from models.sql.rule import Action
 from models.sql.rule import Extent
 
@@ -326,7 +326,7 @@ def extent_of(read: Predicate, standing: Standing, model: type[Model]) -> Extent
     return EXTENTS.get(claims[0]) if len(claims) == 1 else None
 
 
-class PermissionDenied(Fault):
+class PermissionDenied(Denial):
     """A role that lacks the privilege (403, 42501)."""
 
 

@@ -5,6 +5,7 @@ They are this room's only SQL, and none of them lists a resource's rows but unde
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import sqlalchemy as sa
@@ -43,6 +44,10 @@ class Prepared:
         """Its first row, or None."""
         row: tuple[Bound, ...] | None = transaction.one(*self.on(transaction, values))
         return row
+
+    def each(self, transaction: Transaction, **values: Bound) -> Iterator[tuple[Bound, ...]]:
+        """Its rows, one at a time."""
+        yield from transaction.each(*self.on(transaction, values))
 
     def all(self, transaction: Transaction, **values: Bound) -> list[tuple[Bound, ...]]:
         rows: list[tuple[Bound, ...]] = transaction.all(*self.on(transaction, values))

@@ -157,6 +157,7 @@ def read_claims(payload: object) -> Claims:
     audience = payload.get("aud", AUDIENCE)
     if audience != AUDIENCE and not (isinstance(audience, list) and AUDIENCE in audience):
         raise RefusedClaims("JWT not in audience")
+    text_claim(payload, "email")  # it is told to consumers, and decides nothing here
     return Claims(
         read_subject(payload),
         read_role(payload),
@@ -189,11 +190,16 @@ def numeric_date(payload: JsonObject, claim: str) -> int | None:
 
 def text_claim(payload: JsonObject, claim: str) -> str | None:
     value = payload.get(claim)
-    if isinstance(value, str):
+    if isinstance(value, str) and is_writable(value):
         return value
     if claim in payload:
         raise RefusedClaims(f"The JWT '{claim}' claim must be a string")
     return None
+
+
+def is_writable(text: str) -> bool:
+    """Whether a database takes it for a text: no NUL, and no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def read_subject(payload: JsonObject) -> str:

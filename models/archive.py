@@ -31,7 +31,7 @@ from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.drafts import drafted
 from models.sql.kept import PLANS_MAX
-from models.sql.rows import ID_MAX
+from models.sql.rows import IMPORTED_ID_MAX
 from models.sql.rows import default
 from models.sql.rows import require_id
 from models.sql.rule import Action
@@ -160,7 +160,7 @@ def import_row(
         attribute = relation.payload_attribute(name)
         values[name] = attribute.type.read_json(value)
         if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
-            require_id(relation, values[name], ID_MAX)
+            require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
             found = default(attribute.filled, transaction.now, Binding())

@@ -14,3 +14,7 @@ class Fault(Exception):
         self.message = message
         self.details = details
         self.hint = hint
+
+
+class Denial(Fault):
+    """A refusal of what somebody may not do, of which the audit trail is told."""

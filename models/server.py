@@ -273,6 +273,8 @@ class ServerDatabase(Database):
         """Begin anew; what is in use is closed when it is given back. Another server may have taken over meanwhile, to
         which a line of the trail is another one: what was remembered under its number is told no more."""
         self.remembered = Remembered()
+        if self.standbys is not None:
+            self.standbys.remembered = Remembered()
         while idle := taken_from(self.idle_sessions):
             idle.invalidate()
             idle.close()

@@ -20,7 +20,6 @@ from models.faults import Fault
 from models.sql import execute
 from models.sql import plan
 from models.sql.catalog import Relation
-from models.sql.catalog import catalog
 from models.sql.query import Column
 from models.sql.query import Query
 from models.sql.query import Shape
@@ -115,8 +114,7 @@ class Asked:
     def header(self) -> list[str]:
         if self.media is not MediaType.CSV:
             return []
-        relations = catalog().relations
-        return representation.row_keys(self.shape.root, self.relation, relations)
+        return representation.row_keys(self.shape.root, self.relation)
 
     def represented_shape(self) -> Shape | None:
         """The shape in which written rows are wanted, if they are."""

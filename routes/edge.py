@@ -22,18 +22,19 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from access import current
 from access.caller import Caller
 from access.decorators import check_entrance
-from access.policy import PermissionDenied
 from models import audit
 from models.db import database
+from models.faults import Denial
 from models.faults import Fault
 from models.sql.catalog import catalog
-from models.sql.judge import RowDenied
 from routes import request_log
 from routes import timing
 from routes.body import JSON_BYTES_MAX
 from routes.postgrest import calls
 from routes.postgrest import errors
 from routes.postgrest import requests
+from routes.postgrest.encoding import Undecodable
+from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.encoding import decode_utf8
 from routes.postgrest.representation import Representation
 from routes.service import Answer
@@ -68,6 +69,9 @@ def begin() -> Response | None:
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
+    query: str = environ.get("QUERY_STRING", "")
+    if "%" in query or not query.isascii():
+        require_text(query)
     if "#" in environ.get("RAW_URI", ""):
         # The server has left out what follows it, which may be a write's conditions.
         raise refused_entrance() or requests.BadRequest(HASH)
@@ -79,6 +83,14 @@ def begin() -> Response | None:
         del preflight.headers["Content-Type"]  # of nothing
         return preflight
     return None
+
+
+def require_text(query: str) -> None:
+    """Refuse bytes that are no text wherever they stand, also where nobody reads the query."""
+    try:
+        decode_pairs(query.encode("latin-1"))
+    except Undecodable as undecodable:
+        raise refused_entrance() or undecodable from None
 
 
 def finish(response: Response) -> Response:
@@ -131,7 +143,7 @@ def answer_fault(fault: Fault) -> Response:
     data, sign_in = current_app.extensions["walkthrough.render"]
     answered = (sign_in if is_sign_in(request.path) else data)(fault)
     g.refusal = type(fault).__name__
-    if isinstance(fault, PermissionDenied | RowDenied):
+    if isinstance(fault, Denial):
         note_refusal(fault)
     return Response(answered.body, answered.status, answered.headers)
 

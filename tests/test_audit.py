@@ -207,6 +207,27 @@ def test_a_refusal_is_told(api: Callable) -> None:
     assert (second["actor_id"], second["client_id"]) == (ADA, 1)
 
 
+def test_what_is_refused_in_an_assignment_or_of_a_user_is_told_as_well(api: Callable) -> None:
+    user = f"/auth/v1/admin/users/{MOE}"
+    assigned = {"manager_id": MOE, "building_ids": [4], "inspection_ids": []}
+    answers = [
+        api("ada").rpc("assign_to_client_manager", assigned),
+        api("ada").put(user, {"app_metadata": {"role": "super_admin", "client_id": None}}),
+        api("ada").put(f"/auth/v1/admin/users/{ADA}", {"ban_duration": "1h"}),
+        api("ada").rpc("assign_to_client_manager", {**assigned, "manager_id": ADA}),
+    ]
+
+    assert [answer.status for answer in answers] == [403, 403, 403, 400]
+    assert [(line["action"], line["actor_id"], line["client_id"]) for line in trail(api)] == [
+        ("refused", ADA, 1)
+    ] * 3
+    assert [line["relation"] for line in trail(api)] == [
+        "rpc/assign_to_client_manager",
+        user.strip("/"),
+        f"auth/v1/admin/users/{ADA}",
+    ]
+
+
 def test_refusals_of_one_person_cannot_fill_the_disk(
     api: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

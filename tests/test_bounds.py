@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -27,6 +28,7 @@ from models.sql.sqlite import ResponseTooLarge
 from models.tally import calendar_days
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
+from routes.postgrest import representation
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA
@@ -92,6 +94,20 @@ def test_an_answer_has_as_many_bytes_as_it_may(
     monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes - 1)
     with pytest.raises(ResponseTooLarge):
         execute.fetch(answering, "", ())
+
+
+@pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 2), ("x", 1), ("ü", 2)])
+def test_a_csv_has_as_many_bytes_as_any_answer(
+    monkeypatch: pytest.MonkeyPatch, letter: str, size: int
+) -> None:
+    """It may be twice as long as the rows of JSON that it is made of, or more."""
+    rows = [json.dumps({"a": f"{letter * 10} "}, ensure_ascii=False)] * 3
+
+    monkeypatch.setattr(representation, "VALUE_BYTES_MAX", 3 * (10 * size + 3))
+    assert len(representation.csv_text(rows, ["a"]).splitlines()) == 4
+    monkeypatch.setattr(representation, "VALUE_BYTES_MAX", 3 * (10 * size + 3) - 1)
+    with pytest.raises(ResponseTooLarge):
+        representation.csv_text(rows, ["a"])
 
 
 @pytest.mark.parametrize(("characters", "is_repeated"), [(2_000, True), (2_001, False)])

@@ -307,6 +307,26 @@ def test_P05_bytes_that_are_no_text_are_refused_in_a_path(
     assert refused(response, 400), response.text
 
 
+@pytest.mark.parametrize("bad", ["%ff", "%00", "%ed%a0%80", "\xff"], ids=ascii)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/"), ("GET", "/rest/v1/"), ("GET", "/live"), ("GET", "/ready"), ("OPTIONS", "/buildings"),
+        ("GET", "/auth/v1/settings"), ("GET", "/auth/v1/admin/users"), ("POST", "/auth/v1/token"),
+        ("GET", "/nosuch"),
+    ],
+)  # fmt: skip
+def test_P05_bytes_that_are_no_text_are_refused_where_nobody_reads_the_query(
+    api: Callable, method: str, path: str, bad: str
+) -> None:
+    response = api("root").send(method, path, environ={"QUERY_STRING": f"grant_type=x&x={bad}"})
+
+    assert response.status == 400
+    assert response.json["message"].startswith(("invalid byte sequence", "unsupported Unicode"))
+    without_text = {"QUERY_STRING": "x=%c3%bc"}
+    assert "byte sequence" not in api("root").send(method, path, environ=without_text).text
+
+
 def test_P05_bytes_that_are_no_text_are_refused_in_a_call(api: Callable) -> None:
     assert refused(api("root").get("/rpc/get_building_stats?building_id=%00"), 400)
     assert refused(api("root").get("/rpc/get_building_stats?%ff=1"), 400)

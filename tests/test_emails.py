@@ -23,7 +23,21 @@ def test_a_name_that_signs_somebody_in_is_nobody_elses(api: Callable) -> None:
 
     assert [(answer.status, answer.code) for answer in answers] == [(409, "23505")] * 3
     assert api("root").get("/users?email=ilike.*zg*&select=email").json == [{"email": kept}]
-    assert api("ada").patch(f"/users?email=eq.{kept}", {"email": typed}).status == 204
+
+
+@pytest.mark.parametrize("email", ["Özgür@acme.example", "ÉCOLE@acme.example", "ö.Σ@acme.example"])
+def test_capitals_beyond_ascii_are_refused(api: Callable, email: str) -> None:
+    """The database's index does not fold them: who came later in small letters would be a second one of that e-mail."""
+    person = {"name": "New", "role": "client_manager", "client_id": 1}
+
+    answers = [
+        api("ada").post("/users", {**person, "email": email}),
+        api("ada").patch(f"/users?id=eq.{MOE}", {"email": email}),
+        api("root").put(f"/users?id=eq.{MOE}", {"id": MOE, "email": email, **person}),
+    ]
+
+    assert [(answer.status, answer.code) for answer in answers] == [(400, "23514")] * 3
+    assert api("ada").patch(f"/users?id=eq.{MOE}", {"email": email.lower()}).status == 204
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,18 @@ def test_an_export_that_is_imported_is_exported_alike(app: object, tmp_path: Pat
     assert "exported" not in (tmp_path / "one.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("number", [0, 2**52 + 2**51 + 1, 2**53 - 1])
+def test_an_id_that_leaves_no_successors_is_not_imported(tmp_path: Path, number: int) -> None:
+    """After the largest that there is nothing could be made any more, not even once it was deleted."""
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps({"inspectors": [{"id": number, "name": "x"}]}))
+    app = open_app(tmp_path / "new.db")
+
+    ended = app.test_cli_runner().invoke(args=["import", str(file)])
+
+    assert (ended.exit_code, "out of range for a chosen id" in ended.output) == (1, True)
+
+
 def test_a_super_admin_who_is_banned_may_come_before_the_one_who_is_not(
     app: object, tmp_path: Path
 ) -> None:

@@ -239,6 +239,13 @@ def test_a_cast_column_orders_groups_by_what_it_is(api: Callable) -> None:
     assert [row["floors"] for row in rows] == ["0", "2", "4", "7", "12", None]
 
 
+@pytest.mark.parametrize("who", ["ada", "moe", "root"])
+def test_the_largest_offset_is_beyond_all_rows(api: Callable, who: str) -> None:
+    response = api(who).get(f"/inspections?order=id&offset={2**63 - 1}")
+
+    assert (response.status, response.json) == (200, [])
+
+
 def test_a_limit_of_zero_asks_for_nothing_whatever_range_is_said(api: Callable) -> None:
     response = api("root").get("/buildings?limit=0", headers={"Range": "1-0"})
 

@@ -225,6 +225,14 @@ def test_filter_on_a_single_value_names_no_column(api: Callable) -> None:
     assert api("mia").get("/buildings?select=id").json == []
 
 
+@pytest.mark.parametrize("value", [5, 1.5, True, [], {}, ["2025-01-01"]], ids=repr)
+def test_what_is_no_text_is_of_the_wrong_type_for_a_date(api: Callable, value: object) -> None:
+    response = api("ada").rpc(CHART, {"start_date": value})
+
+    assert (response.status, response.code) == (400, "22P02")
+    assert response.json["message"].startswith("invalid input syntax for type date: ")
+
+
 def test_query_of_a_post_holds_filters_and_no_parameters(api: Callable) -> None:
     response = api("ada").post(f"/rpc/{CHECK}?building_id=1", ASKED)
 

@@ -29,6 +29,8 @@ from models.sql import postgresql
 from models.sql.constraints import Unreachable
 from models.sql.constraints import Unresolved
 from models.sql.sqlite import TimedOut
+from routes.gotrue import errors as gotrue_errors
+from routes.postgrest import errors as postgrest_errors
 from tests import databases
 from tests.applications import open_app
 from tests.signin import Service
@@ -155,6 +157,15 @@ def test_write_whose_commit_is_not_answered_may_have_been_kept(
 
     os.kill(stopped, signal.SIGCONT)
     until(lambda: service.sql(WRITTEN) == [("there",)])
+
+
+def test_a_commit_that_may_have_been_kept_is_not_to_be_sent_again() -> None:
+    """Neither under /auth/v1 nor elsewhere; what was surely not kept is."""
+    for answer in (postgrest_errors.answer, gotrue_errors.answer):
+        unresolved, gone = answer(Unresolved("who knows")), answer(Unreachable("gone"))
+
+        assert (unresolved.status, "Retry-After" in unresolved.headers) == (503, False)
+        assert (gone.status, gone.headers["Retry-After"]) == (503, "1")
 
 
 def write_and(stop: Stop, transaction: ServerTransaction) -> int:

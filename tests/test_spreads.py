@@ -172,6 +172,17 @@ def test_rows_with_the_same_arrays_are_one_group(api: Callable) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["inspections", "inspections_building_id_fkey"])
+def test_csv_is_headed_by_what_is_spread_however_it_is_named(api: Callable, name: str) -> None:
+    path = f"/buildings?select=key:id,...{name}(*)&id=eq.1"
+
+    head, cells = csv.reader(io.StringIO(api("root").get(path, accept="text/csv").text))
+    (row,) = api("root").get(path).json
+
+    assert head == list(row)
+    assert json.loads(cells[head.index("status")]) == row["status"]
+
+
 def test_csv_has_an_array_in_a_cell(api: Callable) -> None:
     response = api("root").get(
         "/inspections?select=id,...reports_lead(gun_id)&id=eq.1", accept="text/csv"

@@ -31,6 +31,9 @@ from models.sql.statement import parameter
 Expression = sa.ColumnElement[Any]
 
 OUTPUTS_MAX = 60  # SQLite may be built with functions of 127 arguments, two of which print a column
+BEYOND_EVERY_ROW: Expression = sa.literal_column(
+    str(2**61)
+)  # an offset to which a limit can be added
 ARRAYS_MAX = 100  # each is a select of its own, which takes some milliseconds to plan
 
 
@@ -149,7 +152,9 @@ class Printer:
             if len(ways) > 1 and way.may_lead and not keeps_order:
                 # An index ends it where the page does, which SQLite sees by itself. Not a search for few: PostgreSQL
                 # might walk along an order through everybody's rows until it has met them.
-                most = limits[0] if limits[1] is None else limits[0] + limits[1]
+                most = limits[0]
+                if limits[1] is not None:
+                    most += self.spelling.at_most(limits[1], BEYOND_EVERY_ROW)
                 search = sa.select(search.order_by(*order).limit(most).subquery())
             found.append(search)
         if len(found) == 1:
@@ -158,7 +163,7 @@ class Printer:
         return sa.union_all(*found).order_by(*map(again, order, named))
 
     def is_ordered(self, node: Node, correlated: Any) -> bool:
-        """Whether an order has to be said: SQLite walks a relation by key, and PostgreSQL as it likes."""
+        """Whether an order has to be said, for the rows of a page to be the same within its select and around it."""
         return bool(node.order) or correlated is not None or not self.spelling.keeps_subquery_order
 
     def fetched(self, relation: Relation, keys: Any) -> Source:

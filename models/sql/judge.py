@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from models.db import Transaction
+from models.faults import Denial
 from models.faults import Fault
 from models.sql.catalog import Relation
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 
 
-class RowDenied(Fault):
+class RowDenied(Denial):
     """A row that would end up out of the caller's reach (42501)."""
 
 

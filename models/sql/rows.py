@@ -36,9 +36,8 @@ from models.types import new_uuid
 from models.types import read_timestamp
 
 CHOSEN_ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
-ID_MAX = (
-    2**53 - 1
-)  # of what the tables hold: those that follow a chosen one may be larger than it may
+IMPORTED_ID_MAX = 2**52 + 2**51  # those are in an export, too, and have successors
+ID_MAX = 2**53 - 1  # of what the tables hold
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]

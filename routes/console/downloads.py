@@ -30,7 +30,6 @@ from access import policy
 from access.caller import Caller
 from models.db import reading
 from models.faults import Fault
-from models.sql.catalog import catalog
 from models.sql.rule import Action
 from models.sql.sqlite import ResponseTooLarge
 from models.sql.sqlite import TimedOut
@@ -70,7 +69,7 @@ class File:
 
     def columns(self) -> list[str]:
         query = querystring.parse(self.whole.text().encode())
-        return row_keys(query.shape.root, engine.relation(self.relation), catalog().relations)
+        return row_keys(query.shape.root, engine.relation(self.relation))
 
     def between(self, after: int, last: int) -> str:
         """The query string of the rows of these numbers, in their order."""

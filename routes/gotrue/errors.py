@@ -104,6 +104,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     constraints.CheckViolation: (400, "23514"),
     # The database
     sqlite.TimedOut: (503, "request_timeout"),
+    sqlite.ResponseTooLarge: (400, "validation_failed"),
     sqlite.DiskFull: (503, "unexpected_failure"),
     place.FileLeft: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
@@ -155,7 +156,7 @@ def headers(fault: Fault, status: int) -> dict[str, str]:
     found = {"Content-Type": "application/json; charset=utf-8"}
     if isinstance(fault, throttle.TooManyTries | password.HashQueueFull):
         found["Retry-After"] = str(fault.retry_after_seconds)
-    elif status == 503:
+    elif status == 503 and not isinstance(fault, constraints.Unresolved):
         found["Retry-After"] = "1"
     if isinstance(fault, requests.MethodNotAllowed):
         found["Allow"] = ", ".join(fault.allowed)

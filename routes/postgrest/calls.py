@@ -24,8 +24,10 @@ from models.faults import Fault
 from models.sql.catalog import UnknownColumn
 from models.types import BIGINT
 from models.types import ColumnType
+from models.types import InvalidDatetime
 from models.types import InvalidInput
 from models.types import invalid
+from models.types import shown_json
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Unparsable
@@ -152,7 +154,12 @@ class Parameter(fields.Field[Any]):
     def _deserialize(
         self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **options: Any
     ) -> Any:
-        return self.read(value)
+        try:
+            return self.read(value)
+        except InvalidDatetime:
+            if isinstance(value, str):
+                raise
+            raise invalid(self.type_name, shown_json(value)) from None
 
 
 def a(kind: ColumnType) -> Parameter:

@@ -16,14 +16,16 @@ from urllib.parse import quote
 
 from models.faults import Fault
 from models.sql.catalog import Relation
+from models.sql.catalog import catalog
 from models.sql.embed import is_empty
 from models.sql.execute import Counted
 from models.sql.execute import Selected
 from models.sql.functions import number_text
 from models.sql.query import Column
-from models.sql.query import Embed
 from models.sql.query import Node
 from models.sql.rows import Written
+from models.sql.sqlite import ResponseTooLarge
+from models.sql.switches import VALUE_BYTES_MAX
 from routes.postgrest.media import MediaType
 from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import Preferences
@@ -177,7 +179,7 @@ def content_headers(media: MediaType) -> dict[str, str]:
 
 
 def body(rows: list[str], media: MediaType, header: Sequence[str]) -> str:
-    """Rows of JSON text in a media type; raises NotSingular, TooDeep and TooLarge."""
+    """Rows of JSON text in a media type; raises NotSingular, ResponseTooLarge, TooDeep and TooLarge."""
     if media in SINGULAR and len(rows) != 1:
         raise NotSingular(len(rows))
     try:
@@ -212,9 +214,14 @@ def strip(value: object) -> object:
 def csv_text(rows: list[str], header: Sequence[str]) -> str:
     """Rows as CSV with a header line, null being an empty cell and an empty text `""`."""
     lines = [",".join(cell(name) for name in header)]
+    left = VALUE_BYTES_MAX
     for row in rows:
         found = json.loads(row)
         lines.append(",".join(cell(found.get(name)) for name in header))
+        # A quotation mark is two in CSV, and behind a backslash four.
+        left -= len(lines[-1]) if lines[-1].isascii() else len(lines[-1].encode("utf-8", "replace"))
+        if left < 0:
+            raise ResponseTooLarge
     return "\n".join(lines)
 
 
@@ -238,16 +245,16 @@ def cell(value: object) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"' if quoted else text
 
 
-def row_keys(node: Node, relation: Relation, relations: dict[str, Relation]) -> list[str]:
+def row_keys(node: Node, relation: Relation) -> list[str]:
     """The keys that a node's rows have, in order: what heads a CSV."""
     keys: dict[str, None] = {}
     for item in node.items:
         if isinstance(item, Column):
             keys.update(dict.fromkeys(column_keys(item, relation)))
         elif item.spread:
-            keys.update(
-                dict.fromkeys(row_keys(item.node, target(item, relation, relations), relations))
-            )
+            way = catalog().relationship(relation.name, item.relation, item.hint)
+            there = catalog().relations[way.target]
+            keys.update(dict.fromkeys(row_keys(item.node, there)))
         elif not is_empty(item.node):
             keys[item.name] = None
     return list(keys)
@@ -257,11 +264,3 @@ def column_keys(item: Column, relation: Relation) -> list[str]:
     if item.name == "*" and item.aggregate is None:
         return list(relation.attributes)
     return [item.key]
-
-
-def target(embed: Embed, relation: Relation, relations: dict[str, Relation]) -> Relation:
-    """The relation an embed leads to, by its name or by the foreign key that names it."""
-    for fk in relation.foreign_keys:
-        if embed.relation in (fk.name, fk.column):
-            return relations[fk.referred]
-    return relations.get(embed.relation, relation)

@@ -67,6 +67,21 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
     assert set(statuses) <= {200, 204}
 
 
+def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_over(
+    world: World,
+) -> None:
+    """To another server a line of the trail is another one, to its standbys, too."""
+    with world.app.app_context():
+        served = database()
+        for remembered in (served.remembered, served.standbys.remembered):
+            assert remembered.get(7, "q", lambda: "old") == "old"
+
+        served.forget_sessions()
+
+        for remembered in (served.remembered, served.standbys.remembered):
+            assert remembered.get(7, "q", lambda: "new") == "new"
+
+
 def test_standby_that_falls_silent_is_left_alone(world: World) -> None:
     """Within the time of a read: a little longer, and its answer would be that it was stopped."""
     silent = [pid for (pid,) in world.pair.sql(
