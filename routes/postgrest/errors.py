@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from access import assignments
 from access import decorators
-from access import policy
 from access import throttle
 from access import token
 from models import chart
 from models import connections
+from models import faults
 from models import points
 from models import statistics
 from models import types
@@ -83,7 +83,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     # Who asks
     decorators.NoApiKey: (401, "PGRST302"),
     decorators.Anonymous: (401, "42501"),
-    policy.PermissionDenied: (403, "42501"),
+    faults.Denial: (403, "42501"),
     token.InvalidToken: (401, "PGRST301"),
     token.RefusedClaims: (401, "PGRST303"),
     throttle.TooManyTries: (429, "PGRST429"),
@@ -96,7 +96,6 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     chart.InvalidPeriod: (400, "22023"),
     points.TooManyLabels: (400, "54000"),
     assignments.NotAGrantee: (400, "23514"),
-    assignments.TargetOutOfReach: (403, "42501"),
     # What is asked
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),
@@ -126,7 +125,6 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.TextTooLong: (400, "22001"),
     types.NulInText: (400, "22P05"),
     # Writes
-    judge.RowDenied: (403, "42501"),
     judge.NotChosen: (400, "428C9"),
     upsert.NoSuchConstraint: (400, "42P10"),
     upsert.SameRowTwice: (400, "21000"),
