@@ -147,7 +147,7 @@ def test_json_goes_by_these_names(content_type: str | None) -> None:
         ("multipart/form-data; boundary=x", "multipart/form-data"),
         ("application/octet-stream", "application/octet-stream"),
         ("application/vnd.pgrst.object+json", "application/vnd.pgrst.object+json"),
-        ("application/vnd.pgrst.array", "application/vnd.pgrst.array"),
+        ("application/vnd.pgrst.array+json; nulls=stripped", "application/vnd.pgrst.array+json"),
         ("application/openapi+json", "application/openapi+json"),
         ("text/json", "text/json"),
         ("json", "json"),
