@@ -63,7 +63,7 @@ bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
 
 # SQLite has one writer; two processes are enough to keep two cores busy with reading.
 workers = 2
-# Slow clients hold threads, not cores: 64 of them wait cheaply.
+# Slow requests hold threads, not cores: 64 of them wait cheaply. Clients that say nothing, or half a head, hold none.
 threads = 32
 worker_class = "serving.worker.DeadlineWorker"
 # One client more than there are descriptors would end a worker; the limit of open files is raised for as many.

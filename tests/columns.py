@@ -1,4 +1,4 @@
-"""The columns that each resource shows, in their order, by hand from the contract."""
+"""The columns that each resource shows, in their order, by hand."""
 
 from tests.oracle import KEYS
 

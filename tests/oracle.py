@@ -1,5 +1,5 @@
-"""The access rule a second time, over plain dicts, written from the contract's table by somebody who has not
-read the service. It imports nothing of it: when the two disagree, one of them has misread the contract.
+"""The access rule a second time, over plain dicts, written from the table of docs/ACCESS.md by somebody who has not
+read the service. It imports nothing of it: when the two disagree, one of them has misread it.
 
 A world is `{table: [row, …]}`, a user a row of `users`.
 """

@@ -108,7 +108,7 @@ def test_O12_assignment_tells_grantees_that_are_none_alike(api: Callable) -> Non
         "/rpc/sign_i",
     ],
 )
-def test_O13_hints_name_the_contracts_words_only(api: Callable, path: str) -> None:
+def test_O13_hints_name_known_words_only(api: Callable, path: str) -> None:
     response = api("root").get(path)
 
     hint = f"{response.json['hint']} {response.json['details']}"

@@ -199,7 +199,7 @@ def test_R17_caller_whom_no_rule_matches_gets_nothing(
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-def test_R18_resource_shows_the_contracts_columns_and_no_other(api: Callable, table: str) -> None:
+def test_R18_resource_shows_its_columns_and_no_other(api: Callable, table: str) -> None:
     [first, *_] = api("root").get(f"/{table}").json
     header = api("root").get(f"/{table}", accept="text/csv").text.splitlines()[0]
 
@@ -216,7 +216,7 @@ def test_R18_users_have_no_hidden_column(api: Callable, query: str, column: str)
 
 
 @pytest.mark.parametrize("path", ["/", "/rest/v1/"])
-def test_R19_openapi_shows_the_contract_and_no_more(api: Callable, path: str) -> None:
+def test_R19_openapi_shows_what_is_listed_and_no_more(api: Callable, path: str) -> None:
     document = api("root").get(path, accept="application/openapi+json").json
 
     resources = {f"/{table}" for table in RESOURCES}

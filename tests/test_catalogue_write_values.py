@@ -57,7 +57,7 @@ CASCADES = [
 
 
 @pytest.mark.parametrize(("path", "gone", "kept"), CASCADES, ids=[path for path, _, _ in CASCADES])
-def test_W13_deletion_takes_exactly_what_the_contract_says(
+def test_W13_deletion_takes_exactly_what_hangs_on_it(
     api: Callable, path: str, gone: tuple, kept: tuple
 ) -> None:
     response = api("root").delete(path)

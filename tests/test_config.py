@@ -31,7 +31,7 @@ def database(directory: Path) -> dict[str, object]:
     return {"DATABASE_URL": f"sqlite:///{directory / 'walkthrough.db'}"}
 
 
-def test_defaults_are_the_contracts():
+def test_defaults_are_those_that_are_told():
     settings = config.load(GIVEN, {})
 
     assert settings == {

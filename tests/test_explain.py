@@ -51,7 +51,7 @@ def snapshot(pristine: object) -> Iterator[Transaction]:
 
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize("role", Role)
-def test_arms_are_named_as_the_contract_names_them(role: Role, model: type) -> None:
+def test_arms_are_named_as_is_documented(role: Role, model: type) -> None:
     names = {explain.name_of(arm, role) for arm in arms_of(role, model)}
 
     assert names

@@ -1,4 +1,4 @@
-"""The two documents: valid, complete, of the contract's names and no more, and the same for everybody."""
+"""The two documents: valid, complete, of the names that are listed and no more, and the same for everybody."""
 
 import json
 import re
@@ -21,7 +21,7 @@ JSON = "application/json"
 AS_POSTGREST = ("/rest/v1", "/rest/v1/")
 ROOTS = ("/", *AS_POSTGREST)
 UNTOLD = {"/audit_log", "/metrics", "/docs", "/docs/{name}", "/rpc/{name}"}
-"""Routes that are no part of the contract: the operator's, the page, and what answers to no function.
+"""Routes that are no part of the data API's: the operator's, the page, and what answers to no function.
 Nor is the console, all of which stands under /console/: it answers people, not programs."""
 OFTEN_HIDDEN = (
     "password_hash",
@@ -274,7 +274,7 @@ def test_columns_equal_the_catalog(
     ] == list(relation.attributes)
 
 
-def test_what_is_required_on_create_is_the_contracts(document: dict) -> None:
+def test_what_is_required_on_create_is_told(document: dict) -> None:
     schemas = document["components"]["schemas"]
     required = {name: set(schemas[f"{name}.new"].get("required", ())) for name in RESOURCES}
 

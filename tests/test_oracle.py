@@ -77,7 +77,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("who", "verb", "table", "id_", "new", "verdict"), VERDICTS)
-def test_oracle_judges_writes_as_the_contract(
+def test_oracle_judges_writes_as_is_promised(
     who: str, verb: str, table: str, id_: object, new: dict | None, verdict: str
 ) -> None:
     old = None if id_ is None else oracle.find(WORLD, table, id_)

@@ -46,7 +46,7 @@ def test_the_tests_know_every_resource() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
-def test_its_columns_are_those_of_the_contract(name: str) -> None:
+def test_its_columns_are_those_that_are_listed(name: str) -> None:
     assert tuple(catalog().relations[name].attributes) == COLUMNS[name]
 
 

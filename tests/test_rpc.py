@@ -351,7 +351,7 @@ def test_bound_in_rows_is_refused_and_not_ignored(api: Callable) -> None:
     assert api("mia").get("/buildings?select=id").json == []
 
 
-def test_keys_of_an_answer_stand_in_the_contracts_order(api: Callable) -> None:
+def test_keys_of_an_answer_stand_in_their_order(api: Callable) -> None:
     dashboard = api("moe").rpc("get_inspections_dashboard_summary_fast").json
     chart = api("moe").rpc(CHART, {"start_date": "2025-04-10", "end_date": "2025-04-10"}).json
     stats = api("moe").rpc("get_building_stats", {"building_id": 1}).json

@@ -1,7 +1,7 @@
 """The server as it is run: gunicorn with the shipped settings over an application of a few lines.
 
 Slow clients would take a minute to show with the shipped deadlines, so the application shortens them
-in its worker; that the shipped ones are the contract's is a test of its own.
+in its worker; that the shipped ones are those that are documented is a test of its own.
 """
 
 from __future__ import annotations

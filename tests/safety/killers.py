@@ -1,4 +1,4 @@
-"""A quick suite that no mutant of the rule survives: the cast and their requests, by hand from the contract, over one
+"""A quick suite that no mutant of the rule survives: the cast and their requests, by hand from docs/ACCESS.md, over one
 small world; then random requests against the oracle.
 
 A probe says what it is about, so that those about a mutant's own relation come first.

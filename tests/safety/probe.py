@@ -17,7 +17,7 @@ UNDONE = "tx=rollback, return=representation"
 
 
 class Killed(AssertionError):
-    """A probe that was answered otherwise than the contract says."""
+    """A probe that was answered otherwise than is promised."""
 
 
 class Broken(RuntimeError):

@@ -1,6 +1,6 @@
 """Random people, requests and worlds: the service answers as the oracle says, and leaves behind what the model says.
 
-The oracle and the model are written from the contract and import nothing of the service.
+The oracle and the model are written from docs/ACCESS.md and import nothing of the service.
 """
 
 import json

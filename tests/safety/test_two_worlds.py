@@ -125,7 +125,7 @@ def unsaid(values: set[str], request: Asking) -> set[str]:
 
 
 def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
-    """What became of rows that the user could not see, beyond the contract's cascades."""
+    """What became of rows that the user could not see, beyond the cascades that there are."""
     gone = {
         (table, row["id"])
         for table in RESOURCES
