@@ -147,6 +147,8 @@ def database_path(database_url: str) -> Path | None:
         raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, not a file: URI")
     if url != sa.URL.create(url.drivername, database=url.database):
         raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, and nothing else")
+    if "\0" in url.database or not Path(url.database).name:
+        raise ConfigurationError("DATABASE_URL names no file")
     # A relative path starts at the project, whatever directory a command is given in.
     return Path(os.path.abspath(PROJECT / url.database))
 
@@ -286,6 +288,14 @@ def refuse_debugging(environ: Mapping[str, str] = os.environ) -> None:
             raise ConfigurationError(f"{name} is set: the server does not run with it")
 
 
+def refuse_arguments(environ: Mapping[str, str] = os.environ) -> None:
+    """What gunicorn reads besides would go over its settings here, without a word: another address, no workers."""
+    if environ.get("GUNICORN_CMD_ARGS", "").strip():
+        raise ConfigurationError(
+            "GUNICORN_CMD_ARGS is set: the settings are those of gunicorn.conf.py"
+        )
+
+
 def _given(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
     """Merge what was said, an empty text counting as not said (`SERVICE_KEY=` in an env file)."""
     names = Settings.__annotations__
@@ -365,7 +375,9 @@ def _read_secrets(database: Path | None) -> dict[str, object]:
 def _read_kept(path: Path) -> dict[str, object]:
     """All that a secrets file holds, a SECRET_KEY among it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(
+            path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        )  # a pipe would be waited for
     except FileNotFoundError as error:
         raise ConfigurationError(f"SECRET_KEY is not set, and there is no {path}") from error
     except OSError as error:
@@ -384,6 +396,8 @@ def _read_kept(path: Path) -> dict[str, object]:
 def _read_private(path: Path, descriptor: int) -> object:
     found = os.fstat(descriptor)
     with os.fdopen(descriptor, encoding="utf-8") as file:
+        if not stat.S_ISREG(found.st_mode):
+            raise ConfigurationError(f"{path} is not a regular file")
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise ConfigurationError(f"{path} can be read by others: chmod 600 it")
         return json.load(file)

@@ -123,6 +123,8 @@ def on_starting(server: Arbiter) -> None:
         configuration.hand_down(settings)
         if has_lost_keys:
             server.log.warning(KEYS_DRAWN)
+        if (lack := descriptors.too_few()) is not None:
+            raise start.StartRefused(lack)
         start.require_place_for_signs(server.cfg.worker_tmp_dir)
         start.refuse_taken_addresses(server.address)
         server.ports = ports.Ports()

@@ -3,6 +3,8 @@
 
 # Images for containers often set this; a start would then compile every module anew, which is a fifth of its time.
 unset PYTHONDONTWRITEBYTECODE
+# With it the project's own modules would not be found.
+unset PYTHONSAFEPATH
 
 # What a Python is to us: nothing, `bare` without what makes environments, `slow` or `quick`. Distributions profile what they
 # build, and so does who says --enable-optimizations; by hand it is left out easily (docs/decisions/0174).

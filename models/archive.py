@@ -148,6 +148,15 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
     return archive
 
 
+def is_empty(transaction: Transaction) -> bool:
+    """Whether there is no row of any resource."""
+    found = (
+        transaction.value(f"SELECT EXISTS (SELECT 1 FROM {name})")  # noqa: S608 - names of our own
+        for name in ORDER
+    )
+    return not any(found)
+
+
 def import_row(
     transaction: Transaction, relation: Relation, row: dict[str, object]
 ) -> tuple[str, dict[str, object]]:

@@ -92,6 +92,8 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
     if state == "damaged":
         return
     try:
+        if database.turns is not None:
+            database.turns.opened()  # of another user's nobody could write
         if state == "older" and is_served_by_others:
             raise RefusedFile(
                 f"{path} is of an older version, and is served by it: stop that first"

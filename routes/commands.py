@@ -26,6 +26,7 @@ from models.attach import elsewhere
 from models.db import Database
 from models.db import Transaction
 from models.db import database
+from models.db import reading
 from models.faults import Fault
 from models.sql import copies
 from models.sql.rows import ID_MAX
@@ -46,11 +47,14 @@ NO_PASSWORD = "-"  # noqa: S105 - the word for none
 SQLITE_BEGINS = b"SQLite format 3\0"
 AHEAD_SECONDS_MIN = 5.0  # what a clock is put right by now and then is no matter
 
+FILE = click.Path(path_type=Path, readable=False)
+"""What is wrong with one is told by who opens it, in one line."""
+
 bp = Blueprint("commands", __name__, cli_group=None)
 
 
 @bp.cli.command("import", cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 def import_file(file: Path) -> None:
     """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
     try:
@@ -63,12 +67,13 @@ def import_file(file: Path) -> None:
         refuse(f"{file}: {error}")
     except Fault as fault:
         refuse(str(fault))
-    fold()
+    finally:
+        fold()  # of what was refused, too: on a disk that is full nothing else would give back the log's room
     say_done(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("export", cls=Rescue)
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=FILE, required=False)
 def export_file(file: Path | None) -> None:
     """Write everything but secrets to FILE, or to standard output; the same data, the same bytes."""
     if file is None:
@@ -148,6 +153,8 @@ def create_user(
 ) -> None:
     """Make somebody who can sign in with EMAIL."""
     if password is None:
+        if sys.stdin is None:  # closed by whoever started us
+            refuse("standard input: no password can be asked for; --password says one")
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
     try:
         with database().writing(seconds_max=60) as transaction:
@@ -260,7 +267,7 @@ def how_far_ahead(seconds: float) -> str:
 
 
 @bp.cli.command("backup", cls=Rescue)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 def back_up(file: Path) -> None:
     """Copy the database to FILE, whole and checked, while it is in use."""
     path = file_of(database())
@@ -273,7 +280,7 @@ def back_up(file: Path) -> None:
 
 
 @bp.cli.command("restore", cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 def restore(file: Path) -> None:
     """Put the backup FILE in the database's place. Refused while a server runs; ends every session."""
     path = file_of(database())
@@ -326,11 +333,24 @@ def file_of(found: Database) -> Path:
 
 def require_apart(file: Path) -> None:
     """Refuse to write over what this service lives with, or another one: what that keeps from then on would be lost."""
+    if not file.name:
+        refuse(f"{file} is no name of a file")
     path = database().path
-    if path is not None and backup.is_of(file, path):
-        refuse(f"{file} belongs to the database itself")
-    if is_served(file):
-        refuse(str(AlreadyServed(file)))
+    try:
+        if path is not None and backup.is_of(file, path):
+            refuse(f"{file} belongs to the database itself")
+        if is_served(file):
+            refuse(str(AlreadyServed(file)))
+        is_there = file.is_file()
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+    if is_there and current_app.extensions.get(REFUSAL) is None and holds_nothing():
+        refuse(f"the database holds nothing yet (is it the right one?): {file} is left as it is")
+
+
+def holds_nothing() -> bool:
+    with reading() as transaction:
+        return archive.is_empty(transaction)
 
 
 def is_database(file: Path) -> bool:

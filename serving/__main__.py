@@ -55,6 +55,7 @@ def _environ(words: list[str]) -> dict[str, str]:
 
 def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     config.refuse_debugging(environ)
+    config.refuse_arguments(environ)
     config.log_level(environ)  # gunicorn would refuse it once everything else was said
     host, port = config.bind_address(environ)
     start.refuse_taken_addresses([(host, port)])

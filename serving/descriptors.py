@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 CLIENTS_MAX: Final = 1_000
+LEAST: Final = 64  # with 32 a worker ended, and was started again without end
 BESIDE: Final = 200  # 33 connections to a file take 99, a worker at rest some 40
 
 
@@ -20,6 +21,14 @@ def clients_max() -> int:
     it may. At a low one, a quarter of it."""
     limit = raised(CLIENTS_MAX + BESIDE)
     return min(CLIENTS_MAX, max(limit - BESIDE, limit // 4))
+
+
+def too_few() -> str | None:
+    """Why nobody can be served with as many as there may be, if that is so."""
+    limit = raised(LEAST)
+    return (
+        f"{limit} open files are too few: at least {LEAST} (ulimit -n)" if limit < LEAST else None
+    )
 
 
 def raised(wanted: int) -> int:

@@ -74,7 +74,8 @@ def is_served(database: Path | None) -> TypeGuard[Path]:
     if database is None:
         return False
     try:
-        descriptor = os.open(_path_of(database), os.O_RDONLY | os.O_NOFOLLOW)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe would be waited for
+        descriptor = os.open(_path_of(database), flags)
     except OSError:
         return False
     try:

@@ -113,6 +113,10 @@ def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
         (["backup", "{0}/none/x"], "{0}/none/x was not written: No such file or directory"),
         (["restore", "{0}/none/x"], "{0}/none/x is not there"),
         (["restore", "{0}"], "{0} is not a regular file"),
+        (["backup", ""], ". is no name of a file"),
+        (["backup", "/"], "/ is no name of a file"),
+        (["export", "."], ". is no name of a file"),
+        (["backup", "{0}/" + "x" * 256], "{0}/" + "x" * 256 + ": File name too long"),
     ],
 )
 def test_what_is_not_there_is_named_once(file, words, told):
@@ -139,6 +143,41 @@ def test_a_start_whose_words_cannot_be_kept_serves(tmp_path):
         )  # fmt: skip
 
     assert (ended.returncode, ended.stderr) == (7, "")
+
+
+@pytest.mark.parametrize("word", ["backup", "export"])
+def test_a_copy_of_nothing_takes_no_good_ones_place(file, tmp_path, word):
+    """The disk is not there, or DATABASE_URL says another file: the database is made, and holds nothing."""
+    kept, again = tmp_path / "kept", [word, str(tmp_path / "kept")]
+    assert run(file, again).returncode == 0
+    good = kept.read_bytes()
+    made = tmp_path / "made" / "new.db"
+
+    for _ in range(2):
+        refused = run(file, again, DATABASE_URL=f"sqlite:///{made}")
+        assert (refused.returncode, refused.stderr.decode()) == (
+            1,
+            f"walkthrough: the database holds nothing yet (is it the right one?): {kept} is left as it is\n",
+        )
+
+    assert kept.read_bytes() == good
+    assert (
+        run(file, [word, str(tmp_path / "another")], DATABASE_URL=f"sqlite:///{made}").returncode
+        == 0
+    )
+
+
+def test_a_refused_import_leaves_no_log(file, tmp_path):
+    """On a disk that it has filled nobody could write, and a log beside the file shuts other ways, too."""
+    rows = [{"id": 1_000 + number, "name": "n" * 1_000} for number in range(2_000)]
+    (tmp_path / "rows.json").write_text(json.dumps({"inspectors": [*rows, {"id": 1, "name": 5}]}))
+
+    refused = run(file, ["import", str(tmp_path / "rows.json")])
+
+    assert refused.returncode == 1
+    log = file.with_name(f"{file.name}-wal")
+    assert not log.exists() or log.stat().st_size == 0
+    assert databases.sql(file, "SELECT count(*) FROM inspectors WHERE id >= 1000") == [(0,)]
 
 
 def test_help_is_given_whatever_the_settings_are():

@@ -209,6 +209,10 @@ def test_the_environments_texts_are_parsed(name, stated, parsed):
         pytest.param({"DATABASE_URL": "sqlite:///a.db?a=b"}, "has no . in it", id="file-query"),
         pytest.param({"DATABASE_URL": "sqlite:///a?1.db"}, "has no . in it", id="file-dropped"),
         pytest.param({"DATABASE_URL": "postgres://u@h/d"}, "not with postgres://", id="postgres"),
+        pytest.param({"DATABASE_URL": "sqlite:////"}, "names no file", id="file-without-name"),
+        pytest.param(
+            {"DATABASE_URL": "sqlite:///a%00.db"}, "names no file", id="file-encoded-zero"
+        ),
         pytest.param({"DATABASE_URL": "mysql://u@h/d"}, "not with mysql://", id="mysql"),
         pytest.param({"DATABASE_URL": "sqlite+a:///a.db"}, "not with sqlite\\+a", id="odd-driver"),
         pytest.param(
@@ -326,6 +330,20 @@ def test_where_no_keys_can_be_kept_it_is_said_and_nothing_stays(
         " without it set SECRET_KEY, ANON_KEY and SERVICE_KEY"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_gunicorn_would_read_besides_is_refused():
+    config.refuse_arguments({"GUNICORN_CMD_ARGS": " "})
+
+    with pytest.raises(ConfigurationError, match="GUNICORN_CMD_ARGS"):
+        config.refuse_arguments({"GUNICORN_CMD_ARGS": "--bind 0.0.0.0:9999"})
+
+
+def test_keys_that_are_a_pipe_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "keys.json", 0o600)
+
+    with pytest.raises(ConfigurationError, match="is not a regular file"):
+        config.prepare(database(tmp_path), {})
 
 
 @pytest.mark.parametrize("name", ["FLASK_DEBUG", "FLASK_TESTING", "DEBUG", "TESTING"])

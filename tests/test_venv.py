@@ -45,6 +45,15 @@ def require_made(place: Path) -> None:
     assert make(place) == (0, "")
 
 
+def test_the_project_finds_its_own_modules_whatever_the_environment_says(place: Path) -> None:
+    said = subprocess.run(
+        ["sh", "-euc", ". bin/venv.sh; echo ${PYTHONSAFEPATH-unset}"],
+        cwd=place, env={**os.environ, "PYTHONSAFEPATH": "1"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert said.stdout == "unset\n"
+
+
 @pytest.mark.parametrize(
     ("kinds", "chosen"),
     [

@@ -25,6 +25,7 @@ from pathlib import Path
 from time import sleep
 
 from models.faults import Fault
+from models.sql import drafts
 from models.sql.sqlite import DiskFailed
 
 RUN_SECONDS_MAX = 0.004  # of turns that stay in one process; a few writes on a quick disk
@@ -227,6 +228,7 @@ class Turns:
                 self.descriptor = os.open(self.path, flags, 0o600)
             except OSError as error:
                 raise DiskFailed(f"the lock file cannot be opened: {error.strerror}") from error
+            drafts.hand_over(self.descriptor, self.path.with_suffix(""))
             self.owner = os.getpid()
         return self.descriptor
 

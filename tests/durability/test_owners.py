@@ -43,6 +43,35 @@ def test_a_file_that_root_writes_anew_is_its_owners_yet(
 
 
 @AS_ROOT
+def test_a_lock_that_root_makes_is_the_owners_of_the_file(served: Served) -> None:
+    """Or the service starts, finds all sound, and cannot write."""
+    lock = served.database.with_name(f"{served.database.name}.lock")
+    lock.unlink(missing_ok=True)
+    os.chown(served.database, *SERVICE)
+
+    assert (
+        served.command(
+            "create-user", "new@acme.example", "--role", "super_admin", "--password", "-"
+        ).returncode
+        == 0
+    )
+
+    assert owner(lock) == SERVICE
+
+
+def test_a_lock_that_cannot_be_opened_is_told_at_the_start(served: Served) -> None:
+    lock = served.database.with_name(f"{served.database.name}.lock")
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+
+    refused = served.command("check")
+
+    assert refused.returncode == 1
+    assert "the lock file cannot be opened: Is a directory" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+@AS_ROOT
 def test_keys_that_root_draws_anew_are_their_owners_yet(place: Path) -> None:
     os.chown(place.parent / "keys.json", *SERVICE)
 

@@ -219,6 +219,23 @@ def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, client
     assert int(told.stdout) == clients
 
 
+@pytest.mark.parametrize(
+    ("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)]
+)
+def test_too_few_descriptors_to_serve_with_are_told_at_the_start(
+    limit: str, is_refused: bool
+) -> None:
+    """With half as many a worker says that it listens, ends at the first request, and is started again without end."""
+    question = "from serving.descriptors import too_few; print(too_few())"
+    told = subprocess.run(
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    words = "63 open files are too few: at least 64 (ulimit -n)"
+    assert told.stdout.strip() == (words if is_refused else "None")
+
+
 def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.settings = "tests/http/few_descriptors.py"
