@@ -46,6 +46,8 @@ ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
 HASH = "A '#' in a request's target is written as %23"
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
 
+OPEN_PATHS = ("/live", "/ready")
+
 LOG = logging.getLogger("walkthrough")
 
 Renderer = Callable[[Fault], errors.Answer]
@@ -70,7 +72,7 @@ def begin() -> Response | None:
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
     query: str = environ.get("QUERY_STRING", "")
-    if "%" in query or not query.isascii():
+    if ("%" in query or not query.isascii()) and not path.startswith("/console/"):
         require_text(query)
     if "#" in environ.get("RAW_URI", ""):
         # The server has left out what follows it, which may be a write's conditions.
@@ -86,11 +88,12 @@ def begin() -> Response | None:
 
 
 def require_text(query: str) -> None:
-    """Refuse bytes that are no text wherever they stand, also where nobody reads the query."""
+    """Refuse bytes that are no text, also where nobody reads the query. (The console reads its own.)"""
     try:
         decode_pairs(query.encode("latin-1"))
     except Undecodable as undecodable:
-        raise refused_entrance() or undecodable from None
+        is_open = request.method == "OPTIONS" or request.path in OPEN_PATHS
+        raise (None if is_open else refused_entrance()) or undecodable from None
 
 
 def finish(response: Response) -> Response:

@@ -327,6 +327,26 @@ def test_P05_bytes_that_are_no_text_are_refused_where_nobody_reads_the_query(
     assert "byte sequence" not in api("root").send(method, path, environ=without_text).text
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/live", 400),
+        ("GET", "/ready", 400),
+        ("OPTIONS", "/buildings", 400),
+        ("GET", "/", 401),
+        ("GET", "/buildings", 401),
+    ],
+)
+def test_P05_nobody_is_told_of_bytes_where_nobody_may_ask(
+    api: Callable, method: str, path: str, status: int
+) -> None:
+    response = api("nobody").send(
+        method, path, headers={"apikey": "wrong"}, environ={"QUERY_STRING": "x=%ff"}
+    )
+
+    assert response.status == status
+
+
 def test_P05_bytes_that_are_no_text_are_refused_in_a_call(api: Callable) -> None:
     assert refused(api("root").get("/rpc/get_building_stats?building_id=%00"), 400)
     assert refused(api("root").get("/rpc/get_building_stats?%ff=1"), 400)

@@ -183,7 +183,7 @@ def test_words_of_the_dialect_are_no_parameters(api: Callable, name: str, query:
 
 
 @pytest.mark.parametrize(
-    "body", ["{", "[]", "5", '"x"', "null", "[1]"], ids=lambda body: f"body-{body}"
+    "body", ["{", "[]", "5", '"x"', "[null]", "[1]"], ids=lambda body: f"body-{body}"
 )
 def test_body_that_is_no_object_is_refused(api: Callable, body: str) -> None:
     response = api("root").post(f"/rpc/{STATS}", body)
