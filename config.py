@@ -375,9 +375,8 @@ def _read_secrets(database: Path | None) -> dict[str, object]:
 def _read_kept(path: Path) -> dict[str, object]:
     """All that a secrets file holds, a SECRET_KEY among it."""
     try:
-        descriptor = os.open(
-            path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-        )  # a pipe would be waited for
+        # Not waiting, as for a pipe in its place.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError as error:
         raise ConfigurationError(f"SECRET_KEY is not set, and there is no {path}") from error
     except OSError as error:

@@ -90,9 +90,8 @@ class Asked:
         """Offset and limit, of the query and the Range header together."""
         root = self.shape.root
         asked = (self.place(root.offset) or 0, self.place(root.limit))
-        header = (
-            None if asked[1] == 0 else self.range_header
-        )  # which is not looked at then, not even for its order
+        # Of no rows there is no range: the header is not looked at then, not even for which of its ends comes first.
+        header = None if asked[1] == 0 else self.range_header
         return intersect(parse_range(header, self.method), asked)
 
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:

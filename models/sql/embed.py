@@ -31,9 +31,8 @@ from models.sql.statement import parameter
 Expression = sa.ColumnElement[Any]
 
 OUTPUTS_MAX = 60  # SQLite may be built with functions of 127 arguments, two of which print a column
-BEYOND_EVERY_ROW: Expression = sa.literal_column(
-    str(2**61)
-)  # an offset to which a limit can be added
+BEYOND_EVERY_ROW: Expression = sa.literal_column(str(2**61))
+"""As an offset, to which a limit can be added."""
 ARRAYS_MAX = 100  # each is a select of its own, which takes some milliseconds to plan
 
 

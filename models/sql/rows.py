@@ -36,8 +36,8 @@ from models.types import new_uuid
 from models.types import read_timestamp
 
 CHOSEN_ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
-IMPORTED_ID_MAX = 2**52 + 2**51  # those are in an export, too, and have successors
-ID_MAX = 2**53 - 1  # of what the tables hold
+IMPORTED_ID_MAX = 2**52 + 2**51  # an export has those as well, and they have successors in turn
+ID_MAX = 2**53 - 1  # that the tables hold
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]
