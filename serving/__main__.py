@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import config
 from serving import demonstration
@@ -68,6 +69,8 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     is_first = path is not None and not os.path.lexists(path)
     if is_first:
         flask(environ, "check")
+    if path is not None and not start.may_be_ours(path):
+        _go_on(environ)  # and be refused, before anything is said of where
     told = _where(url, settings, path)
     if is_demo:
         told += [demonstration.introduce(environ, url, settings["ANON_KEY"] or "")]
@@ -77,6 +80,11 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # for a locale of few letters
     with suppress(OSError):  # a full disk, where the output is kept: no reason not to serve
         print("\n".join(told), flush=True)
+    _go_on(environ)
+
+
+def _go_on(environ: dict[str, str]) -> NoReturn:
+    """As the server, in this process's place."""
     gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
     os.chdir(config.PROJECT)
     os.execve(sys.executable, gunicorn, environ)  # noqa: S606

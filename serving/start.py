@@ -9,6 +9,7 @@ import os
 import selectors
 import signal
 import socket
+import stat
 import sys
 import tempfile
 import time
@@ -26,6 +27,11 @@ import click
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
 
+HEAD_BYTES = 105
+MAGIC = b"SQLite format 3\0"
+OURS = int.from_bytes(b"WALK")  # the file's application_id
+STEPS = Path(__file__).resolve().parent.parent / "models" / "migrations"
+
 PROBE_SECONDS_MAX = 1.0
 CHECK_SECONDS_MAX = 600.0  # reading a file of some gigabytes from a slow card
 SILENT_SECONDS_MAX = 3.0  # after which whoever waits is told what for
@@ -36,6 +42,26 @@ Check = Callable[[], None]
 
 class StartRefused(Exception):
     """The server does not start. The message is one line."""
+
+
+def may_be_ours(database: Path) -> bool:
+    """Whether a file may be served, as far as its first bytes tell: SQLite's header says whose it is and of which
+    version. They are read as bytes, since to import what opens it takes half of a start."""
+    try:
+        if not stat.S_ISREG(database.lstat().st_mode):
+            return False
+        with database.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    if not head:  # made, and not yet written to
+        return True
+    version, whose, tables = (
+        int.from_bytes(head[begin:end]) for begin, end in ((60, 64), (68, 72), (103, 105))
+    )
+    newest = max(int(step.name[1:5]) for step in STEPS.glob("m[0-9]*_*.py"))
+    is_new = (version, whose, tables) == (0, 0, 0)
+    return head.startswith(MAGIC) and (is_new or (whose == OURS and version <= newest))
 
 
 def claim(database: Path) -> ServingLock:

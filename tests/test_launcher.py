@@ -5,16 +5,22 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from config import PROJECT
+from models.migrations import schema_version
+from models.sql import sqlite
 from serving import __main__ as launcher
 from serving import start
 from serving.lock import ServingLock
+from tests.applications import open_app
 from tests.ports import free_port
 
 SECRET = "s" * 40
@@ -66,6 +72,65 @@ def test_a_database_that_is_served_is_told_before_anything_else(tmp_path):
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("walkthrough.db is being served by another process\n")
+
+
+def foreign(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE theirs (a)")
+
+
+def newer(file: Path) -> None:
+    open_app(file)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 10000")
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (foreign, "is another program's database"),
+        (newer, "was made by a later version"),
+        (lambda file: file.write_bytes(b"nonsense" * 100), "is not a sound SQLite database"),
+        (lambda file: file.symlink_to(file.with_name("elsewhere")), "is not a regular file"),
+        (lambda file: file.mkdir(), "is not a regular file"),
+    ],
+    ids=["foreign", "newer", "garbage", "link", "directory"],
+)
+def test_a_file_that_is_not_served_is_told_in_one_line_and_nothing_else_is(tmp_path, make, told):
+    make(tmp_path / "walkthrough.db")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "serving"],
+        cwd=PROJECT, env=environ_for(tmp_path, ANON_KEY="a" * 40), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    assert done.stderr.startswith("walkthrough: ")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def old(file: Path) -> None:
+    shutil.copy(PROJECT / "tests" / "data" / "released" / "schema-1.sqlite", file)
+
+
+def plain(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+@pytest.mark.parametrize(
+    "make", [open_app, old, plain, Path.touch], ids=["ours", "old", "plain", "empty"]
+)
+def test_a_file_that_may_be_served_looks_like_it(tmp_path, make):
+    make(tmp_path / "walkthrough.db")
+
+    assert start.may_be_ours(tmp_path / "walkthrough.db")
+
+
+def test_the_newest_version_is_the_one_that_there_is():
+    assert max(int(step.name[1:5]) for step in start.STEPS.glob("m[0-9]*_*.py")) == schema_version()
+    assert start.OURS == sqlite.APPLICATION_ID
 
 
 def test_a_lock_that_is_no_file_is_told_in_one_line(tmp_path):
