@@ -119,13 +119,17 @@ def page(transaction: Transaction, caller: Caller, number: int, size: int, searc
     persons: list[Person] = []
     left = VALUE_BYTES_MAX
     for row in rows.each(transaction, size=size, skipped=(number - 1) * size, **values):
-        left -= sum(len(json.dumps(text)) for text in row if isinstance(text, str))
+        left -= sum(len(printed(text)) for text in row if isinstance(text, str))
         if left < 0:
             raise ResponseTooLarge
         person = people.read_person(row)
         assert person is not None, "a row is somebody's"
         persons.append(person)
     return Page(persons, int(counted[0] or 0) if counted is not None else 0)
+
+
+def printed(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode()
 
 
 # Writing

@@ -343,6 +343,9 @@ def requires_apikey(view: View) -> View:
     return mark(cast(View, entered), "apikey")
 
 
+PUBLIC = "public: "
+
+
 def public(reason: str) -> Callable[[View], View]:
     """Everybody, for a reason that is written down."""
 
@@ -351,7 +354,7 @@ def public(reason: str) -> Callable[[View], View]:
         def entered(*arguments: object, **named: object) -> object:
             return view(*arguments, **named)
 
-        return mark(cast(View, entered), f"public: {reason}")
+        return mark(cast(View, entered), PUBLIC + reason)
 
     return decorate
 
@@ -359,6 +362,11 @@ def public(reason: str) -> Callable[[View], View]:
 def mark(view: View, requirement: str) -> View:
     view.requires = requirement  # type: ignore[attr-defined]
     return view
+
+
+def is_public(view: View | None) -> bool:
+    """Whether everybody may enter, by the mark that says so."""
+    return str(getattr(view, "requires", "")).startswith(PUBLIC)
 
 
 def check_marks(app: Flask) -> None:

@@ -82,6 +82,7 @@ def export_file(file: Path | None) -> None:
         require_apart(file)
         if is_database(file):
             refuse(f"{file} is a database, and an export is none: choose another name")
+        require_rows(file)
     try:
         with reading_all() as transaction:
             if file is None:
@@ -272,6 +273,7 @@ def back_up(file: Path) -> None:
     """Copy the database to FILE, whole and checked, while it is in use."""
     path = file_of(database())
     require_apart(file)
+    require_rows(file)
     try:
         backup.back_up(path, file, still.opened if is_refused() else copies.opened_to_copy)
     except (upkeep.RefusedFile, OSError) as error:
@@ -320,7 +322,7 @@ def unserved(path: Path) -> ServingLock:
     except AlreadyServed as error:
         refuse(str(error))
     except OSError as error:
-        refuse(f"{path}.serving cannot be made: {error.strerror}")
+        refuse(f"{path}.serving cannot be opened: {error.strerror}")
 
 
 def file_of(found: Database) -> Path:
@@ -341,16 +343,20 @@ def require_apart(file: Path) -> None:
             refuse(f"{file} belongs to the database itself")
         if is_served(file):
             refuse(str(AlreadyServed(file)))
-        is_there = file.is_file()
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
-    if is_there and current_app.extensions.get(REFUSAL) is None and holds_nothing():
-        refuse(f"the database holds nothing yet (is it the right one?): {file} is left as it is")
 
 
-def holds_nothing() -> bool:
+def require_rows(file: Path) -> None:
+    """Refuse to put a copy of nothing in a file's place: where a disk is not mounted, or DATABASE_URL says another
+    file, a new database was just made."""
+    if not file.is_file() or current_app.extensions.get(REFUSAL) is not None:
+        return
     with reading() as transaction:
-        return archive.is_empty(transaction)
+        if archive.is_empty(transaction):
+            refuse(
+                f"the database holds nothing yet (is it the right one?): {file} is left as it is"
+            )
 
 
 def is_database(file: Path) -> bool:

@@ -22,6 +22,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from access import current
 from access.caller import Caller
 from access.decorators import check_entrance
+from access.decorators import is_public
 from models import audit
 from models.db import database
 from models.faults import Denial
@@ -45,8 +46,6 @@ PREFLIGHT_SECONDS = "7200"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
 HASH = "A '#' in a request's target is written as %23"
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
-
-OPEN_PATHS = ("/live", "/ready")
 
 LOG = logging.getLogger("walkthrough")
 
@@ -92,7 +91,7 @@ def require_text(query: str) -> None:
     try:
         decode_pairs(query.encode("latin-1"))
     except Undecodable as undecodable:
-        is_open = request.method == "OPTIONS" or request.path in OPEN_PATHS
+        is_open = is_public(current_app.view_functions.get(request.endpoint or ""))
         raise (None if is_open else refused_entrance()) or undecodable from None
 
 

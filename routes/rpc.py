@@ -44,16 +44,16 @@ from routes.edge import respond
 from routes.postgrest import calls
 from routes.postgrest import requests
 from routes.postgrest.calls import Arguments
-from routes.postgrest.calls import Parameter
-from routes.postgrest.calls import Signature
-from routes.postgrest.calls import a
-from routes.postgrest.calls import an_optional
-from routes.postgrest.calls import ids
-from routes.postgrest.calls import signature
 from routes.postgrest.media import parse_accept
 from routes.postgrest.preferences import TransactionEnd
 from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.representation import Representation
+from routes.postgrest.signatures import Parameter
+from routes.postgrest.signatures import Signature
+from routes.postgrest.signatures import a
+from routes.postgrest.signatures import an_optional
+from routes.postgrest.signatures import ids
+from routes.postgrest.signatures import signature
 
 Run = Callable[[Transaction, Caller, Arguments], object]
 

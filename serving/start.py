@@ -71,7 +71,7 @@ def claim(database: Path) -> ServingLock:
     except AlreadyServed as error:
         raise StartRefused(str(error)) from error
     except OSError as error:
-        raise StartRefused(f"{database}.serving cannot be made: {error.strerror}") from error
+        raise StartRefused(f"{database}.serving cannot be opened: {error.strerror}") from error
 
 
 def load(*modules: str) -> None:

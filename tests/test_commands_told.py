@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
+from routes.commands import FILE
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
@@ -178,6 +179,26 @@ def test_a_refused_import_leaves_no_log(file, tmp_path):
     log = file.with_name(f"{file.name}-wal")
     assert not log.exists() or log.stat().st_size == 0
     assert databases.sql(file, "SELECT count(*) FROM inspectors WHERE id >= 1000") == [(0,)]
+
+
+def test_no_password_is_asked_for_where_nothing_can_be_answered(file):
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "flask", "--app", "app", *MADE[:-2]],
+        cwd=PROJECT, env={**os.environ, **KEYS, "DATABASE_URL": f"sqlite:///{file}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        "walkthrough: standard input: no password can be asked for; --password says one\n"
+    )
+
+
+def test_a_file_that_cannot_be_read_is_told_by_who_opens_it(monkeypatch, tmp_path):
+    (tmp_path / "rows.json").touch()
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # as for whom it is not
+
+    assert FILE.convert(str(tmp_path / "rows.json"), None, None) == tmp_path / "rows.json"
 
 
 def test_help_is_given_whatever_the_settings_are():

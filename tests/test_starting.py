@@ -22,6 +22,7 @@ from serving import start
 from serving import stop
 from serving.lock import AlreadyServed
 from serving.lock import ServingLock
+from serving.lock import is_served
 from tests.few_lines import HONEST
 from tests.few_lines import PROJECT
 from tests.few_lines import Server
@@ -365,6 +366,12 @@ def test_a_check_ends_nothing_of_its_parents(tmp_path):
     finally:
         atexit.unregister(mark.touch)
     assert not mark.exists()
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.db.serving", 0o600)
+
+    assert not is_served(tmp_path / "a.db")
 
 
 def test_a_lock_on_a_removed_mark_is_no_lock(tmp_path, monkeypatch):

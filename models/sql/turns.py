@@ -228,7 +228,9 @@ class Turns:
                 self.descriptor = os.open(self.path, flags, 0o600)
             except OSError as error:
                 raise DiskFailed(f"the lock file cannot be opened: {error.strerror}") from error
-            drafts.hand_over(self.descriptor, self.path.with_suffix(""))
+            drafts.hand_over(
+                self.descriptor, self.path.with_suffix("")
+            )  # of the database beside it
             self.owner = os.getpid()
         return self.descriptor
 

@@ -304,6 +304,8 @@ PATHS: Final[Json] = {
             parameters=[
                 in_query("page", "Which page, from 1.", NUMBER),
                 in_query("per_page", "How many users a page.", NUMBER),
+                in_query("filter", "A part of the e-mail or name, in any case.", TEXT),
+                in_query("sort", "`created_at desc`, or `created_at asc`, as unless said.", TEXT),
             ],
         ),
         "post": operation("create_user", "Make a user", USER, ADMIN, sent=schema("wanted_user")),

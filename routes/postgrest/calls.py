@@ -1,42 +1,28 @@
 """Calls: from names and values, however they were sent, to a function's arguments; then its answer.
 
-A parameter is a marshmallow field over one of our column types, so that what is no such value is told
-in PostgreSQL's words. Each has two spellings, with and without `p_`. Knows no function by name.
+What a function takes is its signature (`signatures.py`). Knows no function by name.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from typing import Final
-from typing import cast
-
-from marshmallow import Schema
-from marshmallow import fields
 
 from models.faults import Fault
 from models.sql.catalog import UnknownColumn
-from models.types import BIGINT
-from models.types import ColumnType
-from models.types import InvalidDatetime
-from models.types import InvalidInput
-from models.types import invalid
-from models.types import shown_json
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.limits import excerpt
 from routes.postgrest.media import MediaType
 from routes.postgrest.media import parse_content_type
-from routes.postgrest.operands import parse_array
 from routes.postgrest.payload import InvalidPayload
 from routes.postgrest.payload import parse_payload
 from routes.postgrest.preferences import Handling
@@ -52,6 +38,9 @@ from routes.postgrest.representation import content_range
 from routes.postgrest.representation import stripped
 from routes.postgrest.requests import MethodNotAllowed
 from routes.postgrest.selection import parse_names
+from routes.postgrest.signatures import PREFIX
+from routes.postgrest.signatures import Signature
+from routes.postgrest.signatures import bare
 
 Arguments = dict[str, Any]
 """Values by parameter, without `p_`; what is absent is not in it."""
@@ -60,7 +49,6 @@ WORDS_OF_THE_DIALECT: Final = frozenset(
     {"select", "order", "limit", "offset", "columns", "on_conflict"}
 )
 """No parameters: consumers send them with any call, and none of them changes a single value."""
-PREFIX: Final = "p_"
 NO_TEXTS: Final = frozenset({"", "null"})
 """How consumers put an absent value into a query string: Python's nothing, JavaScript's null."""
 NOTHING: Final = b"null"
@@ -119,115 +107,6 @@ class NoRowsToBound(Fault):
             "Function must return SETOF or TABLE when max-affected preference is used with "
             "handling=strict"
         )
-
-
-# Parameters
-
-
-class Parameter(fields.Field[Any]):
-    """What a function takes under a name: its type's name, its reader, and how a document shows it."""
-
-    def __init__(
-        self,
-        type_name: str,
-        read: Callable[[object], object],
-        document: Mapping[str, object],
-        *,
-        required: bool = True,
-    ) -> None:
-        super().__init__(required=required, allow_none=not required)
-        self.type_name = type_name
-        self.read = read
-        self.document = document
-
-    def deserialize(
-        self,
-        value: Any,
-        attr: str | None = None,
-        data: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Any:
-        if value is None and self.required:
-            raise invalid(self.type_name, "null")
-        return super().deserialize(value, attr, data, **options)
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **options: Any
-    ) -> Any:
-        try:
-            return self.read(value)
-        except InvalidDatetime:
-            if isinstance(value, str):
-                raise
-            raise invalid(self.type_name, shown_json(value)) from None
-
-
-def a(kind: ColumnType) -> Parameter:
-    """A parameter of a column type that must be given."""
-    return Parameter(kind.name, kind.read_json, dict(kind.schema))
-
-
-def an_optional(kind: ColumnType) -> Parameter:
-    """A parameter of a column type that may be absent."""
-    return Parameter(kind.name, kind.read_json, dict(kind.schema), required=False)
-
-
-def ids(count_max: int) -> Parameter:
-    """A parameter that is an array of at most so many ids."""
-
-    def read(value: object) -> tuple[object, ...]:
-        if isinstance(value, str):
-            value = list(parse_array(value, LIMITS))
-        if not isinstance(value, list):
-            raise InvalidInput("expected JSON array")
-        if len(value) > count_max:
-            raise TooMuch(count_max, "ids in an array")
-        return tuple(map(read_id, value))
-
-    document = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
-    return Parameter("bigint[]", read, document)
-
-
-def read_id(value: object) -> object:
-    if value is None:
-        raise invalid(BIGINT.name, "null")
-    return BIGINT.read_json(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A function's name and parameters; `names` are those it is documented with."""
-
-    name: str
-    names: tuple[str, ...]
-    schema: Schema
-
-    @property
-    def parameters(self) -> dict[str, Parameter]:
-        """The parameters by the names they are documented with."""
-        fields_of_schema = self.schema.fields
-        return {name: cast(Parameter, fields_of_schema[bare(name)]) for name in self.names}
-
-    def __str__(self) -> str:
-        return (
-            f"public.{self.name}({', '.join(self.names)})" if self.names else f"public.{self.name}"
-        )
-
-
-def signature(name: str, parameters: Mapping[str, Parameter]) -> Signature:
-    """A function that takes these parameters.
-
-    >>> str(signature("check", {"p_building_id": a(BIGINT)}))
-    'public.check(p_building_id)'
-    """
-    declared: dict[str, fields.Field[Any]] = {
-        bare(each): parameter for each, parameter in parameters.items()
-    }
-    return Signature(name, tuple(parameters), Schema.from_dict(declared)())
-
-
-def bare(name: str) -> str:
-    return name.removeprefix(PREFIX)
 
 
 # Arguments

@@ -15,7 +15,6 @@ from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from routes.gotrue import openapi as gotrue
 from routes.postgrest import openapi_schemas as schemas
-from routes.postgrest.calls import Signature
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.media import ROWS
 from routes.postgrest.media import MediaType
@@ -25,6 +24,7 @@ from routes.postgrest.openapi_components import components
 from routes.postgrest.openapi_components import ref
 from routes.postgrest.openapi_components import refs
 from routes.postgrest.openapi_schemas import Json
+from routes.postgrest.signatures import Signature
 
 TITLE: Final = "Walkthrough"
 DESCRIPTION: Final = (

@@ -13,13 +13,13 @@ from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from routes.postgrest import openapi
 from routes.postgrest import openapi_schemas as schemas
-from routes.postgrest.calls import Parameter
 from routes.postgrest.media import BODIES
 from routes.postgrest.media import DOCUMENT_AS_POSTGREST
 from routes.postgrest.media import ROWS
 from routes.postgrest.media import MediaType
 from routes.postgrest.openapi import Call
 from routes.postgrest.openapi_schemas import Json
+from routes.postgrest.signatures import Parameter
 
 FORMATS: Final = [media.value for media in ROWS]
 READ: Final = [media.value for media in BODIES]
