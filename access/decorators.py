@@ -32,7 +32,6 @@ from access.token import Signers
 from access.token import require_in_force
 from models.base import Model
 from models.db import Transaction
-from models.db import WrongGuess
 from models.db import anywhere
 from models.db import reading
 from models.faults import Fault
@@ -41,7 +40,6 @@ from models.sql.rule import Action
 # What apikey and signature say never changes; whether the claims still count is asked anew.
 ENTRANCES_REMEMBERED_MAX = 1_024
 REMEMBERED_CHARACTERS_MAX = 2_048
-COUNTED = "count="
 
 View = TypeVar("View", bound=Callable[..., object])
 
@@ -208,20 +206,11 @@ def entering(
                 caller = admit(transaction)
             require(allowed, role, denied)
             return view(caller, *arguments, **named)
-        # A count is more than one statement, for which there has to be a transaction.
-        guesses = is_read and COUNTED not in environ.get("HTTP_PREFER", "")
-        while True:
-            try:
-                with reading(guesses=guesses) as transaction:
-                    caller = admit(transaction)
-                    require(allowed, role, denied)
-                    run = partial(view, caller, *arguments, **named)
-                    return anywhere(transaction, run) if is_read else run()
-            except WrongGuess:
-                if not guesses:
-                    raise
-                notes.caller = None
-                guesses = False
+        with reading() as transaction:
+            caller = admit(transaction)
+            require(allowed, role, denied)
+            run = partial(view, caller, *arguments, **named)
+            return anywhere(transaction, run) if is_read else run()
 
     return cast(View, entered)
 

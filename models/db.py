@@ -25,16 +25,11 @@ from models.connections import Connections
 from models.connections import connection_of
 from models.connections import taken_from
 from models.faults import Fault
-from models.file_batch import guessing
 from models.group_commit import FIRST
 from models.group_commit import MANY_ROWS
 from models.group_commit import FileGroup
 from models.group_commit import Group
 from models.group_commit import Pace
-from models.guesses import Guesses
-from models.joint import Joint
-from models.joint import is_possible
-from models.joint import joint
 from models.remembered import Remembered
 from models.snapshot import Snapshot
 from models.sql import sqlite
@@ -50,7 +45,6 @@ from models.transaction import OPEN
 from models.transaction import NotKept
 from models.transaction import Opened
 from models.transaction import Transaction
-from models.transaction import WrongGuess
 
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
@@ -69,12 +63,6 @@ Answer = TypeVar("Answer")
 class Database:
     """One SQLite file: its engines, its turns to write, and what is known of its disk."""
 
-    served_at_once = 1
-    """How many requests a process does well to work on at a time."""
-
-    is_served_together = is_possible()
-    """Whether small writes that came together are best served together."""
-
     place: Place | None = None
     """Where its file is, if it is one."""
 
@@ -92,7 +80,6 @@ class Database:
         self.written_at = float("-inf")
         self.refused_a_write = False
         self.remembered = Remembered()
-        self.guesses = Guesses()
         self.clock = Clock()
         self.connections = Connections(writer, reader)
         self.connections.look = self.require_place
@@ -101,47 +88,23 @@ class Database:
         self.make_way: Callable[[], None] = nothing
         self.is_audited = False  # there is a trail to write to, once the tables are made
 
-    def reading(
-        self, seconds_max: float = READ_SECONDS_MAX, *, guesses: bool = False
-    ) -> AbstractContextManager[Transaction]:
-        """One snapshot, for reading only. `guesses`: whoever reads is ready for a WrongGuess, and reads again then."""
+    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
+        """One snapshot, for reading only."""
         already = OPEN.get()
         return Snapshot(self, seconds_max) if already is None else nullcontext(already)
 
+    @contextmanager
     def writing(
         self,
         seconds_max: float = WRITE_SECONDS_MAX,
         wait_seconds_max: float = TURN_SECONDS_MAX,
         *,
         is_brief: bool = False,
-        guessed: bool = False,
-    ) -> AbstractContextManager[Transaction]:
-        """The one transaction that writes. What is brief, a few rows by their keys, may share its COMMIT. `guessed`:
-        whoever writes one row, by one statement, is ready for a WrongGuess, and writes again then."""
-        together = joint() if guessed else None
-        if together is not None and not self.pace.is_slow:
-            return guessing(self, together, seconds_max, wait_seconds_max)
-        return self.in_turn(seconds_max, wait_seconds_max, is_brief=is_brief)
-
-    @contextmanager
-    def in_turn(
-        self,
-        seconds_max: float = WRITE_SECONDS_MAX,
-        wait_seconds_max: float = TURN_SECONDS_MAX,
-        *,
-        is_brief: bool = False,
-        met: Group | None = None,
     ) -> Iterator[Transaction]:
-        """The same, once it has the turn, or what it `met`: another's transaction, to join."""
+        """The one transaction that writes. A brief one, a few rows by their keys, may share its COMMIT."""
         assert OPEN.get() is None, "a write inside a read would see an old snapshot"
-        asked = time.monotonic()
-        deadline = asked + wait_seconds_max
-        together = joint() if is_brief else None
-        group = met
-        if group is None and together is not None:
-            group = self.met(together, asked)
-        if group is None:
-            group = self.open_group(deadline, seconds_max, joins=is_brief)
+        deadline = time.monotonic() + wait_seconds_max
+        group = self.open_group(deadline, seconds_max, joins=is_brief)
         try:
             unit, token = self.begin_unit(group, deadline, seconds_max)
             try:
@@ -156,18 +119,9 @@ class Database:
         except BaseException as error:
             if isinstance(error, sqlite.DISK_FAULTS):
                 self.refused_a_write = True
-            self.leave(group, together, has_failed=True)
+            self.leave(group, has_failed=True)
             raise
-        self.leave(group, together)
-
-    def met(self, together: Joint, asked: float) -> Group | None:
-        """What a task of several gets to write in, once its turn has come; None where that is to be taken yet."""
-        group = together.meet()
-        if group is None and together.takes_turn(self.turns):
-            group = self.new_group()
-        if group is not None and self.tell_wait is not None:
-            self.tell_wait(time.monotonic() - asked)
-        return group
+        self.leave(group)
 
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """Take the turn to write: the transaction that comes with it, or a new one."""
@@ -218,19 +172,13 @@ class Database:
         resumes = self.is_audited and bounds is FIRST
         return unit, self.begin(unit, seconds_max, resumes=resumes)
 
-    def leave(self, group: Group, together: Joint | None, *, has_failed: bool = False) -> None:
+    def leave(self, group: Group, *, has_failed: bool = False) -> None:
         """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
         that is the failure of the one who leaves."""
         assert self.turns is not None
         if group.may_grow:
-            is_over = self.turns.is_group_over()
-            if together is not None and not is_over and together.hand_on(group):
-                group.require_kept()
-                return
             self.group = group
-            # Those who are served together came together: there is nobody to wait for.
-            until = self.pace.closing_time(group) if together is None else 0.0
-            if self.turns.hand_on(until):
+            if self.turns.hand_on(self.pace.closing_time(group)):
                 self.wait_for_disk()
                 group.wait()
                 group.require_kept()
@@ -244,8 +192,7 @@ class Database:
             try:
                 self.connections.check_in(self.writer, group.taken)
             finally:
-                # Those who were served together are answered first, and ask on after that.
-                self.turns.pass_on(lingers=together is None)
+                self.turns.pass_on()
         if not (has_failed and group.is_lost):
             group.require_kept()
 
@@ -302,11 +249,6 @@ class Database:
     def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
         """Have every read told of by server and reason, where there is more than one server."""
 
-    def turns_to_gather_for(self) -> Turns | None:
-        """The turns for which writes are gathered while another process has one; None where the disk is slow: then
-        others are served meanwhile."""
-        return None if self.pace.is_slow else self.turns
-
     def serve_in_runs(
         self, goes_on: Callable[[], bool], make_way: Callable[[], None]
     ) -> Callable[[bool], None]:
@@ -361,11 +303,10 @@ def database() -> Database:
     return found
 
 
-def reading(*, guesses: bool = False) -> AbstractContextManager[Transaction]:
-    """One snapshot of the application's database: the one that is open, if one is. `guesses`: whoever reads is ready
-    for a WrongGuess, and reads again then."""
+def reading() -> AbstractContextManager[Transaction]:
+    """One snapshot of the application's database: the one that is open, if one is."""
     already = OPEN.get()
-    return database().reading(guesses=guesses) if already is None else nullcontext(already)
+    return database().reading() if already is None else nullcontext(already)
 
 
 def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
@@ -378,11 +319,9 @@ def writing(
     wait_seconds_max: float = TURN_SECONDS_MAX,
     *,
     is_brief: bool = False,
-    guessed: bool = False,
 ) -> AbstractContextManager[Transaction]:
-    """The one transaction that writes the application's database. `guessed`: whoever writes is ready for a WrongGuess,
-    and writes again then."""
-    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief, guessed=guessed)
+    """The one transaction that writes the application's database."""
+    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
 
 
 __all__ = [
@@ -391,7 +330,6 @@ __all__ = [
     "Database",
     "NotKept",
     "Transaction",
-    "WrongGuess",
     "anywhere",
     "database",
     "reading",

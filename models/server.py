@@ -27,17 +27,10 @@ from models.db import OPEN
 from models.db import PROBE_WAIT_SECONDS_MAX
 from models.db import READ_SECONDS_MAX
 from models.db import TURN_SECONDS_MAX
-from models.db import WRITE_SECONDS_MAX
 from models.db import Database
 from models.faults import Fault
 from models.group_commit import Group
-from models.guess import GuessedTransaction
-from models.guess import NotingTransaction
-from models.guesses import Guesses
-from models.joint import Joint
 from models.remembered import Remembered
-from models.server_batch import Batch
-from models.server_batch import guessing
 from models.server_group import TURN_KEY
 from models.server_group import ServerGroup
 from models.server_transaction import BEGIN_READ
@@ -61,7 +54,6 @@ Answer = TypeVar("Answer")
 Begun = TypeVar("Begun", bound=ServerTransaction)
 
 POOL = "pool"
-SESSIONS_TRIED = 3  # a server that leaves each new one would be tried for ever
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -74,13 +66,10 @@ class ServerDatabase(Database):
     def __init__(self, url: sa.URL, standbys: Sequence[sa.URL] = ()) -> None:
         self.url = url
         self.path = None
-        # While one request waits for a server elsewhere, another is worked on.
-        self.served_at_once = 1 if postgresql.is_local(url) else 2
         self.spelling = SPELLINGS["postgresql"]
         self.turns = None
         self.is_audited = True
         self.remembered = Remembered()
-        self.guesses = Guesses()
         self.clock = Clock()
         self.standbys = Standbys(standbys) if standbys else None
         self.watch = Watch()
@@ -94,15 +83,12 @@ class ServerDatabase(Database):
             reset_on_return=None,
         )
 
-    def reading(
-        self, seconds_max: float = READ_SECONDS_MAX, *, guesses: bool = False
-    ) -> AbstractContextManager[Transaction]:
+    def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
         """One snapshot, for reading only."""
         already = OPEN.get()
         if already is not None:
             return nullcontext(already)
-        may_guess = guesses and self.standbys is None and seconds_max == READ_SECONDS_MAX
-        return ServerSnapshot(self, seconds_max, guesses=may_guess)
+        return ServerSnapshot(self, seconds_max)
 
     def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         if self.standbys is None:
@@ -123,29 +109,6 @@ class ServerDatabase(Database):
     ) -> Callable[[bool], None]:
         """The server hands the turn on by itself."""
         return lambda at_rest: None
-
-    def turns_to_gather_for(self) -> None:
-        """Nobody here can tell whose turn it is."""
-
-    def writing(
-        self,
-        seconds_max: float = WRITE_SECONDS_MAX,
-        wait_seconds_max: float = TURN_SECONDS_MAX,
-        *,
-        is_brief: bool = False,
-        guessed: bool = False,
-    ) -> AbstractContextManager[Transaction]:
-        if guessed:
-            return guessing(self, seconds_max)
-        return super().writing(seconds_max, wait_seconds_max, is_brief=is_brief)
-
-    def met(self, together: Joint, asked: float) -> Group | None:
-        """What is not guessed joins no batch, and ends the one that it meets."""
-        group = super().met(together, asked)
-        if isinstance(group, Batch):
-            group.end()
-            return None
-        return group
 
     def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
         """READ COMMITTED: whoever waited for the turn sees what it left."""
@@ -180,10 +143,7 @@ class ServerDatabase(Database):
             return False
         return transaction.end()
 
-    def leave(self, group: Group, together: Joint | None, *, has_failed: bool = False) -> None:
-        if together is not None and group.may_grow and together.hand_on(group):
-            group.require_kept()
-            return
+    def leave(self, group: Group, *, has_failed: bool = False) -> None:
         try:
             group.end()
         finally:
@@ -196,20 +156,13 @@ class ServerDatabase(Database):
     ) -> ServerTransaction:
         """A transaction that was begun on a session, or a unit of one that writes, within its bounds."""
         writes = bounds is not None
-        made = NotingTransaction(
+        made = ServerTransaction(
             taken.dbapi_connection,
             self.remembered,
-            self.guesses,
             writes=writes,
             bounds=bounds or ALONE,
         )
         made.tells_marks = self.standbys is not None and not writes
-        return self.timed(made, seconds_max)
-
-    def guessed(self, taken: Any, seconds_max: float) -> GuessedTransaction:
-        """A transaction on a session that may do without having been begun."""
-        begin = beginning(seconds_max)
-        made = GuessedTransaction(taken.dbapi_connection, self.remembered, self.guesses, begin)
         return self.timed(made, seconds_max)
 
     def timed(self, made: Begun, seconds_max: float) -> Begun:
@@ -243,17 +196,6 @@ class ServerDatabase(Database):
             return taken_from(self.idle_sessions) or self.opened()
         except sa.exc.TimeoutError as error:
             raise Busy("sorry, too many clients already") from error
-
-    def live_session(self) -> Any:
-        """The same, of which the server has not left meanwhile: what is sent with its COMMIT cannot be sent again."""
-        for _ in range(SESSIONS_TRIED):
-            taken = self.session()
-            if not taken.dbapi_connection.is_left():
-                return taken
-            taken.dbapi_connection.close()
-            self.forget_sessions()  # all others are as dead
-            self.give_back(taken)
-        raise Unreachable("the database does not answer")
 
     def opened(self) -> sa.PoolProxiedConnection:
         """A session of the pool, which notes whose it is."""
@@ -327,27 +269,20 @@ class ServerDatabase(Database):
 class ServerSnapshot:
     """One snapshot of a server, for the time of a block; a class, as for a file."""
 
-    __slots__ = ("database", "guesses", "seconds_max", "taken", "token", "transaction")
+    __slots__ = ("database", "seconds_max", "taken", "token", "transaction")
 
     taken: Any
     token: Opened
     transaction: ServerTransaction
 
-    def __init__(
-        self, database: ServerDatabase, seconds_max: float, *, guesses: bool = False
-    ) -> None:
+    def __init__(self, database: ServerDatabase, seconds_max: float) -> None:
         self.database = database
         self.seconds_max = seconds_max
-        self.guesses = guesses
 
     def __enter__(self) -> Transaction:
         database = self.database
-        if self.guesses:
-            self.taken = database.session()
-            self.transaction = database.guessed(self.taken, self.seconds_max)
-        else:
-            self.taken = database.take(beginning(self.seconds_max), self.seconds_max)
-            self.transaction = database.begun(self.taken, self.seconds_max)
+        self.taken = database.take(beginning(self.seconds_max), self.seconds_max)
+        self.transaction = database.begun(self.taken, self.seconds_max)
         self.token = OPEN.set(self.transaction)
         return self.transaction
 

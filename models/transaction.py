@@ -33,12 +33,6 @@ from models.types import write_timestamp
 
 Parameters = Sequence[Bound]
 
-Question = tuple[str, tuple[Any, ...]]
-"""A statement, and its values."""
-
-Reading = Callable[[str], Question]
-"""How rows are read, by their keys as JSON."""
-
 # A statement has a savepoint of its own, whose end costs the more the larger the file is. Of few sizes, so
 # that the driver finds each statement prepared.
 ROWS_A_STATEMENT = (100, 10, 1)
@@ -76,10 +70,6 @@ KNOWN_MOMENTS: Final = (
 
 class NotKept(RuntimeError):
     """A transaction that was to be kept and cannot be: an error in it was swallowed. Our bug."""
-
-
-class WrongGuess(Exception):
-    """What was read rests on a wrong guess, and nothing of it may be told: it is to be read again without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +299,6 @@ class Transaction:
         before the first change."""
         self.actor_id = actor_id
         self.says_first = (self.now, actor_id)
-
-    def foresee(self, reading: Reading | None, numbering: str = "") -> None:
-        """Be told how a row is read once it is written, and what its id is counted by, if the database chooses it: who
-        sends the write ahead sends that along. None says that a row is to be read, and not how."""
 
     def say_first(self) -> None:
         """Say what is to be said before a change."""

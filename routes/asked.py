@@ -16,7 +16,6 @@ from access.decorators import admit
 from access.policy import AccessRule
 from models import User
 from models.db import reading
-from models.faults import Fault
 from models.sql import execute
 from models.sql import plan
 from models.sql.catalog import Relation
@@ -42,7 +41,6 @@ from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import Preferences
 from routes.postgrest.preferences import Resolution
 from routes.postgrest.preferences import Return
-from routes.postgrest.preferences import TransactionEnd
 from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.querystring import parse
 from routes.postgrest.ranges import intersect
@@ -75,7 +73,6 @@ class Asked:
         self.names_email = False
         self.emails: tuple[str, ...] = ()
         self.is_brief = False
-        self.is_of_one = False
         self.body_bytes = 0
 
     @property
@@ -138,18 +135,6 @@ class Asked:
             and self.body_bytes <= BRIEF_BYTES_MAX
             and all(isinstance(each, Column) for each in self.shape.root.items)
         )
-
-    def is_guessed(self) -> bool:
-        """Whether a write may be run whose caller is guessed: one of one row that nothing can stop but the rows."""
-        if not self.is_of_one or self.names_email:
-            return False
-        if self.preferences.transaction is TransactionEnd.ROLLBACK or self.may_be_unshowable:
-            return False
-        try:
-            self.veto(1)
-        except Fault:
-            return False
-        return True
 
     def nothing_written(self, insertion: Insertion | None = None) -> Written:
         """A write of no rows, which is judged like any other; of an insertion, where it is one."""

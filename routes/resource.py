@@ -6,14 +6,12 @@ stands above its name.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 from flask import Blueprint
 from flask import Response
 
-from access import current
 from access import policy
 from access import taken
 from access.caller import Caller
@@ -23,8 +21,6 @@ from access.people import require_sign_in_by
 from access.policy import AccessRule
 from models import User
 from models.base import Model
-from models.db import TURN_SECONDS_MAX
-from models.db import WrongGuess
 from models.db import reading
 from models.db import writing
 from models.sql import execute
@@ -69,8 +65,6 @@ def blueprint(model: type[Model]) -> Blueprint:
         asked.is_brief = insertion.conflict is not Conflict.MERGE and asked.is_small(
             len(insertion.rows)
         )
-        is_new = insertion.conflict is Conflict.FAIL
-        asked.is_of_one = asked.is_brief and is_new and len(insertion.rows) == 1
         insert = partial(execute.insert, insertion=insertion)
         return asked.answer(write(asked, Action.INSERT, insert), Operation.INSERT)
 
@@ -99,7 +93,6 @@ def blueprint(model: type[Model]) -> Blueprint:
             and not any(relation.is_tied(name) for name in changes)
             and asked.is_small(1)
         )
-        asked.is_of_one = asked.is_brief
         update = partial(execute.update, query=asked.query, changes=changes)
         return asked.answer(write(asked, Action.UPDATE, update), Operation.UPDATE)
 
@@ -152,27 +145,8 @@ def show_numbers(asked: Asked, caller: Caller) -> Response:
 
 
 def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
-    """Run a write under the rule as it is when its turn has come: rights may go during the wait."""
-    began = time.monotonic()
-    if asked.is_guessed():
-        try:
-            return write_once(asked, action, run, TURN_SECONDS_MAX, guessed=True)
-        except WrongGuess:
-            current.notes().caller = None
-    # A turn is waited for no longer in both ways than in one.
-    return write_once(asked, action, run, TURN_SECONDS_MAX - (time.monotonic() - began))
-
-
-def write_once(
-    asked: Asked,
-    action: Action,
-    run: Callable[..., Written],
-    wait_seconds_max: float,
-    *,
-    guessed: bool = False,
-) -> Written:
-    """The same, in one transaction; WrongGuess, and nothing is kept, where it is `guessed` and has to be run anew."""
-    turn = writing(wait_seconds_max, is_brief=asked.is_brief, guessed=guessed)
+    """Run a write under the rule as it is once the write lock is held: rights may go during the wait."""
+    turn = writing(is_brief=asked.is_brief)
     with taken.counting(turn) if asked.names_email else turn as transaction:
         caller = admit(transaction)
         if asked.names_email and not policy.sees_all(caller.role, User):

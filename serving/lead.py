@@ -20,11 +20,8 @@ from typing import Final
 from typing import Generic
 from typing import TypeVar
 
-from models.joint import Joint
-from models.joint import Task
 from models.processors import SERVED
 from models.processors import core_count
-from models.sql.turns import Turns
 from serving.incoming import Asked
 
 PATIENCE_SECONDS: Final = 0.003  # ten point reads
@@ -98,12 +95,6 @@ class Crew(Generic[Connection]):
     stays_awake = core_count() > 1
     """Whether who leads looks for a while before it sleeps: to wake up takes a processor longer than a client takes
     to ask on. On a single core that client would wait for the looks to end."""
-
-    serves_together = False
-    """Whether small writes that came together are served together."""
-
-    turns: Callable[[], Turns | None] = staticmethod(lambda: None)
-    """The turns to write for which those who come meanwhile are gathered, if they are now."""
 
     def __init__(
         self,
@@ -188,13 +179,9 @@ class Crew(Generic[Connection]):
             ready = self.next_ready()
         SERVED.count = len(self.clients.get_map())
         asked = [(key.data, self.look(key.data.connection)) for key, _ in ready]
-        small = [seat for seat, what in asked if what is Asked.SMALL_WRITE]
-        together = small if self.serves_together and self.may_be_several(small) else []
         for seat, what in asked:
-            if seat not in together and not self.serve_one(mine, seat, what):
+            if not self.serve_one(mine, seat, what):
                 return []
-        if together and not self.serve_together(mine, together):
-            return []
         if not ready:
             with self.changing:
                 # Who came since then has asked, and would wait.
@@ -211,12 +198,6 @@ class Crew(Generic[Connection]):
                 if ready := self.clients.select(0):
                     return ready
         return self.clients.select(NEXT_SECONDS_MAX)
-
-    def may_be_several(self, seats: list[Seat[Connection]]) -> bool:
-        """Whether there are several, or others may come while these wait for their turn."""
-        if len(seats) != 1:
-            return bool(seats)
-        return len(self.clients.get_map()) > 1 and self.turns() is not None
 
     def is_led(self) -> bool:
         """Whether a thread goes from one request to the next."""
@@ -239,35 +220,6 @@ class Crew(Generic[Connection]):
         mine.begin([seat])
         self.serve_seat(mine, seat, self.turn_away)
         return self.lead is mine
-
-    def serve_together(self, mine: Lead[Connection], seats: list[Seat[Connection]]) -> bool:
-        """Serve small writes, which share a COMMIT; whether this thread still leads."""
-        mine.begin(seats)
-        going: list[Seat[Connection]] = []  # later: to part with one may take a while
-        try:
-            Joint(mine.goes_on, self.turns(), partial(self.newcomers, mine, going.append)).work(
-                self.tasks(mine, seats, going.append)
-            )
-        finally:
-            for seat in going:
-                self.turn_away(seat)
-        return self.lead is mine
-
-    def newcomers(self, mine: Lead[Connection], part: Part[Connection]) -> list[Task] | None:
-        """The tasks of small writes that have come since; None if somebody has asked anything else."""
-        with self.changing:
-            if self.lead is not mine:
-                return None
-            seats = [key.data for key, _ in self.clients.select(0) if key.data not in mine.serves]
-            if not all(self.look(seat.connection) is Asked.SMALL_WRITE for seat in seats):
-                return None
-            mine.serves.extend(seats)
-        return self.tasks(mine, seats, part)
-
-    def tasks(
-        self, mine: Lead[Connection], seats: list[Seat[Connection]], part: Part[Connection]
-    ) -> list[Task]:
-        return [partial(self.serve_seat, mine, seat, part) for seat in seats]
 
     def serve_seat(
         self,

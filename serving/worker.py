@@ -97,16 +97,13 @@ class DeadlineWorker(ThreadWorker):
 
     def run(self) -> None:
         database = database_of(self.wsgi)
-        count = 1 if database is None else database.served_at_once
         self._crews = [
             Crew(self._look, self._hesitates, self._serve, self._dismiss, self._start)
-            for _ in range(count)
+            for _ in range(1)
         ]
         if database is not None:
             for crew in self._crews:
                 crew.pause = database.serve_in_runs(crew.is_led, crew.make_way)
-                crew.serves_together = database.is_served_together
-                crew.turns = database.turns_to_gather_for
         super().run()
 
     def is_parent_alive(self) -> bool:

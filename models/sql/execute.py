@@ -24,7 +24,6 @@ from models.sql.catalog import Relation
 from models.sql.constraints import NotNullViolation
 from models.sql.judge import deny
 from models.sql.judge import not_chosen
-from models.sql.query import Filter
 from models.sql.query import Query
 from models.sql.query import Shape
 from models.sql.rows import Conflict
@@ -46,8 +45,6 @@ from models.sql.switches import VALUE_BYTES_MAX
 from models.sql.upsert import insert_new
 from models.sql.upsert import require_target
 from models.sql.upsert import upsert
-from models.transaction import Question
-from models.transaction import Reading
 from models.types import Bound
 
 DEFAULT = object()
@@ -185,12 +182,6 @@ def insert(
     require_target(relation, insertion)
     rows = Rows(transaction, relation, insertion, binding)
     require_chosen(relation, insertion, rule)
-    if shape is not None:
-        read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
-        if rows.is_one_without_id:
-            transaction.foresee(read, f"{relation.name}_{relation.numbered}_seq")
-        else:
-            foresee(transaction, read, rows.one_key if rows.is_one_with_key else None)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
     written = write(transaction, relation, insertion, rule, rows)
     veto(len(written.keys))
@@ -233,11 +224,6 @@ def update(
     for name, each in relation.attributes.items():
         if each.filled is Filled.BY_CLOCK_ALWAYS and name not in new:
             new[name] = transaction.now
-    if shape is not None:
-        read = partial(reading, transaction.spelling.name, relation, shape, rule, binding)
-        names_one = query.shape.root.names_one(relation.key)
-        key = partial(named_key, relation, query, binding) if names_one else None
-        foresee(transaction, read, key)
     statements = mutate.plan_update(
         transaction.spelling.name, relation.name, tuple(new), query.shape, rule
     )
@@ -338,29 +324,6 @@ def require_showable(
         plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
 
 
-def foresee(transaction: Transaction, read: Reading, key: Callable[[], Key] | None) -> None:
-    """Tell how a row is read once it is written, by the key that it has then; None where that is not said."""
-    transaction.foresee(None if key is None else lambda keys: read(json_keys([key()])))
-
-
-def named_key(relation: Relation, query: Query, binding: Binding) -> Key:
-    """The key that filters say of the one row that they name."""
-    said = {
-        each.column: binding.values[each.value]
-        for each in query.shape.root.conditions
-        if isinstance(each, Filter) and each.is_equality and each.value is not None
-    }
-    return tuple(relation.attributes[name].type.read_text(str(said[name])) for name in relation.key)
-
-
-def reading(
-    database: str, relation: Relation, shape: Shape, rule: Rule, binding: Binding, keys: str
-) -> Question:
-    """What reads the rows of these keys in a shape."""
-    statement = plan.plan_representation(database, relation.name, shape, rule)
-    return statement.sql, tuple(statement.bind(binding.but(keys=keys)))
-
-
 def represented(
     transaction: Transaction,
     relation: Relation,
@@ -372,9 +335,8 @@ def represented(
     """The written rows, read back by key under the rule for reading."""
     if shape is None:
         return written
-    keys = json_keys(written.keys)
-    rows = fetch(
-        transaction, *reading(transaction.spelling.name, relation, shape, rule, binding, keys)
-    )
+    statement = plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+    bound = binding.but(keys=json_keys(written.keys))
+    rows = fetch(transaction, statement.sql, statement.bind(bound))
     is_cut = len(rows) == binding.rows_max < len(written.keys)
     return replace(written, rows=rows, is_cut=is_cut)

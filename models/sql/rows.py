@@ -277,21 +277,6 @@ class Rows:
         self.transaction.run("RELEASE many")
         return keys
 
-    @property
-    def is_one_without_id(self) -> bool:
-        """Whether there is one row, whose id the database chooses."""
-        name = self.relation.numbered
-        return len(self.values) == 1 and name is not None and name not in self.columns
-
-    @property
-    def is_one_with_key(self) -> bool:
-        """Whether there is one row, which names its key."""
-        return len(self.values) == 1 and self.have_keys
-
-    def one_key(self) -> Key:
-        """The key of the one row."""
-        return self.key(self.values[0])
-
     @cached_property
     def have_keys(self) -> bool:
         """Whether every row names its key."""

@@ -38,8 +38,6 @@ ANY_LANGUAGE = "und-x-icu"  # folds case as Unicode has it; a column's own order
 
 COSTLY_FEW = 8  # of 25 ms at most, where a text is as long as may be
 
-GATE = "(/* gate */ true)"
-
 MOMENT = "timestamp with time zone"
 SAYS_OFFSET = (
     r"':[0-9.]+[[:space:]]*([Zz]|[+-][0-9:]+)[[:space:]]*$'"  # after a clock, else it were a day
@@ -146,7 +144,6 @@ class PostgresqlSpelling(CommonSpelling):
     keeps_subquery_order = False
     joins_to_count = True
     walks_by_owner = False
-    gate: Expression = sa.literal_column(GATE, sa.Boolean())
     trail_is_in_order = False  # our lines are; another program takes no turn
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:

@@ -215,7 +215,7 @@ class Writer:
         allowed = self.allowed(Columns(values, self.table))
         if allowed is None or not columns:
             return None
-        row = sa.select(*values.values()).where(allowed, self.spelling.gate)
+        row = sa.select(*values.values()).where(allowed)
         statement = self.spelling.insert_into(self.table)
         return self.planner.finish(
             self.telling_id(statement.from_select([*values], row, include_defaults=False))
@@ -321,7 +321,6 @@ class Writer:
             .where(
                 is_among(self.key_of(self.table.c), keys),
                 *([] if allowed is None else [allowed]),
-                self.spelling.gate,
             )
             .returning(*self.key_of(self.table.c))
         )

@@ -12,7 +12,6 @@ from typing import Any
 from app import create_app
 from models.group_commit import Group
 from models.group_commit import Pace
-from models.joint import Joint
 from models.sql import log
 from models.sql import sqlite
 
@@ -74,18 +73,6 @@ def impatient() -> Any:
 
     Group.__init__ = make  # type: ignore[method-assign]
     Group.wait = lambda group: None  # type: ignore[method-assign]
-    return create_app()
-
-
-def hasty() -> Any:
-    """Who is served together with others does not wait for their COMMIT."""
-
-    def hand_on(joint: Joint, group: Group) -> bool:
-        joint.group = group if joint.about_to_write else None
-        group.fault = None
-        return joint.group is not None
-
-    Joint.hand_on = hand_on  # type: ignore[method-assign]
     return create_app()
 
 

@@ -12,8 +12,6 @@ from access.caller import STANDINGS
 from access.caller import Caller
 from access.token import Claims
 from models.db import reading
-from models.guess import GuessedTransaction
-from models.guess import Guesses
 from models.pages import Pages
 from models.remembered import Remembered
 from models.sql import execute
@@ -61,23 +59,6 @@ def held_for_ever(patch: Patch, site: Site) -> None:
         return known.setdefault((claims.user_id, claims.role, claims.client_id), fresh)
 
     patch.setattr(decorators, "look_up", remember)
-
-
-def guessed_right(patch: Patch, site: Site) -> None:
-    """Who somebody was taken for is who they are."""
-    patch.setattr(GuessedTransaction, "require_right", lambda guessed, found: None)
-
-
-def guessed_for_anybody(patch: Patch, site: Site) -> None:
-    """A guess is known by its statement alone, and is not looked at twice."""
-    patch.setattr(GuessedTransaction, "require_right", lambda guessed, found: None)
-    note = Guesses.note
-    known: dict[str, tuple] = {}
-
-    def noted(guesses: Guesses, question: tuple, answer: tuple) -> None:
-        note(guesses, question, known.setdefault(question[0], answer))
-
-    patch.setattr(Guesses, "note", noted)
 
 
 def counted_for_ever(patch: Patch, site: Site) -> None:

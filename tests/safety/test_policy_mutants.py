@@ -39,7 +39,6 @@ from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
 from models.base import Row
-from models.guess import Guesses
 from models.pages import Pages
 from routes import rpc
 from tests import databases
@@ -55,8 +54,6 @@ from tests.safety.planted_looks import counted_for_anybody
 from tests.safety.planted_looks import counted_for_ever
 from tests.safety.planted_looks import first_look_only
 from tests.safety.planted_looks import found_for_ever
-from tests.safety.planted_looks import guessed_for_anybody
-from tests.safety.planted_looks import guessed_right
 from tests.safety.planted_looks import listed_for_anybody
 from tests.safety.planted_looks import listed_for_ever
 from tests.safety.planted_looks import look_up_off
@@ -264,7 +261,7 @@ OTHERS = [
     Mutant("a call does not ask again", ("again",), no_second_look(rpc)),
 ]
 
-# What a file is not asked for twice, and what a server is asked for on a guess
+# What a file is not asked for twice
 
 OF_THE_DATABASE = (
     [
@@ -273,10 +270,7 @@ OF_THE_DATABASE = (
         Mutant("what was listed for one is anybody's", ("lists",), listed_for_anybody),
     ]
     if databases.SERVER is None
-    else [
-        Mutant("a guess is right", ("session",), guessed_right),
-        Mutant("a guess about one is anybody's", ("session",), guessed_for_anybody),
-    ]
+    else []
 )
 
 # Triggers
@@ -328,8 +322,6 @@ def forget(site: Site) -> None:
     forget_plans()
     database = site.app.extensions["walkthrough"]
     database.remembered.pages = Pages()
-    if databases.SERVER is not None:
-        database.guesses = Guesses()
     site.app.extensions["walkthrough.credentials"].remembered.cache_clear()
 
 
