@@ -104,8 +104,9 @@ def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]
 
 def look_up(transaction: Transaction, claims: Claims) -> Caller:
     """The caller that verified claims name, or RefusedClaims."""
-    found: Found | None = transaction.recall(
-        (claims.role, claims.user_id, claims.session_id), partial(find, transaction, claims)
+    found: Found | None = transaction.cached(
+        ("caller", claims.role, claims.user_id, claims.session_id),
+        partial(find, transaction, claims),
     )
     if found is None:
         raise UserGone(REFUSED)

@@ -11,8 +11,8 @@ from flask import Flask
 
 from models.base import db
 from models.connections import CONNECTIONS_MAX
+from models.db import LOCK_SECONDS_MAX
 from models.db import STATEMENTS_KEPT
-from models.db import TURN_SECONDS_MAX
 from models.db import Database
 from models.faults import Fault
 from models.sql import sqlite
@@ -108,9 +108,11 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
     return {
         "module": sqlite.driver,
         "hide_parameters": True,
-        "pool_size": 1 if writable else CONNECTIONS_MAX,
+        "pool_size": 1
+        if writable
+        else CONNECTIONS_MAX + 2,  # the watcher of the data version and the checkpointer
         "max_overflow": 0,
-        "pool_timeout": TURN_SECONDS_MAX,
+        "pool_timeout": LOCK_SECONDS_MAX,
         "pool_reset_on_return": None,
         # The connection used last is the one whose cache is warm, and few are made.
         "pool_use_lifo": True,

@@ -23,14 +23,12 @@ from models.clock import Clock
 from models.connections import CONNECTIONS_MAX
 from models.connections import Busy
 from models.connections import taken_from
+from models.db import LOCK_SECONDS_MAX
 from models.db import OPEN
 from models.db import PROBE_WAIT_SECONDS_MAX
 from models.db import READ_SECONDS_MAX
-from models.db import TURN_SECONDS_MAX
 from models.db import Database
 from models.faults import Fault
-from models.group_commit import Group
-from models.remembered import Remembered
 from models.server_group import TURN_KEY
 from models.server_group import ServerGroup
 from models.server_transaction import BEGIN_READ
@@ -42,13 +40,13 @@ from models.sql.dialect import SPELLINGS
 from models.sql.direct import GRACE_SECONDS
 from models.sql.direct import DirectSession
 from models.sql.direct import Watch
-from models.sql.turns import NoTurn
-from models.sql.turns import no_turn
+from models.sql.writer_lock import LockTimeout
 from models.standby import Standbys
 from models.transaction import ALONE
 from models.transaction import Bounds
 from models.transaction import Opened
 from models.transaction import Transaction
+from models.versioned_cache import VersionedCache
 
 Answer = TypeVar("Answer")
 Begun = TypeVar("Begun", bound=ServerTransaction)
@@ -67,9 +65,9 @@ class ServerDatabase(Database):
         self.url = url
         self.path = None
         self.spelling = SPELLINGS["postgresql"]
-        self.turns = None
+        self.writer_lock = None
         self.is_audited = True
-        self.remembered = Remembered()
+        self.cache = VersionedCache()
         self.clock = Clock()
         self.standbys = Standbys(standbys) if standbys else None
         self.watch = Watch()
@@ -78,7 +76,7 @@ class ServerDatabase(Database):
             self.connect,  # type: ignore[arg-type]
             pool_size=CONNECTIONS_MAX,
             max_overflow=0,
-            timeout=TURN_SECONDS_MAX,
+            timeout=LOCK_SECONDS_MAX,
             use_lifo=True,
             reset_on_return=None,
         )
@@ -122,10 +120,10 @@ class ServerDatabase(Database):
         try:
             return ServerGroup(self.take(begin, deadline - asked))
         except Locked as error:
-            raise no_turn() from error
+            raise LockTimeout() from error
         finally:
-            if self.tell_wait is not None:
-                self.tell_wait(time.monotonic() - asked)
+            if self.observe_wait is not None:
+                self.observe_wait(time.monotonic() - asked)
 
     def begin_unit(
         self, group: Group, deadline: float, seconds_max: float
@@ -158,7 +156,7 @@ class ServerDatabase(Database):
         writes = bounds is not None
         made = ServerTransaction(
             taken.dbapi_connection,
-            self.remembered,
+            self.cache,
             writes=writes,
             bounds=bounds or ALONE,
         )
@@ -213,10 +211,10 @@ class ServerDatabase(Database):
 
     def forget_sessions(self) -> None:
         """Begin anew; what is in use is closed when it is given back. Another server may have taken over meanwhile, to
-        which a line of the trail is another one: what was remembered under its number is told no more."""
-        self.remembered = Remembered()
+        which a line of the trail is another one: what was cache under its number is told no more."""
+        self.cache = VersionedCache()
         if self.standbys is not None:
-            self.standbys.remembered = Remembered()
+            self.standbys.cache = VersionedCache()
         while idle := taken_from(self.idle_sessions):
             idle.invalidate()
             idle.close()
@@ -249,7 +247,7 @@ class ServerDatabase(Database):
             with self.writing(wait_seconds_max=PROBE_WAIT_SECONDS_MAX) as transaction:
                 transaction.run(PROBE, (str(transaction.unix),))
                 transaction.roll_back_at_end()
-        except (NoTurn, Locked):
+        except (LockTimeout, Locked):
             return True
         except Fault:
             return False
@@ -262,7 +260,7 @@ class ServerDatabase(Database):
         if self.standbys is not None:
             self.standbys.close()
 
-    def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
+    def shut_down(self, wait_seconds_max: float = LOCK_SECONDS_MAX) -> None:
         self.close()
 
 

@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from models.group_commit import Group
 from models.sql import postgresql
-from models.sql.turns import GROUP_SECONDS_MAX
+from models.sql.writer_lock import GROUP_SECONDS_MAX
 from models.transaction import Bounds
 
 COMMIT: Final = "COMMIT"

@@ -13,7 +13,6 @@ from typing import Any
 
 from psycopg.pq import TransactionStatus
 
-from models.remembered import Remembered
 from models.sql import postgresql
 from models.sql.constraints import OnlyReads
 from models.sql.dialect import SPELLINGS
@@ -24,6 +23,7 @@ from models.transaction import NotKept
 from models.transaction import Parameters
 from models.transaction import Transaction
 from models.transaction import paged
+from models.versioned_cache import VersionedCache
 
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -34,12 +34,12 @@ class ServerTransaction(Transaction):
     def __init__(
         self,
         session: Any,
-        remembered: Remembered,
+        cache: VersionedCache,
         *,
         writes: bool = False,
         bounds: Bounds = ALONE,
     ) -> None:
-        self.remembered = remembered
+        self.cache = cache
         self.writes = writes
         self.bounds = bounds
         self.actor_id = None

@@ -23,7 +23,6 @@ from psycopg.pq import TransactionStatus
 from models.connections import CONNECTIONS_MAX
 from models.db import OPEN
 from models.marks import Marks
-from models.remembered import Remembered
 from models.server_transaction import BEGIN_READ
 from models.server_transaction import ServerTransaction
 from models.sql import postgresql
@@ -35,6 +34,7 @@ from models.sql.sqlite import FileCorrupt
 from models.sql.sqlite import TimedOut
 from models.transaction import Parameters
 from models.transaction import Transaction
+from models.versioned_cache import VersionedCache
 
 Answer = TypeVar("Answer")
 
@@ -175,7 +175,7 @@ class Standby:
             raise AnotherDatabase
 
     def begin(
-        self, marks: Marks, remembered: Remembered, began: float
+        self, marks: Marks, cache: VersionedCache, began: float
     ) -> StandbyTransaction | Served:
         """A snapshot that has got as far as the marks, or why there is none."""
         session = self.take()
@@ -192,7 +192,7 @@ class Standby:
             self.give_back(session)
             return Served.AWAY
         if is_standby and marks.are_within(last, rights):
-            transaction = StandbyTransaction(session, remembered)
+            transaction = StandbyTransaction(session, cache)
             transaction.began = began
             return transaction
         if not is_standby:  # it was promoted, and goes its own way
@@ -242,7 +242,7 @@ class Standbys:
         self.all = [Standby(url) for url in urls]
         self.turns = count()
         # Beside the primary's: a change is the same on both, but the two may be at different ones.
-        self.remembered = Remembered()
+        self.cache = VersionedCache()
 
     def know(self, identity: str) -> None:
         """Learn whose copies they have to be; AnotherDatabase if one answers that is none, NotTold if one is not asked
@@ -264,7 +264,7 @@ class Standbys:
         if standby.identity is None:  # the primary was away when this process came
             standby.identity = primary.value(IDENTITY)
         marks = primary.marks or all_marks(primary)
-        begun = standby.begin(marks, self.remembered, primary.began)
+        begun = standby.begin(marks, self.cache, primary.began)
         if isinstance(begun, Served):
             self.count(begun)
             return read()
@@ -298,7 +298,7 @@ class Standbys:
         """Whether a read by somebody who wrote nothing of late would be a standby's now."""
         marks = Marks(None, all_marks(primary).rights)
         for standby in self.all:
-            begun = standby.begin(marks, self.remembered, primary.began)
+            begun = standby.begin(marks, self.cache, primary.began)
             if isinstance(begun, StandbyTransaction):
                 begun.roll_back()
                 standby.give_back(begun.session)

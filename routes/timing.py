@@ -21,6 +21,6 @@ def tell_timing(response: Response) -> None:
     """Add the header, if it was asked for by whom it is for."""
     if current.request().environ.get(ASKED_BY) != "1" or g.get("caller") is not SERVICE:
         return
-    seconds = {"total": time.monotonic() - g.began, "turn": g.get("turn_seconds", 0.0)}
+    seconds = {"total": time.monotonic() - g.began, "lock": g.get("lock_seconds", 0.0)}
     told = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())
     response.headers["Server-Timing"] = told

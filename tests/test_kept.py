@@ -12,7 +12,6 @@ from flask import Flask
 
 from models.db import database
 from models.sql import direct
-from models.sql import kept
 from models.sql import sqlite
 from models.sql.plan import plan_read
 from models.sql.query import LARGE_LETTERS

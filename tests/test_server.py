@@ -19,7 +19,7 @@ from models.sql import postgresql
 from models.sql import sqlite
 from models.sql.constraints import CheckViolation
 from models.sql.constraints import ForeignKeyViolation
-from models.sql.turns import NoTurn
+from models.sql.writer_lock import LockTimeout
 from models.types import OutOfRange
 from tests import databases
 from tests.applications import open_app
@@ -66,7 +66,7 @@ def test_no_statement_is_compiled_past_its_time_limit(service: Service) -> None:
 
 
 def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
-    with service.app.app_context(), databases.turn(service.file), pytest.raises(NoTurn):  # noqa: SIM117
+    with service.app.app_context(), databases.turn(service.file), pytest.raises(LockTimeout):  # noqa: SIM117
         with database().writing(wait_seconds_max=0.2):
             raise AssertionError("a turn that another holds")
 

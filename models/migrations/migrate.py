@@ -22,7 +22,7 @@ from models.schema import DANGLING
 from models.schema import schema
 from models.sql import copies
 from models.sql import sqlite
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 
 WAIT_SECONDS_MAX = 600.0  # for another process that migrates the same file
 
@@ -31,9 +31,9 @@ class MigrationFailed(Exception):
     """A file that stays at its version. The message is one line."""
 
 
-def migrate(path: Path, turns: Turns) -> int:
+def migrate(path: Path, writer_lock: WriterLock) -> int:
     """Bring the file to today's version, unless it is there; the version it came from."""
-    with turns.turn(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+    with writer_lock.held(WAIT_SECONDS_MAX), copies.opened(path) as connection:
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         steps = [step for step in migrations.STEPS if step.version > version]
         if not steps:

@@ -13,8 +13,8 @@ from functools import cached_property
 from functools import lru_cache
 from functools import partial
 
-from models.sql.kept import PLANS_MAX
-from models.sql.kept import Kept
+from models.sql.plan_cache import PLANS_MAX
+from models.sql.plan_cache import PlanCache
 from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.rule import Rule
@@ -175,5 +175,5 @@ def unnumbered(writer: Writer, columns: tuple[str, ...]) -> Statement:
 
 plan_insert = lru_cache(maxsize=PLANS_MAX)(InsertPlan)
 plan_upsert = lru_cache(maxsize=PLANS_MAX)(UpsertPlan)
-plan_update = Kept(UpdatePlan, shape_at=3)
-plan_delete = Kept(DeletePlan, shape_at=2)
+plan_update = PlanCache(UpdatePlan, shape_at=3)
+plan_delete = PlanCache(DeletePlan, shape_at=2)

@@ -24,7 +24,7 @@ from models.migrations.step import Run
 from models.migrations.step import Step
 from models.sql import copies
 from models.sql.sqlite import driver
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 from serving.lock import ServingLock
 from tests.applications import open_app
 from tests.durability import shim
@@ -270,7 +270,7 @@ def test_of_several_that_start_at_once_one_migrates(released, second):
         add_phone(run)
 
     second(change)
-    turns = [Turns(Path(f"{released}.lock")) for _ in range(4)]
+    turns = [WriterLock(Path(f"{released}.lock")) for _ in range(4)]
     threads = [threading.Thread(target=migrate.migrate, args=(released, each)) for each in turns]
     for thread in threads:
         thread.start()
@@ -289,13 +289,13 @@ from pathlib import Path
 from models import migrations
 from models.migrations import migrate
 from models.migrations.step import Step
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 from tests.durability import test_migrations
 
 path = Path(sys.argv[1])
 change = getattr(test_migrations, sys.argv[2])
 migrations.STEPS += (Step(migrations.schema_version() + 1, "of the tests", change),)
-migrate.migrate(path, Turns(Path(f"{path}.lock")))
+migrate.migrate(path, WriterLock(Path(f"{path}.lock")))
 """
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from models.db import TURN_SECONDS_MAX
+from models.db import LOCK_SECONDS_MAX
 from models.db import Database
 from models.server import ServerDatabase
 from tests import databases
@@ -148,7 +148,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     writing = inspect.unwrap(Database.writing)
     for kind in (Database, ServerDatabase):
         monkeypatch.setattr(kind.reading, "__defaults__", (HURRIED_SECONDS,))
-    monkeypatch.setattr(writing, "__defaults__", (2 * HURRIED_SECONDS, TURN_SECONDS_MAX))
+    monkeypatch.setattr(writing, "__defaults__", (2 * HURRIED_SECONDS, LOCK_SECONDS_MAX))
 
 
 @pytest.mark.usefixtures("hurried")

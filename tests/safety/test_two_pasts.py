@@ -106,7 +106,7 @@ def live(seed: int, sites: tuple[Site, Site], source: types.SimpleNamespace) -> 
         if user not in after["users"]:
             return counted
         # The second counts anew what the first may remember, and bring up to date by the trail (decision 0154).
-        sites[1].app.extensions["walkthrough"].remembered.results.clear()
+        sites[1].app.extensions["walkthrough"].cache.clear()
         for question in questions(after, user):
             one, other = (site.send(user, question) for site in sites)
             if one != other:
