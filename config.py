@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 import click
 import sqlalchemy as sa
 
+__version__ = "0.1.0"
+
 PROJECT = Path(__file__).resolve().parent
 SECRETS_NAME = "keys.json"
 

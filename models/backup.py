@@ -119,8 +119,10 @@ def is_of(path: Path, database: Path) -> bool:
 def require_ours(connection: Any) -> None:
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application_id != sqlite.APPLICATION_ID:
-        raise copies.UnsoundCopy("it is another program's database")
+    try:
+        sqlite.require_own(application_id)
+    except sqlite.ForeignFile as error:
+        raise copies.UnsoundCopy(f"it {error}") from error
     if version > migrations.schema_version():
         raise copies.UnsoundCopy(f"it was made by a later version (schema {version})")
 

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from models import copying
 from models import upkeep
 from models.faults import Fault
-from models.migrations import STEPS
+from models.migrations import EARLIER_VERSION
+from models.migrations import pending
 from models.migrations import schema_version
 from models.server import ServerDatabase
 from models.server_transaction import ServerTransaction
@@ -28,7 +29,9 @@ LOG = logging.getLogger("walkthrough")
 
 SCHEMA = Path(__file__).resolve().parent / "sql" / "postgresql.sql"
 VERSION_MIN = 150000
-VERSION_FACT = "schema_version"
+VERSION_FACT = "release_schema"
+# Development versions counted to 12 under this name. The release counts from 1 under another one.
+DEVELOPMENT_VERSION_FACT = "schema_version"
 VERSION_KEPT = "SELECT value FROM facts WHERE name = $1"
 MADE_ANEW = "-- What follows is made anew"
 """Before what of `SCHEMA` is no table: it stands over what was there."""
@@ -143,6 +146,8 @@ def recognise(transaction: Transaction, name: str) -> str:
     if transaction.value("SELECT to_regclass('facts')::text") is None:
         raise upkeep.RefusedFile(f"{name} is another program's database")
     version = transaction.value(VERSION_KEPT, (VERSION_FACT,))
+    if version is None and transaction.value(VERSION_KEPT, (DEVELOPMENT_VERSION_FACT,)):
+        raise upkeep.RefusedFile(f"{name} {EARLIER_VERSION}")
     if version is None:
         raise upkeep.RefusedFile(f"{name} is another program's database")
     if int(version) > schema_version():
@@ -199,12 +204,12 @@ def make_tables(transaction: Transaction) -> None:
 
 
 def migrate(transaction: Transaction) -> None:
-    """Bring an older version's tables to today's: its steps, then all functions and triggers, or nothing at all."""
+    """Run the pending scripts, and recreate all functions and triggers, in the transaction under way."""
     assert isinstance(transaction, ServerTransaction)
     version = int(transaction.value(VERSION_KEPT, (VERSION_FACT,)))
-    for step in STEPS:
-        if step.version > version and step.server:
-            transaction.run_script(step.server)
+    for migration in pending(version):
+        if migration.postgresql:
+            transaction.run_script(migration.postgresql)
     script = SCHEMA.read_text(encoding="utf-8")
     transaction.run_script(script[script.index(MADE_ANEW) :])
     transaction.run(

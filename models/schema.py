@@ -29,7 +29,10 @@ def schema() -> list[str]:
 
 
 def statements(script: str) -> list[str]:
-    """A script's statements; a trigger's body holds semicolons of its own."""
+    """Split a script into statements, each of which ends a line. A trigger's body holds semicolons of its own.
+
+    Raise ValueError if the last statement has no semicolon.
+    """
     found: list[str] = []
     pending = ""
     for line in script.splitlines():
@@ -38,4 +41,6 @@ def statements(script: str) -> list[str]:
         if code.endswith(";") and sqlite.driver.complete_statement(pending):
             found.append(pending)
             pending = ""
+    if pending.strip():
+        raise ValueError(f"the last statement has no semicolon: {pending.strip()}")
     return found

@@ -191,8 +191,10 @@ def recognise(transaction: Transaction, path: Path) -> str:
     tables = transaction.value("SELECT count(*) FROM sqlite_schema")
     if application_id == 0 and version == 0 and tables == 0:
         return "empty"
-    if application_id != sqlite.APPLICATION_ID:
-        raise RefusedFile(f"{path} is another program's database")
+    try:
+        sqlite.require_own(application_id)
+    except sqlite.ForeignFile as error:
+        raise RefusedFile(f"{path} {error}") from error
     if version > migrations.schema_version():
         raise RefusedFile(
             f"{path} was made by a later version (schema {version}); to restore a backup of this one,"

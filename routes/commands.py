@@ -14,6 +14,7 @@ import click
 from flask import Blueprint
 from flask import current_app
 
+import config
 from access import people
 from access.furnishing import furnish
 from models import archive
@@ -207,7 +208,10 @@ def check(scan: str) -> None:
     if problems:
         refuse("; ".join(problems[:10]))
     try:
-        for name, value in upkeep.versions(database()).items():
+        for name, value in {
+            "walkthrough": config.__version__,
+            **upkeep.versions(database()),
+        }.items():
             say(f"{name}: {value}")
     except Fault as fault:
         refuse(str(fault))

@@ -12,7 +12,6 @@ import os
 import platform
 import threading
 import time
-import tomllib
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -43,6 +42,7 @@ from prometheus_client.core import InfoMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+import config
 from access import current
 from access.decorators import NoApiKey
 from access.decorators import credentials
@@ -59,7 +59,6 @@ from serving.meters import allocate
 
 LOG = logging.getLogger("walkthrough")
 
-PROJECT: Final = Path(__file__).resolve().parent.parent
 KEPT: Final = "walkthrough.meters"
 PUBLISH_SECONDS: Final = 1.0  # how old the figures of another worker's plan caches may be
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -270,8 +269,7 @@ class Build(Collector):
     def collect(self) -> Iterator[Any]:
         told = {name: version(name) for name in PACKAGES}
         told |= {"python": platform.python_version(), "sqlite": driver.sqlite_version}
-        project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-        told["version"] = project["project"]["version"]
+        told["version"] = config.__version__
         yield InfoMetricFamily("walkthrough_build", "The versions that run.", told)
 
 

@@ -40,6 +40,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import settings
 
+from models import migrations
 from tests import databases
 from tests import tokens
 from tests.applications import import_rows
@@ -285,6 +286,16 @@ def given_back(tmp_path: pathlib.Path) -> Iterator[None]:
     """A test's databases on a server serve the next test."""
     yield
     databases.give_back_under(tmp_path)
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[migrations.Migration], None]:
+    """`register(migration)` appends a migration for the length of a test."""
+
+    def append(migration: migrations.Migration) -> None:
+        monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, migration))
+
+    return append
 
 
 @pytest.fixture(scope="session")

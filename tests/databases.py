@@ -157,6 +157,16 @@ def tables(file: pathlib.Path) -> list[str]:
     ]
 
 
+def discard(file: pathlib.Path) -> None:
+    """Drop a server's database whose tables a test has changed: it cannot be used again."""
+    for app in SERVED.pop(file, ()):
+        app.extensions["walkthrough"].close()
+    name = NAMES.pop(file)
+    SOURCES.pop(name)
+    with connected("postgres") as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
 def give_back_under(directory: pathlib.Path) -> None:
     """Give back the databases named by files of a test's own directory."""
     for file in [each for each in NAMES if directory in each.parents]:
@@ -208,7 +218,7 @@ def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
             if source is None:
                 connection.execute(SCHEMA.read_text())
                 connection.execute(
-                    "INSERT INTO facts VALUES ('schema_version', %s)", (schema_version(),)
+                    "INSERT INTO facts VALUES ('release_schema', %s)", (schema_version(),)
                 )
             connection.execute("DROP SCHEMA IF EXISTS kept CASCADE")
             connection.execute(KEEP)

@@ -23,10 +23,10 @@ from models.base import Model
 from models.building import Building
 from models.db import reading
 from models.inspection import Inspection
-from models.versioned_cache import VersionedCache
 from models.sql import counts
 from models.sql import points as chart_statements
 from models.sql.rule import Extent
+from models.versioned_cache import VersionedCache
 from models.visible import Visible
 from tests import databases
 from tests.conftest import ADA

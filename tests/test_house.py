@@ -38,7 +38,7 @@ OURS = {"access", "app", "bench", "config", "demo", "models", "routes", "serving
 KNOWN = {
     "models": {"models"},
     "access": {"models", "access"},
-    "routes": {"models", "access", "routes"},
+    "routes": {"models", "access", "routes", "config"},
     "demo": {"demo"},
     "serving": {"models", "config", "demo", "serving"},
     "config.py": set(),

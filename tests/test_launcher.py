@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -85,16 +84,23 @@ def newer(file: Path) -> None:
         connection.execute("PRAGMA user_version = 10000")
 
 
+def development(file: Path) -> None:
+    open_app(file)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")
+
+
 @pytest.mark.parametrize(
     ("make", "told"),
     [
         (foreign, "is another program's database"),
+        (development, "was made by a development version from before 0.1.0"),
         (newer, "was made by a later version"),
         (lambda file: file.write_bytes(b"nonsense" * 100), "is not a sound SQLite database"),
         (lambda file: file.symlink_to(file.with_name("elsewhere")), "is not a regular file"),
         (lambda file: file.mkdir(), "is not a regular file"),
     ],
-    ids=["foreign", "newer", "garbage", "link", "directory"],
+    ids=["foreign", "development", "newer", "garbage", "link", "directory"],
 )
 def test_a_file_that_is_not_served_is_told_in_one_line_and_nothing_else_is(tmp_path, make, told):
     make(tmp_path / "walkthrough.db")
@@ -110,27 +116,20 @@ def test_a_file_that_is_not_served_is_told_in_one_line_and_nothing_else_is(tmp_p
     assert done.stderr.count("\n") == 1
 
 
-def old(file: Path) -> None:
-    shutil.copy(PROJECT / "tests" / "data" / "released" / "schema-1.sqlite", file)
-
-
 def plain(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-@pytest.mark.parametrize(
-    "make", [open_app, old, plain, Path.touch], ids=["ours", "old", "plain", "empty"]
-)
+@pytest.mark.parametrize("make", [open_app, plain, Path.touch], ids=["ours", "plain", "empty"])
 def test_a_file_that_may_be_served_looks_like_it(tmp_path, make):
     make(tmp_path / "walkthrough.db")
 
     assert start.may_be_ours(tmp_path / "walkthrough.db")
 
 
-def test_the_newest_version_is_the_one_that_there_is():
-    assert max(int(step.name[1:5]) for step in start.STEPS.glob("m[0-9]*_*.py")) == schema_version()
-    assert start.OURS == sqlite.APPLICATION_ID
+def test_the_launcher_knows_the_application_id_and_the_schema_version():
+    assert (sqlite.APPLICATION_ID, schema_version()) == (start.OURS, start.SCHEMA_VERSION)
 
 
 def test_a_lock_that_is_no_file_is_told_in_one_line(tmp_path):

@@ -17,10 +17,10 @@ from models import remembered
 from models.chart import is_light
 from models.db import writing
 from models.points import Points
-from models.versioned_cache import VersionedCache
 from models.sql import execute
 from models.sql.catalog import catalog
 from models.sql.statement import Binding
+from models.versioned_cache import VersionedCache
 from routes.postgrest.querystring import parse
 from tests.conftest import MIA
 from tests.conftest import Database

@@ -110,7 +110,7 @@ def test_several_starts_make_the_tables_once() -> None:
         with databases.connected("postgres") as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert failures == []
-    assert facts == [("schema_version",)]
+    assert facts == [("release_schema",)]
 
 
 def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:

@@ -1,18 +1,18 @@
-"""A server's database of an older version becomes one of today at the start; one of a later version is left alone."""
+"""Migrations of a PostgreSQL database: at the start, whole, or the database stays what it was."""
 
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from app import NotStarted
-from models import postgresql
-from models import upkeep
-from models.migrations import schema_version
+from models.migrations import Migration
 from tests import databases
 from tests.applications import open_app
-from tests.conftest import MOE
+from tests.migrations import ADD_PHONE
+from tests.migrations import FAIL
+from tests.migrations import NEXT
 from tests.signin import Service
 from tests.signin import open_service
 
@@ -25,7 +25,7 @@ CODE = """
     WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     ORDER BY 1
 """
-AS_BEFORE = """
+ASTRAY = """
     DROP FUNCTION user_moves CASCADE;
     CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
     DROP TRIGGER users_audit_update ON users;
@@ -45,12 +45,14 @@ TABLES = """
     FROM pg_statistic_ext WHERE stxnamespace = current_schema()::regnamespace
     ORDER BY 1
 """
-VERSION = "SELECT value FROM facts WHERE name = 'schema_version'"
+VERSION = "SELECT value FROM facts WHERE name = 'release_schema'"
 
 
 @pytest.fixture
-def service(tmp_path: pathlib.Path) -> Service:
-    return open_service(tmp_path)
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    found = open_service(tmp_path)
+    yield found
+    databases.discard(found.file)
 
 
 def rows(service: Service, sql: str) -> list[Any]:
@@ -58,82 +60,85 @@ def rows(service: Service, sql: str) -> list[Any]:
         return connection.execute(sql).fetchall()
 
 
-def make_it_of(service: Service, version: int) -> None:
+def set_version(service: Service, version: int) -> None:
     with databases.connected(databases.NAMES[service.file]) as connection:
         connection.execute(
-            "UPDATE facts SET value = %s WHERE name = 'schema_version'", (str(version),)
+            "UPDATE facts SET value = %s WHERE name = 'release_schema'", (str(version),)
         )
 
 
-def test_an_older_versions_functions_and_triggers_are_made_anew(service: Service) -> None:
-    made_today = rows(service, CODE)
-    make_it_of(service, 1)
-    with databases.connected(databases.NAMES[service.file]) as connection:
-        connection.execute(AS_BEFORE)
-    assert rows(service, CODE) != made_today
+def schema_of(service: Service) -> list[list[Any]]:
+    return [rows(service, question) for question in (TABLES, INDEXES, CODE, VERSION)]
+
+
+def test_a_migration_adds_its_columns_and_keeps_every_row(service: Service, register: Any) -> None:
+    everything = "SELECT * FROM {} ORDER BY 1, 2"
+    before = {
+        name: rows(service, everything.format(name)) for name in databases.tables(service.file)
+    }
+    register(ADD_PHONE)
 
     open_app(service.file)
 
-    assert rows(service, CODE) == made_today
-    assert rows(service, VERSION) == [(str(schema_version()),)]
-    assert service.api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 2}).status == 204
-    told = service.api("bob").get("/audit_log?relation=eq.client_manager_building_access")
-    assert told.json == []
+    for name, told in before.items():
+        found = rows(service, everything.format(name))
+        if name in ("clients", "inspectors"):
+            assert found == [(*row, "none") for row in told]
+        elif name != "facts":
+            assert found == told
+    assert rows(service, VERSION) == [(str(NEXT),)]
 
 
-def test_an_older_versions_indexes_become_those_of_today(service: Service) -> None:
-    made_today = rows(service, INDEXES)
-    make_it_of(service, 9)
-    with databases.connected(databases.NAMES[service.file]) as connection:
-        connection.execute("DROP INDEX inspections_building_id")
-        connection.execute(
-            "CREATE INDEX inspections_building_id ON inspections (building_id, date_visited)"
-        )
-    assert rows(service, INDEXES) != made_today
+def test_a_second_start_changes_nothing(service: Service, register: Any) -> None:
+    register(ADD_PHONE)
+    open_app(service.file)
+    once = schema_of(service)
 
     open_app(service.file)
 
-    assert rows(service, INDEXES) == made_today
+    assert schema_of(service) == once
 
 
-def test_a_later_versions_are_left_alone(service: Service) -> None:
-    make_it_of(service, schema_version() + 1)
+def test_a_migration_that_fails_changes_nothing(service: Service, register: Any) -> None:
+    before = schema_of(service)
+    register(FAIL)
+
+    with pytest.raises(NotStarted, match="missing"):
+        open_app(service.file)
+
+    assert schema_of(service) == before
+
+
+def test_functions_and_triggers_become_those_of_a_new_database(
+    service: Service, register: Any
+) -> None:
+    made = rows(service, CODE)
+    with databases.connected(databases.NAMES[service.file]) as connection:
+        connection.execute(ASTRAY)
+    assert rows(service, CODE) != made
+    register(Migration(NEXT, "changes no table"))
+
+    open_app(service.file)
+
+    assert rows(service, CODE) == made
+
+
+def test_a_database_of_a_later_version_is_refused_and_left_alone(service: Service) -> None:
+    set_version(service, NEXT)
 
     with pytest.raises(NotStarted, match="was made by a later version"):
         open_app(service.file)
 
-    assert rows(service, VERSION) == [(str(schema_version() + 1),)]
+    assert rows(service, VERSION) == [(str(NEXT),)]
 
 
-RELEASED = pathlib.Path(__file__).parent / "data" / "released"
-FIRST_KEPT = 12  # the scripts of those before were brought up to date by hand, and equalled a new database's tables
-
-
-def test_there_is_a_script_of_every_version() -> None:
-    kept = {int(path.name.split(".")[0].removeprefix("schema-")) for path in RELEASED.glob("*.sql")}
-
-    assert kept == {*range(FIRST_KEPT, schema_version() + 1)}
-
-
-@pytest.mark.parametrize("version", range(FIRST_KEPT, schema_version() + 1))
-def test_a_released_versions_database_becomes_what_a_new_one_is(
-    service: Service, version: int
+def test_a_database_of_a_development_version_is_refused_with_the_way_to_export_it(
+    service: Service,
 ) -> None:
-    """A change of postgresql.sql that no step follows would part old databases from new ones, and end an upgrade."""
-    script = (RELEASED / f"schema-{version}.postgresql.sql").read_text(encoding="utf-8")
-    name = f"released_{version}"
-    databases.create(name, "template0")
-    with databases.connected(name) as connection:
-        connection.execute(script)
-        connection.execute("INSERT INTO facts VALUES ('schema_version', %s)", (str(version),))
-    database = postgresql.attached(sa.make_url(databases.SERVER.format(database=name)), ())
+    with databases.connected(databases.NAMES[service.file]) as connection:
+        connection.execute("UPDATE facts SET name = 'schema_version', value = '12'")
 
-    upkeep.ensure_schema(database)
-    database.close()
+    with pytest.raises(NotStarted, match="development version from before 0") as refusal:
+        open_app(service.file)
 
-    with databases.connected(name) as connection:
-        for question in (TABLES, INDEXES, CODE, VERSION):
-            assert connection.execute(question).fetchall() == rows(service, question), (
-                "postgresql.sql has changed: give a step (models/migrations) what it does to a server, or, while this"
-                " version is not released, make its files again (python -m tests.durability.release)"
-            )
+    assert ("\n" in refusal.value.message, "export FILE" in refusal.value.message) == (False, True)

@@ -15,7 +15,6 @@ import pytest
 from models.sql import writer_lock as module
 from models.sql.sqlite import DiskFailed
 from models.sql.writer_lock import LockTimeout
-from models.sql.writer_lock import WriterLock
 from tests.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails

@@ -1,44 +1,45 @@
-"""How does an older file become one of today? By numbered steps, all in one transaction.
+"""The migrations of both engines, in order.
 
-`schema.sql` makes a new file at today's version. A step takes a file from the version before it to its
-own: a module `models/migrations/mNNNN_what.py` with `step = Step(NNNN, "what", function)`, and a line
-in `STEPS`. A step that has been released is never changed again; the next one mends it. Steps are of tables: indexes,
-views and triggers are made anew after the last one, as a new file has them.
+`schema.sql` and its PostgreSQL twin make a database of the current version. A migration takes a database from the
+version before to its own, by one script for each engine. Scripts change tables only: `models/migrations/migrate.py`
+and `models/postgresql.py` recreate indexes, views, functions and triggers after the last script.
+
+A released migration never changes. The next one corrects it.
 """
 
 from __future__ import annotations
 
-from models.migrations import m0002_grants_that_fall
-from models.migrations import m0003_people_who_go
-from models.migrations import m0004_in_the_order_of_keys
-from models.migrations import m0005_fewer_indexes
-from models.migrations import m0006_readings_follow
-from models.migrations import m0007_a_clients_trail
-from models.migrations import m0008_by_client
-from models.migrations import m0009_status_by_status
-from models.migrations import m0010_lists_of_buildings
-from models.migrations import m0011_among_the_clients
-from models.migrations import m0012_ids_that_stay
-from models.migrations.step import Step
+from dataclasses import dataclass
 
 FIRST_VERSION = 1
 
-STEPS: tuple[Step, ...] = (
-    m0002_grants_that_fall.step,
-    m0003_people_who_go.step,
-    m0004_in_the_order_of_keys.step,
-    m0005_fewer_indexes.step,
-    m0006_readings_follow.step,
-    m0007_a_clients_trail.step,
-    m0008_by_client.step,
-    m0009_status_by_status.step,
-    m0010_lists_of_buildings.step,
-    m0011_among_the_clients.step,
-    m0012_ids_that_stay.step,
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step from `version - 1` to `version`. An engine whose tables stay as they are has an empty script."""
+
+    version: int
+    title: str
+    sqlite: str = ""
+    """Runs with foreign keys off, so that it can rebuild a table. Every foreign key is checked before the COMMIT."""
+    postgresql: str = ""
+
+
+MIGRATIONS: tuple[Migration, ...] = ()
+"""Every migration, by version, without gaps. Version 1 is the schema of the first release."""
+
+EARLIER_VERSION = (
+    "was made by a development version from before 0.1.0: run `flask --app app export FILE` with that version,"
+    " and `flask --app app import FILE` with this one over a new database"
 )
-"""Every step, by version, without gaps. Version 1 is where the schema began."""
+"""Why a database of a development version is refused, and the way out."""
 
 
 def schema_version() -> int:
-    """The version that this program speaks."""
-    return FIRST_VERSION + len(STEPS)
+    """Return the version that this program uses."""
+    return FIRST_VERSION + len(MIGRATIONS)
+
+
+def pending(version: int) -> list[Migration]:
+    """Return the migrations that a database of this version lacks."""
+    return [migration for migration in MIGRATIONS if migration.version > version]

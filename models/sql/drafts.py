@@ -22,7 +22,7 @@ LOCK = "-draft"
 ENDS = ("", *COMPANIONS, LOCK)  # the lock goes last: until then others let the rest be
 
 MARK = r"\.[0-9a-f]{16}"
-KEPT = r"(\.schema-\d+(\.\d+)?)?"  # as `migrate.keep` names what was there before a migration
+KEPT = r"(\.schema-\d+(\.\d+)?)?"  # as `migrate.save_copy` names what was there before a migration
 
 
 @contextmanager

@@ -20,13 +20,17 @@ try:
 except ImportError:  # no wheel for this platform
     import sqlite3 as driver
 
+from models import migrations
 from models import types
 from models.faults import Fault
 from models.sql import constraints
 from models.sql import functions
 from models.sql import switches
 
-APPLICATION_ID = 0x57414C4B  # "WALK"
+# Development versions wrote "WALK" and counted `user_version` up to 12. The release counts from 1 again. Another id
+# keeps the two apart, and stops a development version from opening a file of the release.
+APPLICATION_ID = 0x574C4B31  # "WLK1"
+DEVELOPMENT_APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
 BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
@@ -103,7 +107,7 @@ class WrongSetting(RuntimeError):
 
 
 class ForeignFile(WrongSetting):
-    """A sound database of another program, which is left as it is."""
+    """A sound database of another program or of a development version. It is not changed."""
 
 
 class DriverConnection(driver.Connection):  # type: ignore[misc]
@@ -253,7 +257,15 @@ def refuse_foreign(driver_connection: Any) -> None:
     run = driver_connection.execute
     application_id = run("PRAGMA application_id").fetchone()[0]
     tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application_id != APPLICATION_ID and (application_id or tables):
+    if application_id or tables:
+        require_own(application_id)
+
+
+def require_own(application_id: int) -> None:
+    """Raise ForeignFile for a file of a development version or of another program."""
+    if application_id == DEVELOPMENT_APPLICATION_ID:
+        raise ForeignFile(migrations.EARLIER_VERSION)
+    if application_id != APPLICATION_ID:
         raise ForeignFile("is another program's database")
 
 
@@ -302,6 +314,7 @@ def translate(error: Exception) -> Exception:
 
 __all__ = [
     "APPLICATION_ID",
+    "DEVELOPMENT_APPLICATION_ID",
     "DISK_FAULTS",
     "ERRORS",
     "HARMLESS",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import config
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from routes.gotrue import openapi as gotrue
@@ -32,8 +33,6 @@ DESCRIPTION: Final = (
     "/auth/v1 speaks GoTrue's. Tables and functions stand under /rest/v1 as well, where Supabase's clients look. "
     "A row that the caller may not see is answered for as one that is not there."
 )
-VERSION: Final = "1"
-"""Of what is promised here, not of the program: that is nobody's business (docs/decisions/0121)."""
 SERVERS: Final = [{"url": "/"}]
 """The one that has all paths. A second one, /rest/v1, would have to be taken back from the sign-in's paths, and what
 openapi-generator makes of that asks there for a server of no name (docs/decisions/0121)."""
@@ -58,7 +57,7 @@ def document(calls: Iterable[Call]) -> Json:
     relations = catalog().published()
     return {
         "openapi": "3.1.0",
-        "info": {"title": TITLE, "description": DESCRIPTION, "version": VERSION},
+        "info": {"title": TITLE, "description": DESCRIPTION, "version": config.__version__},
         "servers": SERVERS,
         "security": [{"apikey": [], "bearer": []}],
         "tags": list(tags(relations)),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Final
 
+import config
 from models.base import Filled
 from models.sql.catalog import Attribute
 from models.sql.catalog import Relation
@@ -42,7 +43,7 @@ def document(calls: Iterable[Call]) -> Json:
         "info": {
             "title": openapi.TITLE,
             "description": openapi.DESCRIPTION,
-            "version": openapi.VERSION,
+            "version": config.__version__,
         },
         "basePath": "/",
         "consumes": READ,

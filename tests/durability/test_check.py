@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import config
 from app import NotStarted
 from models import migrations
 from models import upkeep
@@ -48,6 +49,7 @@ def test_a_sound_file_is_called_sound(file, scan):
 
     assert status == 0
     assert said.splitlines()[-1] == "sound"
+    assert f"walkthrough: {config.__version__}" in said
     assert f"sqlite: {driver.sqlite_version}" in said
     assert f"schema: {migrations.schema_version()}" in said
 

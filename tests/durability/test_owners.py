@@ -85,7 +85,7 @@ def test_keys_that_root_draws_anew_are_their_owners_yet(place: Path) -> None:
 def test_what_root_keeps_before_a_migration_is_the_owners_of_the_file(served: Served) -> None:
     os.chown(served.database, *SERVICE)
 
-    migrate.keep(served.database, 1)
+    migrate.save_copy(served.database, 1)
 
     assert owner(migrate.backup_path(served.database, 1)) == SERVICE
 

@@ -9,7 +9,6 @@ from models.sql import counts
 from models.sql import mutate
 from models.sql import plan
 from models.sql import points
-from models.sql.plan_cache import PlanCache
 
 ROOMS = (plan, mutate, counts, points, assignments, explain, session)
 KEPT = [

@@ -12,7 +12,6 @@ from access.caller import STANDINGS
 from access.caller import Caller
 from access.token import Claims
 from models.db import reading
-from models.versioned_cache import VersionedCache
 from models.sql import execute
 from models.sql import operators
 from models.transaction import Transaction
