@@ -1,7 +1,7 @@
 """How far a standby's snapshot must have got to stand in for the primary's; told by the audit trail.
 
 Whose rows are whose, and who may read them, is the same in two snapshots of one database if the last
-line that decides it is (docs/decisions/0304). Only a server has standbys, and the function asked here.
+line that decides it is (docs/decisions/0021). Only a server has standbys, and the function asked here.
 """
 
 from __future__ import annotations

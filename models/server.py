@@ -2,7 +2,7 @@
 
 Writers take turns here too, by an advisory lock that lasts as long as their transaction: what a rule was
 asked, a check was told and a count found still holds when the write is kept, without a statement that
-another transaction could overtake (docs/decisions/0301).
+another transaction could overtake (docs/decisions/0020).
 """
 
 from __future__ import annotations

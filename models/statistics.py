@@ -1,7 +1,7 @@
 """The numbers of dashboard and building, over whatever rows it is handed as visible.
 
 The fields of what it answers are the keys of the answer, in that order. What counts as overdue, upcoming,
-last, next and so on is said where it is answered, and why in docs/decisions/0101; what it costs, in 0102.
+last, next and so on is said where it is answered; what it costs, in docs/decisions/0017.
 """
 
 from __future__ import annotations

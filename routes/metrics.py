@@ -165,7 +165,7 @@ class Meters:
         self.plans.publish()
 
     def count(self, response: Response) -> Response:
-        """Count a request: 3 us, or 5 with several workers (docs/decisions/0124)."""
+        """Count a request: 3 us, or 5 with several workers."""
         request = current.request()
         rule = request.url_rule
         key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)

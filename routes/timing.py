@@ -1,7 +1,7 @@
 """Server-Timing: how long a request took, told to the service key alone, and only when it asks for it.
 
 The figures are of the whole request, and whoever reads them sees every row anyway: so they tell nobody
-about a row that is hidden from them (docs/decisions/0120).
+about a row that is hidden from them.
 """
 
 from __future__ import annotations

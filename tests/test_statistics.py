@@ -405,7 +405,7 @@ def test_rows_that_nobody_sees_are_not_walked_through(
 def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
     supposed_large: object, visible: Visible
 ) -> None:
-    """Decision 0165: no index is in the order of types, and no row is sorted."""
+    """Decision 0010: no index is in the order of types, and no row is sorted."""
     plan = counts.plan_tally("sqlite", visible.rule, of_building=False)
 
     steps = steps_of(supposed_large, plan, visible.binding())
@@ -419,7 +419,7 @@ def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
 def test_a_chart_walks_along_one_index_between_its_dates(
     supposed_large: object, visible: Visible
 ) -> None:
-    """Decision 0167: status by status, and no row is sorted but those of other statuses."""
+    """Decision 0010: status by status, and no row is sorted but those of other statuses."""
     plan = chart_statements.plan_points("sqlite", visible.rule, 7)
     assert plan is not None
     bound = visible.binding(start_date="2025-01-01", end_date="2025-12-31")

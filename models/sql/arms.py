@@ -1,7 +1,7 @@
 """The arms of a rule: what its OR joins, told apart, so that each can be a search of its own.
 
 Where a caller's grants name few rows, each arm finds its rows in an index that may hold all that is asked; by an
-OR of them every row is fetched (docs/decisions/0143).
+OR of them every row is fetched (docs/decisions/0010).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The order is PostgreSQL's own: policy, then constraints. What a write would leave behind is put before
 the rule as a table of *would-be rows* before anything is written, so that a hidden row and a missing
 one get the same answer, no foreign key having spoken yet. A single row is judged by the statement that
-writes it, which writes none that is refused (docs/decisions/0151). Each statement is made when it is first
+writes it, which writes none that is refused. Each statement is made when it is first
 asked for: most plans never need all of theirs.
 """
 

@@ -296,7 +296,7 @@ class SqliteSpelling(CommonSpelling):
 
     def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
         # Then an index that holds their rows in the order that is asked for is left, for each of the few, at its
-        # first row that is beyond the page (decision 0149).
+        # first row that is beyond the page (decision 0010).
         return CrossJoin(few, rows, ties)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:

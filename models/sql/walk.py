@@ -1,7 +1,7 @@
 """Lists by date, walked by whose rows they are and what they are alike in, each part left at its first beyond the page.
 
 No index of a file begins with what everybody's rows share, a date or a status, and none holds a client's rows by date
-alone: each insert would write it (docs/decisions/0158, 0167). One holds, client by client and status by status, the
+alone: each insert would write it (docs/decisions/0010). One holds, client by client and status by status, the
 rows by date. So they are looked for in each of those parts that there are.
 """
 
