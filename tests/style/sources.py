@@ -77,6 +77,12 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module's syntax tree."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def collect() -> tuple[Prose, ...]:
     """Return all prose of the project."""
     found = [Prose(name(path), 1, Kind.DOCUMENT, read(path)) for path in files(".md")]
@@ -91,7 +97,7 @@ def collect() -> tuple[Prose, ...]:
 
 def docstrings(path: Path) -> Iterator[Prose]:
     """Yield each string that stands alone as a statement: docstrings, and those of attributes."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
@@ -131,7 +137,7 @@ def comments(path: Path) -> Iterator[Prose]:
 def messages(path: Path) -> Iterator[Prose]:
     """Yield texts for people: in what is raised, in calls of `super().__init__`, and in arguments such as `hint`."""
     seen: set[int] = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         for argument in message_arguments(node):
             for part in ast.walk(argument):
                 text = text_of(part)

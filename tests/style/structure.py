@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.style.sources import PROJECT
 from tests.style.sources import files
 from tests.style.sources import name
+from tests.style.sources import nodes
 from tests.style.sources import tree
 
 LAYERS: Mapping[str, int] = {
@@ -50,7 +51,7 @@ def imports(module: str) -> tuple[tuple[str, int], ...]:
     """Return the modules of the project that a module imports, with lines. TYPE_CHECKING imports are included."""
     known = modules()
     found: dict[str, int] = {}
-    for node in ast.walk(tree(known[module])):
+    for node in nodes(known[module]):
         for target in targets(node):
             if target in known or package(target) == "tests":
                 found.setdefault(target, getattr(node, "lineno", 1))

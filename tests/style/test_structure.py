@@ -37,7 +37,7 @@ from tests.style.checks import repeated_classes
 from tests.style.checks import shared_functions
 from tests.style.checks import upward_imports
 from tests.style.sources import name
-from tests.style.sources import tree
+from tests.style.sources import nodes
 
 ENFORCED_LAYERS = {
     "access", "app.py", "bench", "config.py", "demo", "gunicorn.conf.py", "serving", "wsgi.py",
@@ -94,7 +94,7 @@ def product() -> list[Path]:
 
 def imported_packages(path: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         found |= {structure.package(target) for target in structure.targets(node)}
     return found
 
@@ -160,7 +160,7 @@ def test_flask_is_imported_at_the_edge_only(path: Path) -> None:
 def test_functions_import_nothing(path: Path) -> None:
     inside = [
         node.lineno
-        for function in ast.walk(tree(path))
+        for function in nodes(path)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
@@ -173,7 +173,7 @@ def test_functions_import_nothing(path: Path) -> None:
 def test_roles_are_named_in_the_policy_only(path: Path) -> None:
     """A role that another file names is a second copy of the rule."""
     named: set[str] = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             named |= {node.attr} if node.value.id == "Role" else set()
         elif isinstance(node, ast.ImportFrom) and node.module == "access.policy":
@@ -186,7 +186,7 @@ def test_roles_are_named_in_the_policy_only(path: Path) -> None:
 def test_environment_is_read_in_config_only(path: Path) -> None:
     read = {
         node.attr
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "os"
