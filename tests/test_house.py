@@ -32,12 +32,25 @@ from routes.postgrest import errors
 from routes.rpc import FUNCTIONS
 
 PROJECT = Path(__file__).resolve().parent.parent
-ROOMS = ("models", "access", "routes")
+ROOMS = ("engine", "models", "access", "routes")
 BESIDE = ("serving", "demo", "app.py", "config.py", "wsgi.py", "gunicorn.conf.py")
-OURS = {"access", "app", "bench", "config", "demo", "models", "routes", "serving", "tests", "wsgi"}
+OURS = {
+    "access",
+    "app",
+    "bench",
+    "config",
+    "demo",
+    "engine",
+    "models",
+    "routes",
+    "serving",
+    "tests",
+    "wsgi",
+}
 KNOWN = {
+    "engine": {"engine", "models"},
     "models": {"models"},
-    "access": {"models", "access"},
+    "access": {"engine", "models", "access"},
     "routes": {"models", "access", "routes", "config"},
     "demo": {"demo"},
     "serving": {"models", "config", "demo", "serving"},
@@ -48,6 +61,7 @@ KNOWN = {
 }
 """Of which of our rooms each may know."""
 KNOWN_BESIDES = {
+    "models/transaction.py": {"engine"},  # the positions that a look-up reads
     "routes/commands.py": {"serving"},  # what is served may not be restored or compacted
     "routes/metrics.py": {"serving"},  # the files in which the workers count
 }
@@ -62,6 +76,10 @@ WEB_KNOWN = {
     "access/decorators.py",
 }
 WEB_FREE = ("routes/postgrest/", "routes/gotrue/")
+PSYCOPG_KNOWN = {
+    *("psycopg", "psycopg.abc", "psycopg.adapt", "psycopg.conninfo", "psycopg.pq"),
+    "psycopg.types.string",
+}
 IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, once gunicorn has forked
 ROLES_NAMED = {
     "access/policy.py",
@@ -126,6 +144,22 @@ def test_flask_stays_at_the_edge(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
+def test_psycopg_is_imported_by_the_postgres_engine_alone(path: Path) -> None:
+    """And there only its documented modules: nothing private, and of `psycopg.pq` only enumerations."""
+    driver = {each for each in imports(path) if each.split(".")[0] == "psycopg"}
+
+    assert not driver or name(path).startswith("engine/postgres/")
+    assert driver <= PSYCOPG_KNOWN
+
+
+@pytest.mark.parametrize("path", python_of(PROJECT / "engine/postgres"), ids=name)
+def test_no_statement_goes_past_psycopgs_connection(path: Path) -> None:
+    used = {node.attr for node in ast.walk(tree_of(path)) if isinstance(node, ast.Attribute)}
+
+    assert not used & {"pgconn", "_pipeline", "_prepared", "_conn"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=name)
 def test_nothing_is_imported_inside_a_function(path: Path) -> None:
     inside = [
         node.lineno
@@ -172,7 +206,7 @@ def kinds(of: type[Fault]) -> set[type[Fault]]:
 def test_every_fault_has_its_status() -> None:
     """One without a row is told as a bug of ours: by the API, at the sign-in's door, or where neither is asked."""
     for path in modules():
-        if name(path).startswith(("models/", "access/", "routes/")):
+        if name(path).startswith(("engine/", "models/", "access/", "routes/")):
             import_module(
                 name(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             )

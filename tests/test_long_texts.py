@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from models.postgresql import SCHEMA
-from models.server_transaction import ServerTransaction
+from engine.postgres.schema import SCHEMA
+from engine.postgres.transaction import ServerTransaction
 from models.sql.catalog import catalog
 from models.sql.query import SHORT_CHARACTERS_MAX
 from tests.conftest import ADA
