@@ -134,8 +134,9 @@ def stop_and(ask: Callable, stop: Stop, transaction: ServerTransaction) -> None:
 def test_idle_sessions_that_fell_silent_cost_one_request(stop: Stop) -> None:
     idle = begun(3)
     for each in idle:
-        stop(database().transaction(each, 1.0))
         database().give_back(each)
+    for each in idle:
+        stop(ServerTransaction(each, database().cache))
 
     with pytest.raises(Unreachable), database().reading(seconds_max=0.2) as transaction:
         transaction.value("SELECT 1")

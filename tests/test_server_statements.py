@@ -43,16 +43,19 @@ def test_a_statement_is_prepared_once(transaction: ServerTransaction) -> None:
     assert prepared(transaction).count("SELECT $1::bigint + 1") == 1
 
 
-def test_statement_used_longest_ago_is_deallocated(transaction: ServerTransaction) -> None:
-    transaction.session.prepared_max = 3
+def test_statements_used_longest_ago_are_deallocated(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "STATEMENTS_MAX", 4)
+    service = open_service(tmp_path)
+    with service.app.app_context(), database().reading() as opened:
+        for number in (*range(20), 19, 0):
+            assert opened.value(f"SELECT {number}") == number
+        left = opened.all("SELECT statement FROM pg_prepared_statements")
 
-    for number in (1, 2, 3, 1, 4):
-        assert transaction.value(f"SELECT {number}") == number
-
-    left = prepared(transaction)
-    assert "SELECT 2" not in left
-    assert "SELECT 4" in left
-    assert transaction.value("SELECT 2") == 2
+    assert ("SELECT 0",) in left
+    assert ("SELECT 5",) not in left
+    assert len(left) <= 5
 
 
 def test_large_statement_is_not_prepared(transaction: ServerTransaction) -> None:
@@ -155,9 +158,9 @@ def test_a_read_ends_although_nobody_waits_for_its_end(tmp_path: pathlib.Path) -
     with service.app.app_context():
         with database().reading() as opened:
             pid = opened.value("SELECT pg_backend_pid()")
-            session = opened.session
+            used = opened.session
 
-        assert session.is_idle
+        assert used.is_idle
         until(lambda: not databases.is_being_read(service.file))
         with database().reading() as opened:
             assert opened.value("SELECT pg_backend_pid()") == pid

@@ -185,7 +185,11 @@ class Session(psycopg.Connection[Any]):
 
     def send(self, sql: str, parameters: Sequence[Bound] = ()) -> None:
         """Send a statement. Its failure is raised by the next call, and what follows it is not run."""
-        self.control.execute(sql, parameters, prepare=True)
+        try:
+            self.control.execute(sql, parameters, prepare=True)
+        except psycopg.Error:  # of a statement sent before, whose answer is there
+            self.recover()
+            raise
         self.is_ending = False
 
     def send_commit(self) -> None:

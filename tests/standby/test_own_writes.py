@@ -43,7 +43,7 @@ def test_ready_and_metrics_tell_which_server_is_used(world: World) -> None:
     until(lambda: world.api("nobody").get("/ready").json == {"status": "ready", "reads": "standby"})
     assert world.twin.test_client().get("/ready").json == {"status": "ready"}
 
-    world.app.extensions["walkthrough"].standbys.all[0].leave_alone()
+    world.app.extensions["walkthrough"].replicas.all[0].back_off()
 
     assert world.api("nobody").get("/ready").json == {"status": "ready", "reads": "primary"}
 
