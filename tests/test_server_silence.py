@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from engine.postgres import database as server
 from engine.postgres import session as sessions
+from engine.postgres import transaction as transactions
 from engine.postgres.transaction import ServerTransaction
 from models.db import database
 from models.sql.constraints import Unreachable
@@ -46,7 +47,8 @@ Stop = Callable[[ServerTransaction], int]
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "GRACE_SECONDS", 0.5)
+    for module in (server, transactions):
+        monkeypatch.setattr(module, "GRACE_SECONDS", 0.5)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from engine.postgres.session import milliseconds
 from engine.postgres.transaction import BEGIN_READ
 from engine.postgres.transaction import BEGIN_WRITE
 from engine.postgres.transaction import ServerTransaction
+from engine.postgres.transaction import WriteTransaction
 from models.clock import Clock
 from models.connections import CONNECTIONS_MAX
 from models.connections import Busy
@@ -150,33 +151,24 @@ class ServerDatabase(Database):
         *,
         is_brief: bool = False,
     ) -> Iterator[Transaction]:
-        """The one transaction that writes; LockTimeout if another one has the lock for too long."""
-        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
-        transaction = self.transaction(self.lock(seconds_max, wait_seconds_max), seconds_max)
-        transaction.writes = True
-        # No actor until a caller is admitted; not the actor of the session's last transaction.
-        transaction.act_as(None)
-        with self.ending(transaction):
-            yield transaction
+        """The one transaction that writes; LockTimeout if another one has the lock for too long.
 
-    def lock(self, seconds_max: float, wait_seconds_max: float) -> Session:
-        """Begin a transaction with the writer lock. READ COMMITTED: it sees what the writer before it committed."""
-        began = time.monotonic()
+        READ COMMITTED: it sees what the writer before it committed. A brief write waits for the lock together with
+        its first statement, which looks the caller up: it holds the lock for one round trip less."""
+        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
         begin: list[Statement] = [
             (BEGIN_WRITE, ()),
             (SET_LOCK_TIMEOUT, (str(milliseconds(wait_seconds_max)),)),
+            (LOCK, (str(milliseconds(seconds_max)),)),
         ]
         session = self.begin_session(begin, wait_seconds_max)
-        try:
-            session.run(LOCK, (str(milliseconds(seconds_max)),))
-        except ERRORS as error:
-            self.give_back(session)
-            fault = translate(error)
-            raise LockTimeout() if isinstance(fault, Locked) else fault from error
-        finally:
-            if self.observe_wait is not None:
-                self.observe_wait(time.monotonic() - began)
-        return session
+        transaction = WriteTransaction(
+            session, self.cache, self.clock, seconds_max, self.observe_wait
+        )
+        with self.ending(transaction):
+            if not is_brief:
+                transaction.wait_for_lock()
+            yield transaction
 
     def begin_session(self, statements: Sequence[Statement], seconds_max: float) -> Session:
         """Send what begins a transaction, on a session to be given back. Its answers come with those of the next
@@ -196,7 +188,7 @@ class ServerDatabase(Database):
         raise AssertionError("the last attempt returns or raises")
 
     def transaction(self, session: Session, seconds_max: float) -> ServerTransaction:
-        """Return the transaction that has begun on a session, of this moment."""
+        """Return the snapshot that has begun on a session, of this moment."""
         made = ServerTransaction(session, self.cache)
         made.began = self.clock()
         made.deadline = time.monotonic() + seconds_max

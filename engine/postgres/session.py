@@ -210,6 +210,16 @@ class Session(psycopg.Connection[Any]):
             raise
         return cursor
 
+    def settle(self) -> None:
+        """Wait for the answers to what was sent; psycopg.Error if a statement failed."""
+        if self.is_open:  # nothing is unanswered
+            return
+        try:
+            self.pipe.sync()
+        except psycopg.Error:
+            self.recover()
+            raise
+
     def run_many(self, sql: str, rows: Sequence[Sequence[Bound]]) -> None:
         """Run one statement for each row; psycopg.Error if one fails."""
         try:

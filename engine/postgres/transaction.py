@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -10,16 +11,17 @@ from itertools import count
 from typing import Any
 from typing import Final
 
-import psycopg
-from psycopg.pq import TransactionStatus
-
 from engine.postgres.errors import ERRORS
 from engine.postgres.errors import translate
 from engine.postgres.errors import translate_of_commit
+from engine.postgres.session import GRACE_SECONDS
 from engine.postgres.session import Session
+from models.clock import Clock
+from models.sql.constraints import Locked
 from models.sql.constraints import OnlyReads
 from models.sql.dialect import SPELLINGS
 from models.sql.sqlite import TimedOut
+from models.sql.writer_lock import LockTimeout
 from models.transaction import NotKept
 from models.transaction import Parameters
 from models.transaction import Transaction
@@ -36,10 +38,11 @@ FETCH_ROWS: Final = 50  # of up to 400 KB each
 class ServerTransaction(Transaction):
     """One transaction of one session, which has begun."""
 
-    def __init__(self, session: Session, cache: VersionedCache, *, writes: bool = False) -> None:
+    writes = False
+
+    def __init__(self, session: Session, cache: VersionedCache) -> None:
         self.session = session
         self.cache = cache
-        self.writes = writes
         self.actor_id = None
         self.spelling = SPELLINGS["postgresql"]
         self.began = 0.0
@@ -107,10 +110,7 @@ class ServerTransaction(Transaction):
     def failed(self, error: Exception) -> Exception:
         """Return the fault of an error, after which nothing more may be run."""
         self.dead = True
-        fault = translate(error)
-        if isinstance(fault, OnlyReads):
-            self.session.is_read_only = self.writes
-        return fault
+        return translate(error)
 
     @property
     def is_open(self) -> bool:
@@ -138,28 +138,108 @@ class ServerTransaction(Transaction):
         if self.doomed:
             self.roll_back()
             return False
-        if self.dead or not self.is_whole:
+        if self.dead:
             self.roll_back()
             raise NotKept("the transaction ended before its COMMIT")
         self.dead = True
-        try:
-            if self.writes:
-                self.commit()
-            else:
-                self.session.send_commit()
-        except ERRORS as error:
-            raise self.failed(error) from error
+        self.commit()
         return True
 
+    def commit(self) -> None:
+        """End a snapshot, which has nothing to lose."""
+        try:
+            self.session.send_commit()
+        except ERRORS as error:
+            raise self.failed(error) from error
+
+    def roll_back(self) -> None:
+        self.dead = True
+        try:
+            self.session.send_commit()  # which undoes a failed transaction, too
+        except ERRORS:
+            self.session.is_lost = True
+
+
+UNNAMED: Final[Parameters] = ()
+"""The audit context of a write whose caller is not admitted yet. It is no actor, and not that of the last write."""
+
+
+class WriteTransaction(ServerTransaction):
+    """The transaction that has the writer lock, or has asked for it."""
+
+    writes = True
+
+    def __init__(
+        self,
+        session: Session,
+        cache: VersionedCache,
+        clock: Clock,
+        seconds_max: float,
+        observe_wait: Callable[[float], None] | None,
+    ) -> None:
+        super().__init__(session, cache)
+        self.clock = clock
+        self.seconds_max = seconds_max
+        self.observe_wait = observe_wait
+        self.asked_at = time.monotonic()
+        self.has_lock = False
+        self.says_first = UNNAMED
+
+    def wait_for_lock(self) -> None:
+        """Wait for the lock alone; LockTimeout if it does not come in time."""
+        try:
+            self.session.settle()
+        except ERRORS as error:
+            raise self.failed(error) from error
+        self.note_lock()
+
+    def note_lock(self) -> None:
+        """Begin: the transaction's moment is after that of the writer before it."""
+        self.has_lock = True
+        now = time.monotonic()
+        if self.observe_wait is not None:
+            self.observe_wait(now - self.asked_at)
+        self.moment_began = self.clock()
+        self.deadline = now + self.seconds_max
+        self.session.seconds_max = self.seconds_max + GRACE_SECONDS
+
     @property
-    def is_whole(self) -> bool:
-        """Whether a COMMIT would commit all of it. A read without statements has not waited for its BEGIN."""
-        return not self.writes or self.session.info.transaction_status is TransactionStatus.INTRANS
+    def began(self) -> float:
+        """The moment in which the transaction got the lock, in Unix seconds."""
+        if not self.has_lock:
+            self.wait_for_lock()
+        return self.moment_began
+
+    @began.setter
+    def began(self, moment: float) -> None:
+        self.moment_began = moment
+
+    def run(self, sql: str, parameters: Parameters = ()) -> Any:
+        found = super().run(sql, parameters)
+        if not self.has_lock:
+            self.note_lock()
+        return found
+
+    def say_first(self) -> None:
+        if self.says_first is UNNAMED:
+            self.act_as(None)
+        super().say_first()
+
+    def failed(self, error: Exception) -> Exception:
+        fault = super().failed(error)
+        if isinstance(fault, OnlyReads):
+            self.session.is_read_only = True
+        if self.has_lock or not isinstance(fault, Locked):
+            return fault
+        if self.observe_wait is not None:
+            self.observe_wait(time.monotonic() - self.asked_at)
+        return LockTimeout()
 
     def commit(self) -> None:
         try:
+            self.session.settle()
             done = self.session.run(COMMIT)
-        except psycopg.Error as error:
+        except ERRORS as error:
             raise translate_of_commit(error) from error
         if done.statusmessage != COMMIT:
             raise NotKept("the transaction ended before its COMMIT")
@@ -168,9 +248,7 @@ class ServerTransaction(Transaction):
         """Undo everything. A session that cannot do that is lost."""
         self.dead = True
         try:
-            if not self.writes:
-                self.session.send_commit()  # which undoes a failed transaction, too
-            elif self.is_open:
+            if not self.session.is_idle:
                 self.session.undo(ROLLBACK)
         except ERRORS:
             self.session.is_lost = True
