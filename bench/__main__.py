@@ -23,7 +23,7 @@ from bench.load_generator import RequestsFailed
 from bench.measure import Measurer
 from bench.measure import Rounds
 from bench.servers import PROJECT
-from bench.servers import NotStarted
+from bench.servers import ServerNotStarted
 from bench.servers import Servers
 
 RESULTS: Final = PROJECT / "bench" / "RESULTS.md"
@@ -40,7 +40,7 @@ def main(words: list[str]) -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     try:
         tables = run(options)
-    except (Difference, NotStarted, RequestsFailed, programs.Missing) as error:
+    except (Difference, ServerNotStarted, RequestsFailed, programs.ProgramMissing) as error:
         sys.exit(f"bench: {error}")
     except ConnectionError as error:
         sys.exit(f"bench: a server closed its connections: {error}")

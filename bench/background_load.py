@@ -15,7 +15,7 @@ from typing import Final
 from bench.dialect import Dialect
 from bench.http_client import send
 from bench.load_generator import RequestsFailed
-from bench.requests import Call
+from bench.requests import HttpCall
 
 WRITES_A_SECOND: Final = 20
 SLOW_QUERIES: Final = 30
@@ -24,7 +24,7 @@ CREATED: Final = 201
 
 
 @contextmanager
-def background_writer(port: int, calls: Sequence[Call], dialect: Dialect) -> Iterator[None]:
+def background_writer(port: int, calls: Sequence[HttpCall], dialect: Dialect) -> Iterator[None]:
     """Send 20 of the calls a second until the block ends; raise RequestsFailed if one fails."""
     failures: list[str] = []
 
@@ -48,7 +48,7 @@ def background_writer(port: int, calls: Sequence[Call], dialect: Dialect) -> Ite
 
 
 @contextmanager
-def slow_queries(port: int, calls: Sequence[Call], dialect: Dialect) -> Iterator[None]:
+def slow_queries(port: int, calls: Sequence[HttpCall], dialect: Dialect) -> Iterator[None]:
     """Keep 30 slow queries running and 100 silent clients connected until the block ends.
 
     A server may refuse a slow query (503, 504): the client then sends the next one.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.dataset import Dataset
-from bench.dataset import User
+from bench.dataset import DatasetUser
 
 INSPECTIONS_A_CALLER: Final = 200  # 40,000 for 200 managers
 SUPER_ADMIN_FACTOR: Final = 10
@@ -17,10 +17,10 @@ STRIDE: Final = 7_919  # a prime: inspections are drawn from the whole table, no
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class DatasetCaller:
     """A user, ids of buildings that the user owns or is granted, and ids of readable inspections."""
 
-    user: User
+    user: DatasetUser
     buildings: list[int]
     inspections: list[int]
 
@@ -30,15 +30,15 @@ class Callers:
     """All callers by role, and the number of inspections in their database."""
 
     inspection_count: int
-    by_role: dict[str, list[Caller]]
+    by_role: dict[str, list[DatasetCaller]]
 
 
 def choose_callers(dataset: Dataset) -> Callers:
     """Return a caller for every user, with inspections spread evenly over the table."""
-    readers: dict[int, list[Caller]] = {}
-    by_role: dict[str, list[Caller]] = {}
+    readers: dict[int, list[DatasetCaller]] = {}
+    by_role: dict[str, list[DatasetCaller]] = {}
     for user in dataset.users:
-        caller = Caller(user, _buildings(dataset, user), [])
+        caller = DatasetCaller(user, _buildings(dataset, user), [])
         by_role.setdefault(user.role, []).append(caller)
         for building in caller.buildings:
             readers.setdefault(building, []).append(caller)
@@ -52,7 +52,7 @@ def choose_callers(dataset: Dataset) -> Callers:
     return Callers(dataset.inspection_count, by_role)
 
 
-def _buildings(dataset: Dataset, user: User) -> list[int]:
+def _buildings(dataset: Dataset, user: DatasetUser) -> list[int]:
     if user.role == "client_manager":
         return list(dataset.grants[user.id])
     return [
@@ -69,7 +69,8 @@ def load_callers(path: Path) -> Callers:
     saved = json.loads(path.read_text(encoding="utf-8"))
     by_role = {
         role: [
-            Caller(User(**each["user"]), each["buildings"], each["inspections"]) for each in callers
+            DatasetCaller(DatasetUser(**each["user"]), each["buildings"], each["inspections"])
+            for each in callers
         ]
         for role, callers in saved["by_role"].items()
     }

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs
 from urllib.parse import urlsplit
 
 from bench.callers import Callers
-from bench.dialect import Answer
-from bench.requests import Call
+from bench.dialect import HttpAnswer
 from bench.requests import Comparison
+from bench.requests import HttpCall
 from bench.requests import Request
 
 CALLS_COMPARED: Final = 12
@@ -28,16 +28,16 @@ class Sender(Protocol):
     @property
     def name(self) -> str: ...
 
-    def send(self, call: Call) -> Answer: ...
+    def send(self, call: HttpCall) -> HttpAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(Exception):
     """Two servers gave different answers to a call."""
 
-    call: Call
-    first: Answer
-    second: Answer
+    call: HttpCall
+    first: HttpAnswer
+    second: HttpAnswer
     names: tuple[str, str]
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Difference(Exception):
         )
 
 
-def summary(answer: Answer) -> str:
+def summary(answer: HttpAnswer) -> str:
     return f"{answer.status} {answer.content_range} {answer.body[:600].decode(errors='replace')}"
 
 
@@ -66,7 +66,7 @@ def require_equal_answers(
                 raise Difference(variant, *answers, (first.name, second.name))
 
 
-def send_until_answered(server: Sender, call: Call) -> Answer:
+def send_until_answered(server: Sender, call: HttpCall) -> HttpAnswer:
     """Send a call up to ten times: the first attempts may exceed a deadline while the file is not in memory."""
     for _ in range(ATTEMPTS):
         answer = server.send(call)
@@ -75,7 +75,7 @@ def send_until_answered(server: Sender, call: Call) -> Answer:
     return answer
 
 
-def variants(call: Call) -> list[Call]:
+def variants(call: HttpCall) -> list[HttpCall]:
     """Return the call, and, if its order has ties, the call with `id` as the last key."""
     query = parse_qs(urlsplit(call.path).query)
     if "order" not in query or query["order"] == ["id"]:
@@ -84,7 +84,7 @@ def variants(call: Call) -> list[Call]:
     return [call, replace(call, path=call.path.replace(f"order={order}", f"order={order},id.desc"))]
 
 
-def comparable(call: Call, answer: Answer) -> Any:
+def comparable(call: HttpCall, answer: HttpAnswer) -> Any:
     """Return the parts that must be equal. With ties in the order: the values of the first key only."""
     if call.method == "HEAD":
         return answer.status, answer.content_range

@@ -75,7 +75,7 @@ Row = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class DatasetUser:
     """A user of the service."""
 
     id: str
@@ -89,7 +89,7 @@ class Dataset:
 
     inspection_count: int
     owners: tuple[int, ...]  # the client of building 1, 2, …
-    users: tuple[User, ...]
+    users: tuple[DatasetUser, ...]
     grants: dict[str, tuple[int, ...]]  # manager -> buildings
 
     def rows(self, table: str) -> Iterator[Row]:
@@ -114,7 +114,7 @@ def _generator(purpose: str) -> random.Random:
     return random.Random(f"{SEED} {purpose}")  # noqa: S311
 
 
-def _users() -> Iterator[User]:
+def _users() -> Iterator[DatasetUser]:
     draw = _generator("people")
     yield _user(draw, "super_admin", None)
     for client in range(1, CLIENTS + 1):
@@ -123,11 +123,11 @@ def _users() -> Iterator[User]:
         yield _user(draw, "client_manager", 1 + position % CLIENTS)
 
 
-def _user(draw: random.Random, role: str, client_id: int | None) -> User:
-    return User(str(uuid.UUID(int=draw.getrandbits(128), version=4)), role, client_id)
+def _user(draw: random.Random, role: str, client_id: int | None) -> DatasetUser:
+    return DatasetUser(str(uuid.UUID(int=draw.getrandbits(128), version=4)), role, client_id)
 
 
-def _grants(owners: list[int], users: tuple[User, ...]) -> dict[str, tuple[int, ...]]:
+def _grants(owners: list[int], users: tuple[DatasetUser, ...]) -> dict[str, tuple[int, ...]]:
     draw = _generator("grants")
     owned: dict[int, list[int]] = {}
     for position, client in enumerate(owners):

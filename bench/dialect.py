@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.servers import ANON_KEY
 from bench.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The parts of an HTTP response that are compared."""
 
     status: int
@@ -30,18 +30,18 @@ class Dialect:
     def __init__(self, tokens: Tokens | None = None) -> None:
         self.tokens = tokens or Tokens()
 
-    def translate(self, call: Call) -> Call | None:
+    def translate(self, call: HttpCall) -> HttpCall | None:
         """Return the call as it is sent; None where the server has no counterpart."""
         return call
 
-    def read(self, call: Call, answer: Answer) -> Answer:
+    def read(self, call: HttpCall, answer: HttpAnswer) -> HttpAnswer:
         """Return the answer to a call in PostgREST's form."""
         return answer
 
-    def token(self, call: Call) -> str:
+    def token(self, call: HttpCall) -> str:
         return self.tokens.of(call.caller.user)
 
-    def headers(self, call: Call) -> dict[str, str]:
+    def headers(self, call: HttpCall) -> dict[str, str]:
         found = {"apikey": ANON_KEY, "Authorization": f"Bearer {self.token(call)}"}
         if call.prefer:
             found["Prefer"] = call.prefer

@@ -16,7 +16,7 @@ from bench.measure import Rounds
 from bench.measure import Target
 from bench.pocketbase.dialect import PocketBase
 from bench.programs import Programs
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.requests import Request
 from bench.servers import Server
 from bench.servers import Servers
@@ -46,8 +46,8 @@ class BareView(Dialect):
 
     name = BARE_VIEW
 
-    def translate(self, call: Call) -> Call:
-        return Call(call.caller, "/bare")
+    def translate(self, call: HttpCall) -> HttpCall:
+        return HttpCall(call.caller, "/bare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Environment:
     psql: Psql
     databases: list[Databases]
     measurer: Measurer
-    figures: floors.Figures = field(default_factory=floors.Figures)
+    figures: floors.RunFigures = field(default_factory=floors.RunFigures)
     running: dict[str, Server] = field(default_factory=dict)
 
     def walkthrough(self, databases: Databases) -> Target:

@@ -60,7 +60,7 @@ FLOORS: Final = (
 
 
 @dataclass(slots=True)
-class Figures:
+class RunFigures:
     """What a run has measured: by section and size, and single figures."""
 
     measurements: dict[tuple[str, int], list[Measurement]] = field(default_factory=dict)
@@ -77,12 +77,12 @@ def has_floor(request: Request) -> bool:
     return any(floor.name == request.name and request.role in floor.roles for floor in FLOORS)
 
 
-def rows(figures: Figures) -> list[tuple[str, ...]]:
+def rows(figures: RunFigures) -> list[tuple[str, ...]]:
     """Return the rows of the table of floors; rows without a figure are left out."""
     return [*_ratios(figures), *_growth(figures), *_limits(figures)]
 
 
-def _ratios(figures: Figures) -> Iterator[tuple[str, ...]]:
+def _ratios(figures: RunFigures) -> Iterator[tuple[str, ...]]:
     for floor in FLOORS:
         for (section, size), found in figures.measurements.items():
             for measurement in _with_floor(floor, section, found):
@@ -114,13 +114,13 @@ def _ratio(
         yield from _at_least(title, f"{size:,}", "PostgreSQL", ratio, floor.on_postgresql)
 
 
-def _growth(figures: Figures) -> Iterator[tuple[str, ...]]:
+def _growth(figures: RunFigures) -> Iterator[tuple[str, ...]]:
     if figures.growth:
         title, ratio = min(figures.growth.items(), key=lambda item: item[1])
         yield from _at_least(f"growth, worst: {title}", "largest", "file", ratio, GROWTH_MIN)
 
 
-def _limits(figures: Figures) -> Iterator[tuple[str, ...]]:
+def _limits(figures: RunFigures) -> Iterator[tuple[str, ...]]:
     for size, (alone, loaded) in figures.slow_queries.items():
         factor = loaded / alone if alone and loaded else None
         title = "p99 of a point read during slow queries, to its p99 alone"

@@ -12,7 +12,7 @@ from typing import Final
 
 from bench.dialect import Dialect
 from bench.http_client import send
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.servers import Server
 from bench.servers import Servers
 
@@ -60,7 +60,7 @@ def process_tree(pid: int) -> Iterator[int]:
 
 
 def seconds_to_answer(
-    servers: Servers, start: Callable[[], Server], call: Call, dialect: Dialect
+    servers: Servers, start: Callable[[], Server], call: HttpCall, dialect: Dialect
 ) -> tuple[Server, float]:
     """Start a server on an existing database. Return it, and the seconds until it has answered the call."""
     begin = time.monotonic()

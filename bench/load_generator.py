@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.dialect import Dialect
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.servers import ANON_KEY
 
 REPLAY: Final = Path(__file__).resolve().parent / "replay.lua"
@@ -36,7 +36,7 @@ class Sample:
     p99_ms: float
 
 
-def write_calls(path: Path, calls: Iterable[Call], dialect: Dialect) -> None:
+def write_calls(path: Path, calls: Iterable[HttpCall], dialect: Dialect) -> None:
     """Write the file that `replay.lua` reads. The calls are those of the dialect."""
     with path.open("w", encoding="utf-8") as file:
         for call in calls:
@@ -71,7 +71,7 @@ def _wrk(port: int, path: Path, connections: int, seconds: int, start: int) -> d
 
 
 def run_heads(
-    port: int, calls: list[Call], dialect: Dialect, connections: int, seconds: float, start: int
+    port: int, calls: list[HttpCall], dialect: Dialect, connections: int, seconds: float, start: int
 ) -> Sample:
     """Send HEAD calls for some seconds, from call number `start`; raise RequestsFailed."""
     texts = [head_text(call, dialect) for call in calls]
@@ -152,7 +152,7 @@ class HeadClient:
         return [latency]
 
 
-def head_text(call: Call, dialect: Dialect) -> bytes:
+def head_text(call: HttpCall, dialect: Dialect) -> bytes:
     lines = [f"HEAD {call.path} HTTP/1.1", "Host: 127.0.0.1"]
     lines += [f"{name}: {value}" for name, value in dialect.headers(call).items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()

@@ -20,8 +20,8 @@ from bench.background_load import slow_queries
 from bench.callers import Callers
 from bench.databases import Psql
 from bench.databases import log
-from bench.dialect import Answer
 from bench.dialect import Dialect
+from bench.dialect import HttpAnswer
 from bench.http_client import send
 from bench.idle import wait_until_idle
 from bench.load_generator import RequestsFailed
@@ -31,7 +31,7 @@ from bench.load_generator import run_wrk
 from bench.load_generator import write_calls
 from bench.requests import PATCHED_FROM
 from bench.requests import ROOT
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.requests import Request
 from bench.requests import rows_to_patch
 from bench.servers import Server
@@ -54,12 +54,12 @@ class Target:
     database: str = ""
     table: str = "api.inspections"
 
-    def calls(self, request: Request) -> list[Call]:
+    def calls(self, request: Request) -> list[HttpCall]:
         """Return a request's calls in the target's dialect; an empty list if it has no counterpart."""
         translated = [self.dialect.translate(call) for call in request.calls(self.callers)]
         return [call for call in translated if call is not None]
 
-    def send(self, call: Call) -> Answer:
+    def send(self, call: HttpCall) -> HttpAnswer:
         return send(self.server.port, call, self.dialect)
 
 
@@ -228,7 +228,7 @@ class Measurer:
         first, *others = (target.send(call) for target in targets)
         last = PATCHED_FROM - 1 if call.method == "PATCH" else callers.inspection_count
         path = f"/inspections?select={COMPARED_COLUMNS}&id=gt.{last}&order=id"
-        read = Call(callers.by_role[ROOT][0], path)
+        read = HttpCall(callers.by_role[ROOT][0], path)
         first_rows, *rows = (target.send(read) for target in targets)
         for target, answer, other_rows in zip(targets[1:], others, rows, strict=True):
             names = targets[0].name, target.name
@@ -263,7 +263,7 @@ class Measurer:
         rows = ROWS_A_DELETE
         while (bound := self.id_after(target, last, rows)) is not None:
             path = f"/inspections?id=gt.{last}&id=lte.{bound}"
-            answer = target.send(Call(root, path, "DELETE"))
+            answer = target.send(HttpCall(root, path, "DELETE"))
             if answer.status in (200, 204):
                 continue
             if rows == 1:
@@ -275,7 +275,7 @@ class Measurer:
         root = target.callers.by_role[ROOT][0]
         for order in (f"order=id&offset={rows}", "order=id.desc"):
             path = f"/inspections?select=id&id=gt.{last}&{order}&limit=1"
-            found = json.loads(target.send(Call(root, path)).body)
+            found = json.loads(target.send(HttpCall(root, path)).body)
             if found:
                 return str(found[0]["id"])
         return None

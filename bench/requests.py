@@ -15,8 +15,8 @@ from functools import partial
 from itertools import islice
 from urllib.parse import quote
 
-from bench.callers import Caller
 from bench.callers import Callers
+from bench.callers import DatasetCaller
 from bench.dataset import CITIES
 from bench.dataset import NOTES
 from bench.dataset import SEED
@@ -46,17 +46,17 @@ class Comparison(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HttpCall:
     """One HTTP request without its server and its token."""
 
-    caller: Caller
+    caller: DatasetCaller
     path: str
     method: str = "GET"
     prefer: str = ""
     body: str = ""
 
 
-Compose = Callable[[Callers, str, random.Random], Iterator[Call]]
+Compose = Callable[[Callers, str, random.Random], Iterator[HttpCall]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Request:
         """Return the title as a file name."""
         return "".join(letter if letter.isalnum() else "-" for letter in self.title)
 
-    def calls(self, callers: Callers) -> list[Call]:
+    def calls(self, callers: Callers) -> list[HttpCall]:
         """Return the calls; equal callers give equal calls."""
         draw = random.Random(f"{SEED} {self.title}")  # noqa: S311
         return list(islice(self.compose(callers, self.role, draw), CALLS_A_REQUEST))
@@ -87,7 +87,7 @@ class Request:
 ROLE_TITLES = {ROOT: "super admin", ADMIN: "client admin", MANAGER: "manager"}
 
 
-def _caller(callers: Callers, role: str, draw: random.Random) -> Caller:
+def _caller(callers: Callers, role: str, draw: random.Random) -> DatasetCaller:
     return draw.choice(callers.by_role[role])
 
 
@@ -95,31 +95,33 @@ def _where(**filters: str) -> str:
     return "&".join(f"{name}={quote(text, safe='.,()*')}" for name, text in filters.items())
 
 
-def _by_id(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _by_id(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         caller = _caller(callers, role, draw)
-        yield Call(caller, f"/inspections?id=eq.{draw.choice(caller.inspections)}")
+        yield HttpCall(caller, f"/inspections?id=eq.{draw.choice(caller.inspections)}")
 
 
-def _newest(callers: Callers, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[Call]:
+def _newest(
+    callers: Callers, role: str, draw: random.Random, *, pages: int = 1
+) -> Iterator[HttpCall]:
     while True:
         query = _where(
             select="id,date_visited,status,inspection_type,buildings(name)",
             status=f"eq.{draw.choice(STATUSES)}", order="date_visited.desc",
             **_page(draw, pages),
         )  # fmt: skip
-        yield Call(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
 
 
 def _embedded(
     callers: Callers, role: str, draw: random.Random, *, pages: int = 1
-) -> Iterator[Call]:
+) -> Iterator[HttpCall]:
     while True:
         query = _where(
             select="*,buildings(name,city),inspectors(name),reports_lead(id,gun_id,result)",
             order="date_visited.desc", **_page(draw, pages),
         )  # fmt: skip
-        yield Call(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
 
 
 _newest_paged = partial(_newest, pages=PAGES)
@@ -133,40 +135,40 @@ def _page(draw: random.Random, pages: int) -> dict[str, str]:
     return {"limit": "20", "offset": str(20 * draw.randrange(pages))}
 
 
-def _of_city(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _of_city(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(city=f"eq.{draw.choice(CITIES)}", order="name", limit="20")
-        yield Call(_caller(callers, role, draw), f"/buildings?{query}")
+        yield HttpCall(_caller(callers, role, draw), f"/buildings?{query}")
 
 
-def _counted(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _counted(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(
             select="id,date_visited,status", order="date_visited.desc", **_page(draw, PAGES)
         )
-        yield Call(_caller(callers, role, draw), f"/inspections?{query}", prefer=EXACT)
+        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}", prefer=EXACT)
 
 
-def _head(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _head(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(status=f"eq.{draw.choice(STATUSES)}")
-        yield Call(_caller(callers, role, draw), f"/inspections?{query}", "HEAD", EXACT)
+        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}", "HEAD", EXACT)
 
 
-def _full_page(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _full_page(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(order="id", limit="1000", offset=str(draw.randrange(1_000)))
-        yield Call(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
 
 
-def _search(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _search(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         text = f"no such note {draw.randrange(1_000_000)}"
         query = _where(select="id", notes=f"ilike.*{text}*", limit="1")
-        yield Call(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
 
 
-def _row(caller: Caller, draw: random.Random) -> dict[str, object]:
+def _row(caller: DatasetCaller, draw: random.Random) -> dict[str, object]:
     return {
         "building_id": draw.choice(caller.buildings),
         "inspection_type": draw.choice(TYPES),
@@ -177,30 +179,30 @@ def _row(caller: Caller, draw: random.Random) -> dict[str, object]:
     }
 
 
-def _insert_one(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _insert_one(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         caller = _caller(callers, role, draw)
-        yield Call(caller, "/inspections", "POST", MINIMAL, json.dumps(_row(caller, draw)))
+        yield HttpCall(caller, "/inspections", "POST", MINIMAL, json.dumps(_row(caller, draw)))
 
 
-def _insert_many(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _insert_many(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     for _ in range(BULK_CALLS):
         caller = _caller(callers, role, draw)
         body = json.dumps([_row(caller, draw) for _ in range(BULK_ROWS)])
-        yield Call(caller, "/inspections", "POST", MINIMAL, body)
+        yield HttpCall(caller, "/inspections", "POST", MINIMAL, body)
 
 
-def _patch(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _patch(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     """Set each row to one status, then to another: every call changes its row."""
     for status in ("in_progress", "failed"):
         for position in range(PATCHED_ROWS):
             caller = callers.by_role[role][position % len(callers.by_role[role])]
             body = json.dumps({"status": status})
             path = f"/inspections?id=eq.{PATCHED_FROM + position}"
-            yield Call(caller, path, "PATCH", MINIMAL, body)
+            yield HttpCall(caller, path, "PATCH", MINIMAL, body)
 
 
-def rows_to_patch(callers: Callers) -> Call:
+def rows_to_patch(callers: Callers) -> HttpCall:
     """Return one bulk insert with ids, by a super admin; row n belongs to the caller of call n of `_patch`."""
     draw = random.Random(f"{SEED} patched")  # noqa: S311
     admins = callers.by_role[ADMIN]
@@ -212,19 +214,19 @@ def rows_to_patch(callers: Callers) -> Call:
         }
         for position in range(PATCHED_ROWS)
     ]
-    return Call(callers.by_role[ROOT][0], "/inspections", "POST", MINIMAL, json.dumps(rows))
+    return HttpCall(callers.by_role[ROOT][0], "/inspections", "POST", MINIMAL, json.dumps(rows))
 
 
-def _dashboard(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _dashboard(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
-        yield Call(_caller(callers, role, draw), "/rpc/get_inspections_dashboard_summary_fast")
+        yield HttpCall(_caller(callers, role, draw), "/rpc/get_inspections_dashboard_summary_fast")
 
 
-def _chart(callers: Callers, role: str, draw: random.Random) -> Iterator[Call]:
+def _chart(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
         year, month = draw.choice((2024, 2025)), draw.randrange(1, 10)
         dates = f"start_date={year}-0{month}-01&end_date={year + 1}-0{month}-01"
-        yield Call(_caller(callers, role, draw), f"/rpc/get_building_stats_chart_fast?{dates}")
+        yield HttpCall(_caller(callers, role, draw), f"/rpc/get_building_stats_chart_fast?{dates}")
 
 
 def _for(

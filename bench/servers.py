@@ -49,7 +49,7 @@ POSTGRESQL_SETTINGS: Final = {
 """Settings for an SSD; all others have their defaults."""
 
 
-class NotStarted(Exception):
+class ServerNotStarted(Exception):
     """A server did not start. The message has the last line of its log."""
 
 
@@ -176,7 +176,7 @@ class Servers:
                 "--locale=C",
             ]
             if _status([str(programs / "initdb"), *words], user) != 0:
-                raise NotStarted(f"initdb could not make {cluster}")
+                raise ServerNotStarted(f"initdb could not make {cluster}")
         if not _is_running(cluster):
             (cluster / "postmaster.pid").unlink(missing_ok=True)
         # A socket's path has at most 107 characters, so the socket is not in the cache.
@@ -230,7 +230,7 @@ class Servers:
         return self.wait_for_answer(Server(name, port, pid), "/")
 
     def wait_for_answer(self, server: Server, path: str) -> Server:
-        """Wait until the server answers a path with a status below 500; raise NotStarted."""
+        """Wait until the server answers a path with a status below 500; raise ServerNotStarted."""
         deadline = time.monotonic() + START_SECONDS_MAX
         while not answers(server.port, path):
             self.require_alive(server.name, server.pid, deadline)
@@ -239,7 +239,7 @@ class Servers:
     def require_alive(self, name: str, pid: int, deadline: float) -> None:
         if self.has_ended(pid) or time.monotonic() > deadline:
             lines = (self.cache / f"{name}.log").read_text(errors="replace").strip().splitlines()
-            raise NotStarted(f"{name} did not start: {lines[-1] if lines else 'no output'}")
+            raise ServerNotStarted(f"{name} did not start: {lines[-1] if lines else 'no output'}")
         time.sleep(0.02)
 
 
@@ -297,9 +297,9 @@ def _status(words: Sequence[str], user: str | None) -> int:
 
 
 def _require_reach(path: Path, user: str) -> None:
-    """Raise NotStarted if a user cannot enter a directory, as below a home of mode 0700."""
+    """Raise ServerNotStarted if a user cannot enter a directory, as below a home of mode 0700."""
     if _status(["test", "-x", str(path)], user) != 0:
-        raise NotStarted(
+        raise ServerNotStarted(
             f"{user} cannot enter {path}: give --cache a directory that the user may enter"
         )
 

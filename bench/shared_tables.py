@@ -17,7 +17,7 @@ from bench.databases import Psql
 from bench.databases import clone
 from bench.dialect import Dialect
 from bench.requests import ADMIN
-from bench.requests import Call
+from bench.requests import HttpCall
 
 POLICIES: Final = Path(__file__).resolve().parent / "policies.pg.sql"
 PRE_REQUEST: Final = "rule.begin"
@@ -66,7 +66,7 @@ class WithClientIds(Dialect):
             for building in caller.buildings
         }
 
-    def translate(self, call: Call) -> Call:
+    def translate(self, call: HttpCall) -> HttpCall:
         if call.method != "POST":
             return call
         body = json.loads(call.body)

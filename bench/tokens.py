@@ -9,7 +9,7 @@ import json
 import time
 from typing import Final
 
-from bench.dataset import User
+from bench.dataset import DatasetUser
 from bench.servers import SECRET
 
 TOKEN_SECONDS: Final = 24 * 3_600
@@ -22,13 +22,13 @@ class Tokens:
         self.now = int(time.time()) - 2
         self.cache: dict[str, str] = {}
 
-    def of(self, user: User) -> str:
+    def of(self, user: DatasetUser) -> str:
         """Return the user's token."""
         if user.id not in self.cache:
             self.cache[user.id] = sign(self.claims(user), self.key(user))
         return self.cache[user.id]
 
-    def claims(self, user: User) -> dict[str, object]:
+    def claims(self, user: DatasetUser) -> dict[str, object]:
         claims: dict[str, object] = {
             "aud": "authenticated", "sub": user.id, "role": user.role,
             "iat": self.now, "exp": self.now + TOKEN_SECONDS,
@@ -37,7 +37,7 @@ class Tokens:
             claims["client_id"] = user.client_id
         return claims
 
-    def key(self, user: User) -> str:
+    def key(self, user: DatasetUser) -> str:
         """Return the key that signs the user's token."""
         return SECRET
 

@@ -19,7 +19,7 @@ from bench.requests import PATCHED_FROM
 from bench.requests import READS
 from bench.requests import ROOT
 from bench.requests import WRITES
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.requests import rows_to_patch
 from bench.servers import Servers
 
@@ -44,7 +44,7 @@ def callers(dataset):
 def target(dataset, callers, tmp_path_factory):
     try:
         program = programs.ensure_pocketbase(PROJECT / "bench" / ".cache" / "pocketbase")
-    except programs.Missing as error:
+    except programs.ProgramMissing as error:
         pytest.skip(f"PocketBase cannot be installed: {error}")
     cache = tmp_path_factory.mktemp("pocketbase")
     fill_directory(program, cache / "data", dataset)
@@ -76,7 +76,7 @@ def test_counts_are_of_visible_rows(target, dataset, callers, role):
 
     for status, count in Counter(row[4] for row in rows).items():
         answer = target.send(
-            Call(caller, f"/inspections?status=eq.{status}", "HEAD", "count=exact")
+            HttpCall(caller, f"/inspections?status=eq.{status}", "HEAD", "count=exact")
         )
         assert answer.content_range.split("/")[1] == str(count)
 
@@ -87,7 +87,7 @@ def test_newest_rows_are_visible_and_in_order(target, dataset, callers, role):
     rows = sorted(visible(dataset, caller.user), key=lambda row: (row[3], row[0]), reverse=True)
     path = "/inspections?select=id,date_visited,buildings(name)&order=date_visited.desc,id.desc&limit=20"
 
-    found = json.loads(target.send(Call(caller, path)).body)
+    found = json.loads(target.send(HttpCall(caller, path)).body)
 
     assert [(row["id"], row["date_visited"]) for row in found] == [
         (row[0], row[3]) for row in rows[:20]
@@ -107,7 +107,7 @@ def test_inspections_of_others_are_not_found(target, dataset, callers):
     seen = {row[0] for row in visible(dataset, caller.user)}
     other = next(key for key in range(1, INSPECTIONS) if key not in seen)
 
-    assert target.send(Call(caller, f"/inspections?id=eq.{other}")).status == 404
+    assert target.send(HttpCall(caller, f"/inspections?id=eq.{other}")).status == 404
 
 
 def test_writes_change_rows(target, callers):
@@ -118,5 +118,5 @@ def test_writes_change_rows(target, callers):
         assert target.send(request.calls(callers)[0]).status in (201, 204)
 
     path = f"/inspections?select={COMPARED_COLUMNS}&id=gt.{PATCHED_FROM - 1}&order=id"
-    rows = json.loads(target.send(Call(root, path)).body)
+    rows = json.loads(target.send(HttpCall(root, path)).body)
     assert [row["status"] for row in rows[:2]] == ["in_progress", "scheduled"]

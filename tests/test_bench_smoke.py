@@ -25,8 +25,8 @@ from bench.databases import loaded
 from bench.dataset import COLUMNS
 from bench.dataset import STATUSES
 from bench.dataset import generate
-from bench.dialect import Answer
 from bench.dialect import Dialect
+from bench.dialect import HttpAnswer
 from bench.load_generator import RequestsFailed
 from bench.load_generator import Sample
 from bench.load_generator import write_calls
@@ -39,7 +39,7 @@ from bench.requests import FULL_PAGE
 from bench.requests import READS
 from bench.requests import SLOW
 from bench.requests import WRITES
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.requests import rows_to_patch
 from bench.servers import Server
 from bench.shared_tables import WithClientIds
@@ -154,16 +154,16 @@ def test_ordered_requests_have_a_limit(callers):
 class Scripted:
     """A server that gives a list of answers, one a call."""
 
-    def __init__(self, name: str, *answers: Answer) -> None:
+    def __init__(self, name: str, *answers: HttpAnswer) -> None:
         self.name = name
         self.answers = list(answers)
 
-    def send(self, call: Call) -> Answer:
+    def send(self, call: HttpCall) -> HttpAnswer:
         return self.answers.pop(0)
 
 
 def test_comparison_repeats_calls_that_fail_at_first(callers):
-    failure, success = Answer(500, "", b"{}"), Answer(200, "0-0/*", b'[{"id": 1}]')
+    failure, success = HttpAnswer(500, "", b"{}"), HttpAnswer(200, "0-0/*", b'[{"id": 1}]')
     first = Scripted("first", *[success] * 100)
 
     late = Scripted("late", failure, *[success] * 50)
@@ -237,11 +237,11 @@ def test_every_floor_is_of_a_request():
 
 
 def test_floors_without_figures_have_no_row():
-    assert floors.rows(floors.Figures()) == []
+    assert floors.rows(floors.RunFigures()) == []
 
 
 def test_ratios_are_compared_with_their_floors():
-    figures = floors.Figures()
+    figures = floors.RunFigures()
     point = measured(
         "one inspection by id", "client_admin",
         walkthrough=190.0, walkthrough_postgresql=84.0, postgrest=100.0,
@@ -255,7 +255,7 @@ def test_ratios_are_compared_with_their_floors():
 
 
 def test_limits_are_compared_with_their_floors():
-    figures = floors.Figures(
+    figures = floors.RunFigures(
         growth={"a": 0.9, "b": 0.5}, slow_queries={100_000: (2.0, 8.0)},
         worker_mb=81.0, start_seconds=0.5,
     )  # fmt: skip
@@ -283,18 +283,18 @@ class Rows:
         )
         self.limit = limit
 
-    def send(self, port: int, call: Call, dialect: Dialect) -> Answer:
+    def send(self, port: int, call: HttpCall, dialect: Dialect) -> HttpAnswer:
         query = parse_qs(urlsplit(call.path).query)
         if call.method == "DELETE":
             bound = int(query["id"][1].removeprefix("lte."))
             if sum(each <= bound for each in self.ids) > self.limit:
-                return Answer(500, None, b'{"code": "57014"}')
+                return HttpAnswer(500, None, b'{"code": "57014"}')
             self.ids = [each for each in self.ids if each > bound]
-            return Answer(204, None, b"")
+            return HttpAnswer(204, None, b"")
         found = self.ids[::-1] if query["order"] == ["id.desc"] else self.ids
         offset = int(query.get("offset", ["0"])[0])
         rows = [{"id": each} for each in found[offset : offset + 1]]
-        return Answer(200, None, json.dumps(rows).encode())
+        return HttpAnswer(200, None, json.dumps(rows).encode())
 
 
 @pytest.fixture

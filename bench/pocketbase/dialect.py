@@ -15,11 +15,11 @@ from urllib.parse import urlencode
 from urllib.parse import urlsplit
 
 from bench.dataset import COLUMNS
-from bench.dataset import User
-from bench.dialect import Answer
+from bench.dataset import DatasetUser
 from bench.dialect import Dialect
+from bench.dialect import HttpAnswer
 from bench.requests import EXACT
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.servers import SECRET
 from bench.tokens import Tokens
 
@@ -41,13 +41,13 @@ OPERATORS: Final = {"eq": "=", "gt": ">"}
 class PocketBaseTokens(Tokens):
     """Tokens as PocketBase signs them: by the user's token key and the secret of the collection."""
 
-    def claims(self, user: User) -> dict[str, object]:
+    def claims(self, user: DatasetUser) -> dict[str, object]:
         return {
             "type": "auth", "collectionId": USERS_COLLECTION, "id": user_record_id(user.id),
             "exp": super().claims(user)["exp"], "refreshable": False,
         }  # fmt: skip
 
-    def key(self, user: User) -> str:
+    def key(self, user: DatasetUser) -> str:
         return token_key(user.id) + SECRET
 
 
@@ -59,7 +59,7 @@ class PocketBase(Dialect):
     def __init__(self) -> None:
         super().__init__(PocketBaseTokens())
 
-    def translate(self, call: Call) -> Call | None:
+    def translate(self, call: HttpCall) -> HttpCall | None:
         table, query = split(call)
         records = f"/api/collections/{table}/records"
         if table not in COLUMNS:
@@ -78,11 +78,11 @@ class PocketBase(Dialect):
             return None
         return replace(call, method="GET", path=f"{records}?{urlencode(parameters)}", prefer="")
 
-    def read(self, call: Call, answer: Answer) -> Answer:
+    def read(self, call: HttpCall, answer: HttpAnswer) -> HttpAnswer:
         if answer.status != 200:
             return answer
         if call.method in ("POST", "PATCH"):
-            return Answer(201 if call.method == "POST" else 204, None, b"")
+            return HttpAnswer(201 if call.method == "POST" else 204, None, b"")
         table, query = split(call)
         found = json.loads(answer.body)
         columns, embedded = select_of(query, table)
@@ -95,10 +95,10 @@ class PocketBase(Dialect):
             status = 206
         span = f"{offset}-{offset + count - 1}" if count else "*"
         content_range = f"{span}/{'*' if total is None else total}"
-        return Answer(status, content_range, json.dumps(rows).encode())
+        return HttpAnswer(status, content_range, json.dumps(rows).encode())
 
 
-def split(call: Call) -> tuple[str, dict[str, str]]:
+def split(call: HttpCall) -> tuple[str, dict[str, str]]:
     """Return the table and the query parameters of a call in PostgREST's dialect."""
     parts = urlsplit(call.path)
     return parts.path[1:], {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -118,7 +118,7 @@ def token_key(user_id: str) -> str:
     return (user_id.replace("-", "") * 2)[:50]
 
 
-def _insert(call: Call, records: str) -> Call:
+def _insert(call: HttpCall, records: str) -> HttpCall:
     """One record, or a batch of them in one transaction."""
     body = json.loads(call.body)
     if isinstance(body, dict):
@@ -138,7 +138,7 @@ def record(row: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _list_parameters(call: Call, query: dict[str, str]) -> dict[str, str] | None:
+def _list_parameters(call: HttpCall, query: dict[str, str]) -> dict[str, str] | None:
     """Return the parameters of a list; None for an offset between two pages."""
     filters = [
         f"{RELATIONS.get(name, name)} {condition(name, value)}"
