@@ -183,7 +183,7 @@ def ensure_copy(psql: Psql, size: int, file: Path, url: Callable[[str], str]) ->
     """Return the name of Walkthrough's database on PostgreSQL; fill it by `flask copy` if it is missing."""
     name = f"walkthrough_copy_{size}"
     database = f"{name}{LOADED}"
-    sources = ("../schema.sql", "../models/sql/postgresql.sql", MIGRATIONS)
+    sources = ("../schema.sql", "../engine/postgres/schema.sql", MIGRATIONS)
     expected = digest("dataset.py", "callers.py", *sources)
     if has_digest(psql, database, expected):
         return name

@@ -68,7 +68,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
     """A PostgreSQL database; its driver is loaded only where it is asked for."""
     standbys = [sa.make_url(each) for each in app.config.get("DATABASE_READ_URL", ())]
     try:
-        postgresql = importlib.import_module("models.postgresql")
+        postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
         raise RefusedFile(
             f"PostgreSQL needs what is in requirements-postgres.txt: {error}"

@@ -22,8 +22,8 @@ from itertools import chain
 from typing import Any
 from typing import Final
 
+from engine.postgres.replication_positions import ReplicationPositions
 from models.clock import Clock
-from models.marks import Marks
 from models.sql import sqlite
 from models.sql.dialect import Spelling
 from models.sql.statement import LARGE_CHARACTERS
@@ -111,7 +111,7 @@ class Transaction:
     tells_marks = False
     """The look-up of the caller is to note `marks`: there are standbys, which may answer instead."""
 
-    marks: Marks | None = None
+    marks: ReplicationPositions | None = None
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from models.migrations import schema_version
 from models.sql.sqlite import driver
 from models.sql.writer_lock import WriterLock
 
-SCHEMA = pathlib.Path(__file__).parent.parent / "models" / "sql" / "postgresql.sql"
+SCHEMA = pathlib.Path(__file__).parent.parent / "engine" / "postgres" / "schema.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")
 """`postgresql+psycopg://user@/{database}?host=/directory`, of a server that is the tests' own."""
 
@@ -266,7 +266,7 @@ def connected(name: str) -> Any:
     import psycopg
     import sqlalchemy as sa
 
-    from models.sql.postgresql import CONTEXT
+    from engine.postgres.session import CONTEXT
 
     at = sa.make_url(SERVER.format(database=name))
     return psycopg.connect(

@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from models import server
+from engine.postgres import database as server
 from models.clock import Clock
 from tests import databases
 from tests import oracle

@@ -13,8 +13,11 @@ from tests.style.checks import long_sentences
 from tests.style.sources import Kind
 from tests.style.sources import collect
 
-ENFORCED = {"docs/decisions", "tests/docs", "tests/style"}
-"""Paths for which the rules of this file hold so far."""
+ENFORCED = {
+    "CHANGELOG.md", "docs/ACCESS.md", "docs/DIALECT.md", "docs/PERFORMANCE.md", "docs/SAFETY.md", "docs/SCALING.md",
+    "docs/decisions", "tests/docs", "tests/style",
+}  # fmt: skip
+"""Paths for which sentences and words are checked so far."""
 
 
 def test_every_kind_of_prose_is_found() -> None:
@@ -30,6 +33,6 @@ def test_prose_has_no_banned_words() -> None:
 
 
 def test_documents_keep_to_their_budget_of_words() -> None:
-    counted = document_words(ENFORCED)
+    counted = document_words({""})
 
     assert sum(counted.values()) <= DOCUMENTS_WORDS_MAX, counted

@@ -1,4 +1,4 @@
-"""Make, recognise and check a PostgreSQL database. Loaded only where DATABASE_URL names one."""
+"""Make, recognise and check the tables of a PostgreSQL database. Loaded only where DATABASE_URL names one."""
 
 from __future__ import annotations
 
@@ -10,56 +10,60 @@ from pathlib import Path
 import psycopg
 import sqlalchemy as sa
 
+from engine.postgres import errors
+from engine.postgres.database import ServerDatabase
+from engine.postgres.replicas import IDENTITY
+from engine.postgres.replicas import AnotherDatabase
+from engine.postgres.session import POOLER_REFUSED
+from engine.postgres.session import PoolerRefused
+from engine.postgres.session import connection_words
+from engine.postgres.transaction import ServerTransaction
 from models import copying
 from models import upkeep
 from models.faults import Fault
 from models.migrations import EARLIER_VERSION
 from models.migrations import pending
 from models.migrations import schema_version
-from models.server import ServerDatabase
-from models.server_transaction import ServerTransaction
-from models.sql import postgresql
 from models.sql.constraints import Unreachable
 from models.sql.spelling_postgresql import ANY_LANGUAGE
-from models.standby import IDENTITY
-from models.standby import AnotherDatabase
 from models.transaction import Transaction
 
 LOG = logging.getLogger("walkthrough")
 
-SCHEMA = Path(__file__).resolve().parent / "sql" / "postgresql.sql"
+SCHEMA = Path(__file__).resolve().parent / "schema.sql"
 VERSION_MIN = 150000
 VERSION_FACT = "release_schema"
 # Development versions counted to 12 under this name. The release counts from 1 under another one.
 DEVELOPMENT_VERSION_FACT = "schema_version"
 VERSION_KEPT = "SELECT value FROM facts WHERE name = $1"
 MADE_ANEW = "-- What follows is made anew"
-"""Before what of `SCHEMA` is no table: it stands over what was there."""
+"""A line of `SCHEMA`: functions and triggers follow, which replace those of an older version."""
 
 
-def attached(url: sa.URL, standbys: Sequence[sa.URL]) -> ServerDatabase:
-    """The database of a URL, and its standbys. Nothing is opened yet; a URL that cannot be read is refused."""
-    for each in (url, *standbys):
+def attached(url: sa.URL, replicas: Sequence[sa.URL]) -> ServerDatabase:
+    """Return the database of a URL, with its replicas. Opens nothing; RefusedFile for a URL that cannot be read."""
+    for each in (url, *replicas):
         try:
-            postgresql.words_of(each)
+            connection_words(each)
         except sa.exc.ArgumentError as error:
             raise upkeep.RefusedFile(f"{shown(each)} cannot be used: {error}") from error
-    return ServerDatabase(url, standbys)
+    return ServerDatabase(url, replicas)
 
 
 EXPECTED: set[sa.URL] = set()
-"""Databases that the process which forked this one has looked at, and means to serve."""
+"""Databases that the parent process has checked before it forked."""
 
 
 def expect(url: str) -> None:
-    """Have processes that are forked from here serve a database also while it does not answer: a worker that could not
-    begin would end the whole service, which nobody starts again when the server is back."""
+    """Have forked processes serve a database also while it does not answer: a worker that cannot start would end the
+    whole service, which would stay down when the server is back."""
     EXPECTED.add(sa.make_url(url))
 
 
 @upkeep.ensure_schema.register
 def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
-    """Make the tables in an empty database; refuse what is not ours. One that is expected need not answer."""
+    """Make the tables in an empty database. RefusedFile for one that is not ours, or that does not answer and is not
+    expected."""
     name = shown(database.url)
     try:
         identity = look_over(database, name)
@@ -72,31 +76,32 @@ def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False
             return
         database.close()
         raise upkeep.RefusedFile(f"{name} cannot be used: {reason(fault)}") from fault
-    except postgresql.ERRORS as error:
+    except errors.ERRORS as error:
         database.close()
-        raise upkeep.RefusedFile(f"{name} cannot be used: {postgresql.message(error)}") from error
-    know_standbys(database, identity)
+        raise upkeep.RefusedFile(f"{name} cannot be used: {errors.message(error)}") from error
+    require_copies(database, identity)
 
 
 REASONS = (
     (r"authentication failed|no password supplied", "the server refuses the user or the password"),
     (r'(database|role) "[^"]*" does not exist', "the server knows no such database or user"),
-    (r"unsupported startup parameter", postgresql.NOT_TOLD),
+    (r"unsupported startup parameter", POOLER_REFUSED),
 )
-"""What libpq says, which has no code for it, of a server that answers and lets nobody in."""
+"""libpq's messages about a server that answers and refuses the connection; libpq has no codes for them."""
 
 
 def reason(fault: Fault) -> str:
-    """Why a server cannot be used, for whoever starts the service: requests are told that it does not answer. What we
-    have no words for is told in libpq's, which hold no password."""
+    """Return why a server cannot be used, for the log of a start: ours, or libpq's message, which holds no password."""
     said = str(fault.__cause__ or "") if isinstance(fault, Unreachable) else ""
-    known = next((told for words, told in REASONS if re.search(words, said)), None)
+    known = next((ours for pattern, ours in REASONS if re.search(pattern, said)), None)
     return known or (f"{fault} ({said.strip()})" if said else str(fault))
 
 
 def look_over(database: ServerDatabase, name: str) -> str | None:
-    """Look first: a start must not wait while somebody writes for long. Only who finds nothing takes the turn, and
-    looks again: one start makes the tables, others wait. Returns what `learn` does."""
+    """Recognise the tables, and make or migrate them. Returns what `learn` does.
+
+    It reads first: a start must not wait for a long write. Only a start that finds no current tables takes the writer
+    lock, and reads again: one start makes the tables, others wait."""
     with database.reading(seconds_max=upkeep.START_SECONDS_MAX) as transaction:
         if recognise(transaction, name) == "ours":
             return learn(database, transaction)
@@ -110,26 +115,26 @@ def look_over(database: ServerDatabase, name: str) -> str | None:
 
 
 def learn(database: ServerDatabase, transaction: Transaction) -> str | None:
-    """Let the clock go on from the last line of the trail; whose copies the standbys have to be, if there are any."""
+    """Advance the clock to the last line of the audit log. Returns the database's identity where there are replicas."""
     last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
     if last is not None:
         database.clock.advance(last)
-    found: str | None = transaction.value(IDENTITY) if database.standbys is not None else None
+    found: str | None = transaction.value(IDENTITY) if database.replicas is not None else None
     return found
 
 
-def know_standbys(database: ServerDatabase, identity: str | None) -> None:
-    """Refuse a standby of something else; one that does not answer may come later."""
-    if database.standbys is None or identity is None:
+def require_copies(database: ServerDatabase, identity: str | None) -> None:
+    """Refuse a replica of another database; one that does not answer may come later."""
+    if database.replicas is None or identity is None:
         return
     try:
-        database.standbys.know(identity)
+        database.replicas.require_copies(identity)
     except AnotherDatabase as error:
         database.close()
         raise upkeep.RefusedFile(
             "DATABASE_READ_URL names a database that is no copy of DATABASE_URL's"
         ) from error
-    except postgresql.NotTold as error:
+    except PoolerRefused as error:
         database.close()
         raise upkeep.RefusedFile(
             f"a database of DATABASE_READ_URL cannot be used: {error}"
@@ -137,7 +142,7 @@ def know_standbys(database: ServerDatabase, identity: str | None) -> None:
 
 
 def recognise(transaction: Transaction, name: str) -> str:
-    """`empty`, `older` or `ours`; anything else is refused."""
+    """Return `empty`, `older` or `ours`; RefusedFile for anything else."""
     refuse_unsuited(transaction, name)
     refuse_hidden(transaction, name)
     tables = transaction.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
@@ -162,8 +167,8 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
 
 
 def refuse_unsuited(transaction: Transaction, name: str) -> None:
-    """Refuse a database that would answer some requests and fail others: where texts are no Unicode, letters cannot be
-    kept, or be compared whatever their case."""
+    """Refuse a database that would fail some requests: without UTF-8 it cannot store all letters, without ICU it cannot
+    fold their case."""
     version, encoding, has_unicode = transaction.one(SUITED, (ANY_LANGUAGE,))
     if int(version) < VERSION_MIN:
         raise upkeep.RefusedFile("PostgreSQL 15 or later is needed")
@@ -185,8 +190,8 @@ WHERE oid = to_regclass('client_manager_inspection_access')
 
 
 def refuse_hidden(transaction: Transaction, name: str) -> None:
-    """Refuse a database whose tables are in another schema than new ones would be made in, as when its user was given
-    one: empty ones would stand before them, and be served in their place, by those that serve it already, too."""
+    """Refuse a database whose tables are in another schema than new ones would be made in: empty tables would hide
+    them, also from the processes that serve the database already."""
     for there, here in transaction.all(HIDDEN):
         raise upkeep.RefusedFile(
             f"{name} has its tables in the schema {there}, and search_path begins with {here}:"
@@ -195,7 +200,7 @@ def refuse_hidden(transaction: Transaction, name: str) -> None:
 
 
 def make_tables(transaction: Transaction) -> None:
-    """Every statement at once: what fails leaves nothing."""
+    """Make all tables or none."""
     assert isinstance(transaction, ServerTransaction)
     transaction.run_script(SCHEMA.read_text(encoding="utf-8"))
     transaction.run(
@@ -223,7 +228,7 @@ def shown(url: sa.URL) -> str:
 
 @upkeep.check.register
 def check(database: ServerDatabase, scan: upkeep.Scan = upkeep.Scan.FULL) -> list[str]:
-    """What is wrong with the database; nothing, if it is sound. Its pages are the server's to check."""
+    """Return what is wrong with the database. The server checks its own pages."""
     try:
         with database.reading(seconds_max=upkeep.CHECK_SECONDS_MAX) as transaction:
             problems = [*reckless(transaction), *unvalidated(transaction)]
@@ -235,7 +240,7 @@ def check(database: ServerDatabase, scan: upkeep.Scan = upkeep.Scan.FULL) -> lis
 
 
 def reckless(transaction: Transaction) -> list[str]:
-    """Settings of the server by which a power cut may take what was kept."""
+    """Return settings of the server with which a power cut may lose committed rows."""
     rows = transaction.all(
         "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes')"
         " AND setting = 'off' ORDER BY name"
@@ -244,8 +249,8 @@ def reckless(transaction: Transaction) -> list[str]:
 
 
 def unvalidated(transaction: Transaction) -> list[str]:
-    """Constraints, triggers and indexes that are there and do not hold: a REINDEX CONCURRENTLY that was interrupted
-    leaves such an index, to be kept up with at each write."""
+    """Return constraints, triggers and indexes that are disabled or not valid. An interrupted REINDEX CONCURRENTLY
+    leaves such an index, which each write updates."""
     rows = transaction.all(
         "SELECT conname FROM pg_constraint WHERE NOT convalidated"
         " AND connamespace = current_schema()::regnamespace"
@@ -258,7 +263,7 @@ def unvalidated(transaction: Transaction) -> list[str]:
 
 
 def inert_grants(transaction: Transaction) -> list[str]:
-    """Grants to somebody who has not, or no more, the role of the table: they open nothing."""
+    """Return grants to users without the role of the table: they have no effect."""
     problems = []
     for table, grantee in upkeep.GRANT_TABLES.items():
         role = "_".join(table.split("_")[:2])
@@ -275,7 +280,7 @@ def inert_grants(transaction: Transaction) -> list[str]:
 
 @upkeep.versions.register
 def versions(database: ServerDatabase) -> dict[str, str]:
-    """What is in use: driver, server, schema."""
+    """Return the versions of driver, server and schema."""
     with database.reading() as transaction:
         server = transaction.value("SELECT current_setting('server_version')")
         schema = transaction.value(VERSION_KEPT, (VERSION_FACT,))
@@ -284,5 +289,5 @@ def versions(database: ServerDatabase) -> dict[str, str]:
 
 @copying.wait_for_the_other.register
 def wait_for_the_other(transaction: ServerTransaction) -> None:
-    """While a table is read back from its target, a source says nothing; IDLE_MILLISECONDS_MAX would end it."""
-    transaction.run_script("SET LOCAL idle_in_transaction_session_timeout = 0")
+    """Let a source be idle while its rows are compared with the target's."""
+    transaction.run("SELECT set_config('idle_in_transaction_session_timeout', '0', true)")

@@ -296,7 +296,7 @@ BEGIN
     rights := last_rights();
 END $$;
 
--- What follows is made anew where a database is of an older version (models/postgresql.py).
+-- What follows is made anew where a database is of an older version (engine/postgres/schema.py).
 
 -- What SQL lacks
 
