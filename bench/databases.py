@@ -33,7 +33,7 @@ from bench.pocketbase.store import fill_directory
 from bench.servers import PROJECT
 from bench.servers import file_url
 from bench.servers import service_environ
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 
 HERE: Final = Path(__file__).resolve().parent
 LOADED: Final = "_loaded"  # the suffix of databases that are only copied
@@ -125,7 +125,7 @@ def ensure_file(cache: Path, size: int) -> tuple[Path, Callers]:
     home = cache / f"sqlite-{size}"
     file, mark, saved = home / "walkthrough.db", home / "digest", home / "callers.json"
     expected = digest(
-        "dataset.py", "callers.py", "../schema.sql", MIGRATIONS, "../models/sql/copies.py"
+        "dataset.py", "callers.py", "../schema.sql", MIGRATIONS, "../engine/storage/file_copies.py"
     )
     exists = mark.exists() and saved.exists() and loaded(file).exists()
     if not (exists and mark.read_text() == expected):

@@ -20,7 +20,7 @@ from bench.footprint import MemoryUse
 from bench.measure import Measurement
 from bench.measure import Rounds
 from bench.programs import Programs
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 
 HEADING: Final = "## "
 INTRODUCTION: Final = """# Benchmark results

@@ -11,10 +11,10 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models.sql.counts import places
-from models.sql.counts import plan_tally
-from models.sql.points import plan_points
-from models.sql.statement import Binding
+from engine.query.statement import Binding
+from engine.reporting.chart_statements import plan_points
+from engine.reporting.counts import places
+from engine.reporting.counts import plan_tally
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from models.sql.catalog import catalog
-from models.sql.walk import parts_to_walk
+from engine.query.catalog import catalog
+from engine.query.read.skip_scan import parts_to_walk
 from routes.postgrest.querystring import parse
 from tests.applications import import_rows
 from tests.applications import open_app

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from models.db import Database
-from models.sql.catalog import catalog
+from engine.query.catalog import catalog
+from engine.storage.database import Database
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA
