@@ -1,1 +1,1 @@
-"""How fast is the service, beside a PostgREST over the same rows? `bench/run` says; nothing here is served."""
+"""The benchmark: measures Walkthrough beside PostgREST and PocketBase with the same rows. Not part of the service."""

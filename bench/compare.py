@@ -1,4 +1,4 @@
-"""Do both sides answer the same? Asked before anything is timed: a faster wrong answer is no figure."""
+"""Compares the answers of two servers before a request is timed."""
 
 from __future__ import annotations
 
@@ -7,67 +7,76 @@ from dataclasses import dataclass
 from dataclasses import replace
 from typing import Any
 from typing import Final
+from typing import Protocol
 from urllib.parse import parse_qs
 from urllib.parse import urlsplit
 
-from bench.cast import Cast
-from bench.drive import Answer
-from bench.drive import Tokens
-from bench.drive import ask
-from bench.requests import Call
-from bench.requests import Likeness
+from bench.callers import Callers
+from bench.dialect import HttpAnswer
+from bench.requests import Comparison
+from bench.requests import HttpCall
 from bench.requests import Request
 
 CALLS_COMPARED: Final = 12
-TRIES: Final = 10
-CLOCKED: Final = ("generated_at",)
+ATTEMPTS: Final = 10
+TIMESTAMPS: Final = ("generated_at",)
+
+
+class Sender(Protocol):
+    """A server that answers calls in PostgREST's form."""
+
+    @property
+    def name(self) -> str: ...
+
+    def send(self, call: HttpCall) -> HttpAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(Exception):
-    """Two answers that differ, and the call that showed it."""
+    """Two servers gave different answers to a call."""
 
-    call: Call
-    ours: Answer
-    theirs: Answer
+    call: HttpCall
+    first: HttpAnswer
+    second: HttpAnswer
+    names: tuple[str, str]
 
     def __str__(self) -> str:
-        who = self.call.asker.person if self.call.asker else "nobody"
         return (
-            f"the two sides differ on {self.call.method} {self.call.path} as {who}:\n"
-            f"  ours   {said(self.ours)}\n  theirs {said(self.theirs)}"
+            f"answers differ on {self.call.method} {self.call.path} as {self.call.caller.user}:\n"
+            f"  {self.names[0]}: {summary(self.first)}\n  {self.names[1]}: {summary(self.second)}"
         )
 
 
-def said(answer: Answer) -> str:
+def summary(answer: HttpAnswer) -> str:
     return f"{answer.status} {answer.content_range} {answer.body[:600].decode(errors='replace')}"
 
 
-def require_same(request: Request, cast: Cast, ours: int, theirs: int, tokens: Tokens) -> None:
-    """Send some of a request's calls to both ports; raise Difference at the first that is not alike."""
-    if request.likeness not in (Likeness.ROWS, Likeness.NUMBERS):
+def require_equal_answers(
+    request: Request, callers: Callers, first: Sender, second: Sender
+) -> None:
+    """Send some of a request's calls to both servers; raise Difference at the first unequal pair."""
+    if request.comparison not in (Comparison.ROWS, Comparison.NUMBERS):
         return
-    calls = request.calls(cast)
+    calls = request.calls(callers)
     for call in calls[:: max(1, len(calls) // CALLS_COMPARED)]:
-        for each in variants(call):
-            first, second = (asked_on(port, each, tokens) for port in (ours, theirs))
-            if comparable(each, first) != comparable(each, second):
-                raise Difference(each, first, second)
-            if first.status not in (200, 206):
-                raise Difference(each, first, second)
+        for variant in variants(call):
+            answers = send_until_answered(first, variant), send_until_answered(second, variant)
+            equal = comparable(variant, answers[0]) == comparable(variant, answers[1])
+            if not equal or answers[0].status not in (200, 206):
+                raise Difference(variant, *answers, (first.name, second.name))
 
 
-def asked_on(port: int, call: Call, tokens: Tokens) -> Answer:
-    """What is answered in the end: what is not in memory yet, or not on a busy host, may come too late at first."""
-    for _ in range(TRIES):
-        answer = ask(port, call, tokens)
+def send_until_answered(server: Sender, call: HttpCall) -> HttpAnswer:
+    """Send a call up to ten times: the first attempts may exceed a deadline while the file is not in memory."""
+    for _ in range(ATTEMPTS):
+        answer = server.send(call)
         if answer.status < 500:
             break
     return answer
 
 
-def variants(call: Call) -> list[Call]:
-    """The call, and where its order leaves ties, the same with the tie decided: then every row counts."""
+def variants(call: HttpCall) -> list[HttpCall]:
+    """Return the call, and, if its order has ties, the call with `id` as the last key."""
     query = parse_qs(urlsplit(call.path).query)
     if "order" not in query or query["order"] == ["id"]:
         return [call]
@@ -75,8 +84,8 @@ def variants(call: Call) -> list[Call]:
     return [call, replace(call, path=call.path.replace(f"order={order}", f"order={order},id.desc"))]
 
 
-def comparable(call: Call, answer: Answer) -> Any:
-    """What must be equal: everything, or, where ties are open, what the rows were ordered by."""
+def comparable(call: HttpCall, answer: HttpAnswer) -> Any:
+    """Return the parts that must be equal. With ties in the order: the values of the first key only."""
     if call.method == "HEAD":
         return answer.status, answer.content_range
     found = json.loads(answer.body)
@@ -88,11 +97,11 @@ def comparable(call: Call, answer: Answer) -> Any:
         found = [row[column] for row in found]
     elif not order:
         found = sorted(found, key=lambda row: json.dumps(row, sort_keys=True))
-    return answer.status, answer.content_range, [settled(row) for row in found]
+    return answer.status, answer.content_range, [sort_embedded(row) for row in found]
 
 
-def settled(row: Any) -> Any:
-    """Embedded rows have no order of their own."""
+def sort_embedded(row: Any) -> Any:
+    """Sort embedded rows, which have no order of their own."""
     if not isinstance(row, dict):
         return row
     return {
@@ -104,11 +113,11 @@ def settled(row: Any) -> Any:
 
 
 def numbers(found: dict[str, Any]) -> dict[str, Any]:
-    """A dashboard without its moment, and without the labels that nothing has."""
+    """Return a dashboard without its time and without zero counts."""
     return {
         name: {label: count for label, count in value.items() if count}
         if isinstance(value, dict)
         else value
         for name, value in found.items()
-        if name not in CLOCKED
+        if name not in TIMESTAMPS
     }

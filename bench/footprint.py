@@ -1,4 +1,4 @@
-"""How much memory do a server's processes hold, and how soon does it answer? Read from /proc; Linux only."""
+"""Memory of a server's processes, and the time of a start. Reads /proc, so Linux only."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.drive import Tokens
-from bench.drive import ask
-from bench.requests import Call
+from bench.dialect import Dialect
+from bench.http_client import send
+from bench.requests import HttpCall
 from bench.servers import Server
 from bench.servers import Servers
 
@@ -22,48 +22,49 @@ ANSWER_SECONDS_MAX: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What processes hold together: RSS counts shared pages once a process, PSS once."""
+    """Memory of a process tree: RSS counts shared pages once a process, PSS once."""
 
     processes: int
     rss_mb: float
     pss_mb: float
+    largest_rss_mb: float  # of one process
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A server's memory at rest, and after full pages."""
+class MemoryUse:
+    """A server's memory when idle, and after it has served full pages."""
 
     name: str
     idle: Footprint
-    worked: Footprint
+    loaded: Footprint
 
 
 def footprint(*pids: int) -> Footprint:
-    """These processes and everything below them."""
-    rss = pss = processes = 0
-    for each in (found for pid in pids for found in tree(pid)):
+    """Return the memory of these processes and their descendants."""
+    rss: list[int] = []
+    pss: list[int] = []
+    for pid in (descendant for root in pids for descendant in process_tree(root)):
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
-            for line in Path(f"/proc/{each}/smaps_rollup").read_text().splitlines():
-                rss += int(line.split()[1]) if line.startswith("Rss:") else 0
-                pss += int(line.split()[1]) if line.startswith("Pss:") else 0
-            processes += 1
-    return Footprint(processes, rss / 1024, pss / 1024)
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            rss.append(sum(int(line.split()[1]) for line in lines if line.startswith("Rss:")))
+            pss.append(sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")))
+    return Footprint(len(rss), sum(rss) / 1024, sum(pss) / 1024, max(rss, default=0) / 1024)
 
 
-def tree(pid: int) -> Iterator[int]:
+def process_tree(pid: int) -> Iterator[int]:
     yield pid
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                yield from tree(int(child))
+                yield from process_tree(int(child))
 
 
 def seconds_to_answer(
-    servers: Servers, start: Callable[[], Server], call: Call, tokens: Tokens
+    servers: Servers, start: Callable[[], Server], call: HttpCall, dialect: Dialect
 ) -> tuple[Server, float]:
-    """Start a server on what is there already; the time until it has answered a call with rows."""
-    begun = time.monotonic()
+    """Start a server on an existing database. Return it, and the seconds until it has answered the call."""
+    begin = time.monotonic()
     server = start()
-    while ask(server.port, call, tokens).status != 200:
-        servers.require_alive(server.name, server.pid, begun + ANSWER_SECONDS_MAX)
-    return server, time.monotonic() - begun
+    while send(server.port, call, dialect).status != 200:
+        servers.require_alive(server.name, server.pid, begin + ANSWER_SECONDS_MAX)
+    return server, time.monotonic() - begin

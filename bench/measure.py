@@ -1,11 +1,10 @@
-"""How are figures taken? Side after side, in rounds, so that a noisy minute falls on all of them alike."""
+"""Takes the figures: rounds that alternate between the targets, so that noise of the machine hits all of them."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import time
-from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -16,254 +15,267 @@ from pathlib import Path
 from typing import Final
 
 from bench import compare
-from bench.beside import a_writer
-from bench.cast import Cast
-from bench.drive import Answer
-from bench.drive import Rate
-from bench.drive import Tokens
-from bench.drive import Unanswered
-from bench.drive import ask
-from bench.drive import run_heads
-from bench.drive import run_wrk
-from bench.drive import write_calls
-from bench.quiet import settle
+from bench.background_load import background_writer
+from bench.background_load import slow_queries
+from bench.callers import Callers
+from bench.databases import Psql
+from bench.databases import log
+from bench.dialect import Dialect
+from bench.dialect import HttpAnswer
+from bench.http_client import send
+from bench.idle import wait_until_idle
+from bench.load_generator import RequestsFailed
+from bench.load_generator import Sample
+from bench.load_generator import run_heads
+from bench.load_generator import run_wrk
+from bench.load_generator import write_calls
 from bench.requests import PATCHED_FROM
 from bench.requests import ROOT
-from bench.requests import Call
+from bench.requests import HttpCall
 from bench.requests import Request
 from bench.requests import rows_to_patch
 from bench.servers import Server
-from bench.stores import Psql
-from bench.stores import say
 
-WARM_SECONDS: Final = 1.0
-MISSING: Final = 404
-ROWS_A_REMOVAL: Final = 2_000
-WRITTEN: Final = "building_id,inspection_type,date_visited,status,inspector_id,notes"
+WARM_UP_SECONDS: Final = 1.0
+NOT_FOUND: Final = 404
+ROWS_A_DELETE: Final = 2_000
+COMPARED_COLUMNS: Final = "building_id,inspection_type,date_visited,status,inspector_id,notes"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of those compared: where it listens, whom its rows know, and, if not by HTTP, how it is cleaned. `asked`:
-    what it is asked in place of what the others are; `said`: how a write is put to it."""
+class Target:
+    """A server under test, its dialect, and its callers. With `psql`, inserted rows are deleted by SQL."""
 
     name: str
     server: Server
-    cast: Cast
+    callers: Callers
+    dialect: Dialect = field(default_factory=Dialect)
     psql: Psql | None = None
     database: str = ""
     table: str = "api.inspections"
-    asked: Request | None = None
-    said: Callable[[Call], Call] | None = None
 
-    def calls(self, request: Request) -> list[Call]:
-        """A request as this side is asked it."""
-        return [self.put(call) for call in (self.asked or request).calls(self.cast)]
+    def calls(self, request: Request) -> list[HttpCall]:
+        """Return a request's calls in the target's dialect; an empty list if it has no counterpart."""
+        translated = [self.dialect.translate(call) for call in request.calls(self.callers)]
+        return [call for call in translated if call is not None]
 
-    def put(self, call: Call) -> Call:
-        return self.said(call) if self.said is not None else call
+    def send(self, call: HttpCall) -> HttpAnswer:
+        return send(self.server.port, call, self.dialect)
 
 
 @dataclass(slots=True)
-class Line:
-    """What was found of one request: a rate a round, by side."""
+class Measurement:
+    """The samples of one request: one a round and target."""
 
     request: Request
-    rates: dict[str, list[Rate]] = field(default_factory=dict)
-    failed: set[str] = field(default_factory=set)  # sides that did not answer every call
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)  # targets that did not answer every call
 
-    def per_second(self, side: str) -> float | None:
-        found = self.rates.get(side)
-        return statistics.median(rate.per_second for rate in found) if found else None
+    def per_second(self, target: str) -> float | None:
+        found = self.samples.get(target)
+        return statistics.median(sample.per_second for sample in found) if found else None
 
-    def p99_ms(self, side: str) -> float | None:
-        found = self.rates.get(side)
-        return statistics.median(rate.p99_ms for rate in found) if found else None
+    def median_ms(self, target: str) -> float | None:
+        found = self.samples.get(target)
+        return statistics.median(sample.median_ms for sample in found) if found else None
 
-    def ratio(self, side: str, to: str) -> float | None:
-        """The median of the rounds' own ratios."""
-        pairs = list(zip(self.rates.get(side, []), self.rates.get(to, []), strict=False))
+    def p99_ms(self, target: str) -> float | None:
+        found = self.samples.get(target)
+        return statistics.median(sample.p99_ms for sample in found) if found else None
+
+    def ratio(self, target: str, other: str) -> float | None:
+        """Return the median of the rounds' ratios of rates."""
+        pairs = list(zip(self.samples.get(target, []), self.samples.get(other, []), strict=False))
         if not pairs:
             return None
-        return statistics.median(mine.per_second / its.per_second for mine, its in pairs)
+        return statistics.median(one.per_second / two.per_second for one, two in pairs)
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
-    """How long it is looked at."""
+class Rounds:
+    """How many rounds a request has, and the seconds of each round and target."""
 
-    rounds: int
+    count: int
     seconds: float
 
 
 class Measurer:
-    """Takes the figures of one run."""
+    """Measures requests on targets."""
 
-    def __init__(self, cache: Path, tokens: Tokens, effort: Effort) -> None:
+    def __init__(self, cache: Path, rounds: Rounds) -> None:
         self.cache = cache / "calls"
         self.cache.mkdir(parents=True, exist_ok=True)
-        self.tokens = tokens
-        self.effort = effort
+        self.rounds = rounds
 
     def reads(
-        self, requests: Iterable[Request], sides: Sequence[Side], beside: Request | None = None
-    ) -> list[Line]:
-        """The rates of reads; sides of the same rows must answer alike where they can. `beside` is what somebody
-        writes meanwhile."""
-        lines: list[Line] = []
-        for request in requests:
-            late: set[str] = set()
-            asked = [side for side in sides if self.answers(side, request, late)]
-            for other in asked[1:]:
-                if asked[0].cast is other.cast:
-                    ports = asked[0].server.port, other.server.port
-                    compare.require_same(request, other.cast, *ports, self.tokens)
-            try:
-                lines.append(self.rounds(request, asked, beside))
-            finally:
-                if beside is not None:
-                    self.sweep(sides)
-            lines[-1].failed |= late
-        return lines
+        self,
+        requests: Iterable[Request],
+        targets: Sequence[Target],
+        writer: Request | None = None,
+    ) -> list[Measurement]:
+        """Measure reads on targets whose answers are equal; raise Difference.
 
-    def answers(self, side: Side, request: Request, late: set[str]) -> bool:
-        """PostgREST has no counterpart to some of our functions. A side that refuses to the last is `late`."""
-        call = request.calls(side.cast)[0]
-        status = compare.asked_on(side.server.port, call, self.tokens).status
+        With `writer`, its calls are sent to the target at the same time.
+        """
+        measurements: list[Measurement] = []
+        for request in requests:
+            failed: set[str] = set()
+            able = [target for target in targets if self.can_answer(target, request, failed)]
+            for other in able[1:]:
+                if able[0].callers is other.callers:
+                    compare.require_equal_answers(request, other.callers, able[0], other)
+            try:
+                measurements.append(self.measure(request, able, writer))
+            finally:
+                if writer is not None:
+                    self.delete_inserted(targets)
+            measurements[-1].failed |= failed
+        return measurements
+
+    def can_answer(self, target: Target, request: Request, failed: set[str]) -> bool:
+        """Return whether a target answers the request's first call; add it to `failed` on an error."""
+        status = compare.send_until_answered(target, request.calls(target.callers)[0]).status
         if status in (200, 206):
             return True
-        if status != MISSING:
-            say(f"{side.name} answers {status} to: {request.title}")
-            late.add(side.name)
+        if status != NOT_FOUND:  # 404: the server has no such function
+            log(f"{target.name} answers {status} to: {request.title}")
+            failed.add(target.name)
         return False
 
-    def ask(self, side: Side, call: Call) -> Answer:
-        return ask(side.server.port, side.put(call), self.tokens)
+    def writes(self, request: Request, targets: Sequence[Target]) -> Measurement:
+        """Measure a write on targets that have only the loaded rows; raise Difference."""
+        self.prepare(request, targets)
+        self.require_equal_writes(request, targets)
+        return self.measure(request, targets)
 
-    def writes(self, request: Request, sides: Sequence[Side]) -> Line:
-        """The rates of a write to sides that nobody has written to yet."""
-        self.prepare(request, sides)
-        self.require_same_writes(request, sides)
-        return self.rounds(request, sides)
+    def measure(
+        self, request: Request, targets: Sequence[Target], writer: Request | None = None
+    ) -> Measurement:
+        """Measure a request: a warm-up and the rounds, each on every target."""
+        measurement = Measurement(request)
+        for target in targets:
+            write_calls(self.path(request, target), target.calls(request), target.dialect)
+        for target in targets:
+            self.round(measurement, target, WARM_UP_SECONDS)
+        measurement.samples.clear()
+        for _ in range(self.rounds.count):
+            for target in targets:
+                with self.background(writer, target):
+                    self.round(measurement, target, self.rounds.seconds)
+        rates = [f"{each.name} {measurement.per_second(each.name) or 0:,.0f}/s" for each in targets]
+        log(f"{request.title}: {', '.join(rates)}")
+        return measurement
 
-    def rounds(
-        self, request: Request, sides: Sequence[Side], beside: Request | None = None
-    ) -> Line:
-        line = Line(request)
-        for side in sides:
-            write_calls(self.path(request, side), side.calls(request), self.tokens)
-        # A server that has just come up makes plans, and room in its log; one that serves has done so.
-        for side in sides:
-            self.round(line, side, WARM_SECONDS)
-        line.rates.clear()
-        for _ in range(self.effort.rounds):
-            for side in sides:
-                with self.writing(beside, side):
-                    self.round(line, side, self.effort.seconds)
-        told = ", ".join(f"{side.name} {line.per_second(side.name) or 0:,.0f}/s" for side in sides)
-        say(f"{request.title}: {told}")
-        return line
+    def under_slow_queries(
+        self, request: Request, slow: Request, target: Target
+    ) -> tuple[Measurement, Measurement]:
+        """Measure a request alone, and while slow queries and silent clients are connected."""
+        alone = self.measure(request, [target])
+        loaded = Measurement(request)
+        with slow_queries(target.server.port, target.calls(slow), target.dialect):
+            for _ in range(self.rounds.count):
+                self.round(loaded, target, self.rounds.seconds, when_idle=False)
+        return alone, loaded
 
-    def writing(self, beside: Request | None, side: Side) -> AbstractContextManager[None]:
-        """Have somebody write to a side for the time of a block."""
-        if beside is None:
+    def background(self, writer: Request | None, target: Target) -> AbstractContextManager[None]:
+        if writer is None:
             return nullcontext()
-        return a_writer(side.server.port, side.calls(beside), self.tokens)
+        return background_writer(target.server.port, writer.calls(target.callers), target.dialect)
 
-    def round(self, line: Line, side: Side, seconds: float) -> None:
-        """One look at one side. One that refuses calls is marked, and asked no more of this request."""
-        if side.name in line.failed:
+    def round(
+        self, measurement: Measurement, target: Target, seconds: float, *, when_idle: bool = True
+    ) -> None:
+        """Add one sample. A target that failed before is skipped."""
+        if target.name in measurement.failed:
             return
-        if not settle():
-            say(f"the machine is not at rest before a round of {side.name}")
+        if when_idle and not wait_until_idle():
+            log(f"the machine is not idle before a round of {target.name}")
         try:
-            rate = self.load(line.request, side, seconds)
-        except Unanswered as failure:
-            say(f"{side.name}: {failure}")
-            line.failed.add(side.name)
-            line.rates.pop(side.name, None)
+            sample = self.load(measurement.request, target, seconds)
+        except RequestsFailed as failure:
+            log(f"{target.name}: {failure}")
+            measurement.failed.add(target.name)
+            measurement.samples.pop(target.name, None)
         else:
-            line.rates.setdefault(side.name, []).append(rate)
+            measurement.samples.setdefault(target.name, []).append(sample)
 
-    def path(self, request: Request, side: Side) -> Path:
-        way = f"-{side.name}" if side.said is not None else ""
-        return self.cache / f"{(side.asked or request).key}-{side.cast.inspection_count}{way}"
+    def path(self, request: Request, target: Target) -> Path:
+        suffix = f"-{target.dialect.name}" if target.dialect.name else ""
+        return self.cache / f"{request.key}-{target.callers.inspection_count}{suffix}"
 
-    def load(self, request: Request, side: Side, seconds: float) -> Rate:
-        place = time.monotonic_ns() // 1_000_000
-        calls = side.calls(request)
+    def load(self, request: Request, target: Target, seconds: float) -> Sample:
+        calls = target.calls(request)
+        port, clock = target.server.port, time.monotonic_ns() // 1_000_000
         if calls[0].method == "HEAD":
-            start = place % len(calls)
-            return run_heads(
-                side.server.port, calls, self.tokens, request.connections, seconds, start
-            )
-        # Changes are made in the order of their file: a second change to the same value is none.
-        start = 0 if calls[0].method == "PATCH" else place
-        connections = (side.asked or request).connections
-        return run_wrk(side.server.port, self.path(request, side), connections, seconds, start)
+            start = clock % len(calls)
+            return run_heads(port, calls, target.dialect, request.connections, seconds, start)
+        # PATCH calls start at 0: their order guarantees that each one changes its row.
+        start = 0 if calls[0].method == "PATCH" else clock
+        return run_wrk(port, self.path(request, target), request.connections, seconds, start)
 
-    # What writes need around them
-
-    def prepare(self, request: Request, sides: Sequence[Side]) -> None:
-        for side in sides:
-            if request.calls(side.cast)[0].method == "PATCH":
-                answer = self.ask(side, rows_to_patch(side.cast))
+    def prepare(self, request: Request, targets: Sequence[Target]) -> None:
+        """Insert the rows that PATCH requests change."""
+        for target in targets:
+            if request.calls(target.callers)[0].method == "PATCH":
+                answer = target.send(rows_to_patch(target.callers))
                 if answer.status != 201:
-                    raise Unanswered(f"{side.name}: {compare.said(answer)}")
+                    raise RequestsFailed(f"{target.name}: {compare.summary(answer)}")
 
-    def require_same_writes(self, request: Request, sides: Sequence[Side]) -> None:
-        """One call to each side; then what it wrote is read back and compared."""
-        call = request.calls(sides[0].cast)[0]
-        first, *others = (self.ask(side, call) for side in sides)
-        least = PATCHED_FROM - 1 if call.method == "PATCH" else sides[0].cast.inspection_count
-        root = sides[0].cast.askers[ROOT][0]
-        read = Call(root, f"/inspections?select={WRITTEN}&id=gt.{least}&order=id")
-        ours, *found = (self.ask(side, read) for side in sides)
-        for second, theirs in zip(others, found, strict=True):
-            if first.status != second.status or first.status not in (201, 204):
-                raise compare.Difference(call, first, second)
-            if json.loads(ours.body) != json.loads(theirs.body):
-                raise compare.Difference(read, ours, theirs)
+    def require_equal_writes(self, request: Request, targets: Sequence[Target]) -> None:
+        """Send one call to each target, then read the written rows; raise Difference."""
+        callers = targets[0].callers
+        call = request.calls(callers)[0]
+        first, *others = (target.send(call) for target in targets)
+        last = PATCHED_FROM - 1 if call.method == "PATCH" else callers.inspection_count
+        path = f"/inspections?select={COMPARED_COLUMNS}&id=gt.{last}&order=id"
+        read = HttpCall(callers.by_role[ROOT][0], path)
+        first_rows, *rows = (target.send(read) for target in targets)
+        for target, answer, other_rows in zip(targets[1:], others, rows, strict=True):
+            names = targets[0].name, target.name
+            if first.status != answer.status or first.status not in (201, 204):
+                raise compare.Difference(call, first, answer, names)
+            if json.loads(first_rows.body) != json.loads(other_rows.body):
+                raise compare.Difference(read, first_rows, other_rows, names)
 
-    def sweep(self, sides: Sequence[Side]) -> None:
-        """Remove what was written to each side, to the others too where one fails."""
+    def delete_inserted(self, targets: Sequence[Target]) -> None:
+        """Delete the inserted rows of every target; raise the first failure after all are done."""
         failures = []
-        for side in sides:
+        for target in targets:
             try:
-                self.remove_written(side)
-            except Unanswered as failure:
+                self.delete_inserted_of(target)
+            except RequestsFailed as failure:
                 failures.append(failure)
         if failures:
             raise failures[0]
 
-    def remove_written(self, side: Side) -> None:
-        last = side.cast.inspection_count
-        if side.psql is not None:
-            found = f"select count(*) from {side.table} where id > {last}"  # noqa: S608
-            if side.psql.run(side.database, found) == "0":
+    def delete_inserted_of(self, target: Target) -> None:
+        last = target.callers.inspection_count
+        if target.psql is not None:
+            count = f"select count(*) from {target.table} where id > {last}"  # noqa: S608
+            if target.psql.run(target.database, count) == "0":
                 return
-            # The service's own trail need not be told of what is swept up; PostgREST's tables have none.
-            sweep = f"set walkthrough.audit = 'off'; delete from {side.table} where id > {last}"  # noqa: S608
-            side.psql.run(side.database, sweep)
-            side.psql.run(side.database, f"vacuum (analyze) {side.table}")
+            # Only Walkthrough's tables have an audit log; PostgREST's ignore the setting.
+            delete = f"set walkthrough.audit = 'off'; delete from {target.table} where id > {last}"  # noqa: S608
+            target.psql.run(target.database, delete)
+            target.psql.run(target.database, f"vacuum (analyze) {target.table}")
             return
-        root = side.cast.askers[ROOT][0]
-        rows = ROWS_A_REMOVAL
-        while (bound := self.id_after(side, last, rows)) is not None:
+        root = target.callers.by_role[ROOT][0]
+        rows = ROWS_A_DELETE
+        while (bound := self.id_after(target, last, rows)) is not None:
             path = f"/inspections?id=gt.{last}&id=lte.{bound}"
-            answer = self.ask(side, Call(root, path, "DELETE"))
+            answer = target.send(HttpCall(root, path, "DELETE"))
             if answer.status in (200, 204):
                 continue
             if rows == 1:
-                raise Unanswered(f"{side.name}: {compare.said(answer)}")
-            rows = max(1, rows // 4)  # a slow disk: fewer are deleted in the time that a write has
+                raise RequestsFailed(f"{target.name}: {compare.summary(answer)}")
+            rows = max(1, rows // 4)  # a slow disk: fewer rows fit into a statement's deadline
 
-    def id_after(self, side: Side, last: int, rows: int) -> str | None:
-        """The id of the row so many after `last`, or of the very last one; None if there is none."""
-        root = side.cast.askers[ROOT][0]
+    def id_after(self, target: Target, last: int, rows: int) -> str | None:
+        """Return the id that is `rows` rows after `last`, else the largest id above it, else None."""
+        root = target.callers.by_role[ROOT][0]
         for order in (f"order=id&offset={rows}", "order=id.desc"):
             path = f"/inspections?select=id&id=gt.{last}&{order}&limit=1"
-            found = json.loads(self.ask(side, Call(root, path)).body)
+            found = json.loads(target.send(HttpCall(root, path)).body)
             if found:
                 return str(found[0]["id"])
         return None

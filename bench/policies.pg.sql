@@ -1,17 +1,17 @@
--- The same rule for PostgreSQL, as a PostgREST would serve it, written to be fast there:
--- the caller's claims and grants are read once a query (uncorrelated sub-selects, which PostgreSQL runs as
--- InitPlans or hashes), nothing is called once a row, and the views in `rule` belong to the owner of the tables, so that
--- no policy drags another table's policies along. Run once where the tables are: those of schema.pg.sql, or the service's.
+-- Walkthrough's access rule as PostgreSQL row policies, written to be fast:
+-- uncorrelated sub-selects read the caller's claims and grants once a query (PostgreSQL runs them as InitPlans or hashes).
+-- No function runs once a row. The views in `rule` belong to the owner of the tables, so that a policy does not apply
+-- the policies of other tables. Run once after schema.pg.sql, or on Walkthrough's own tables.
 
 create schema rule;
 
--- Who asks, read once a query: policies say (select rule.user_id()).
+-- The caller, from the token's claims. Policies use (select rule.user_id()), which runs once a query.
 create function rule.user_id() returns uuid stable parallel safe language sql as $$
     select nullif(current_setting('request.jwt.claims', true)::json ->> 'sub', '')::uuid $$;
 create function rule.client_id() returns bigint stable parallel safe language sql as $$
     select nullif(current_setting('request.jwt.claims', true)::json ->> 'client_id', '')::bigint $$;
 
--- What they own and hold.
+-- The caller's own and granted rows.
 create view rule.own_buildings as
     select id from api.buildings where client_id = (select rule.client_id());
 create view rule.admin_buildings as
@@ -46,9 +46,9 @@ create policy own on api.users for select to client_admin using (client_id = (se
 create policy oneself on api.users for select to client_manager using (id = (select rule.user_id()));
 create policy all_of_them on api.inspectors for select to client_admin using (true);
 
--- A manager's few grants as an array: `= any (array(select …))` can start from an index, `in (select …)` in a
--- policy cannot (PostgreSQL does not pull it up into a join). An admin's hundreds of buildings as `in`: hashed once,
--- where an array would be searched from its start for every row.
+-- A manager has few grants: `= any (array(select …))` can use an index; `in (select …)` in a policy cannot, because
+-- PostgreSQL does not pull it up into a join. An admin has hundreds of buildings: `in` hashes them once, and an array
+-- would be searched linearly for every row.
 create policy visible_to_admin on api.buildings for select to client_admin using (
     client_id = (select rule.client_id()) or id in (select building_id from rule.admin_buildings));
 create policy visible_to_manager on api.buildings for select to client_manager using (
@@ -74,7 +74,7 @@ create policy changed on api.inspections for update to client_admin using (
 create policy removed on api.inspections for delete to client_admin using (
     exists (select 1 from rule.own_buildings b where b.id = building_id));
 
--- The dashboard's numbers, as fast as one query over the visible rows has them.
+-- The dashboard's numbers by one query over the visible rows.
 create function api.get_inspections_dashboard_summary_fast() returns json stable language sql as $$
     with tally as materialized (
         select i.status, i.inspection_type, count(*) as counted,

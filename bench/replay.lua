@@ -1,9 +1,9 @@
--- Sends the calls of one file, one after another and round again, starting where the seconds say, so that two
--- runs do not ask for the same rows first. Which file: the argument after wrk's own `--`.
--- A line is METHOD, path, token, Prefer and body, with tabs between; the last two may be empty.
+-- A script for wrk that sends the calls of a file in a loop.
+-- Arguments after wrk's own `--`: the file, the API key, and the index of the first call.
+-- A line holds METHOD, path, token, Prefer and body, separated by tabs; the last two may be empty.
 
 local calls = {}
-local place = 0
+local position = 0
 
 local function split(line)
   local parts = {}
@@ -23,19 +23,19 @@ function init(arguments)
     if body == "" then body = nil else headers["Content-Type"] = "application/json" end
     calls[#calls + 1] = wrk.format(method, path, headers, body)
   end
-  place = (tonumber(arguments[3]) or 0) % #calls
+  position = (tonumber(arguments[3]) or 0) % #calls
 end
 
 function request()
-  place = place % #calls + 1
-  return calls[place]
+  position = position % #calls + 1
+  return calls[position]
 end
 
 function done(summary, latency, requests)
   local errors = summary.errors
   io.write(string.format(
-    "\n{\"requests\": %d, \"microseconds\": %d, \"refused\": %d, \"broken\": %d, \"p99\": %d}\n",
+    "\n{\"requests\": %d, \"microseconds\": %d, \"refused\": %d, \"broken\": %d, \"p50\": %d, \"p99\": %d}\n",
     summary.requests, summary.duration, errors.status,
     errors.connect + errors.read + errors.write + errors.timeout,
-    latency:percentile(99)))
+    latency:percentile(50), latency:percentile(99)))
 end

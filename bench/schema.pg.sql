@@ -1,5 +1,5 @@
--- The same tables and the same rows for PostgreSQL, as a PostgREST would serve them, with what its reads are found by.
--- Who may see what is in policies.pg.sql. Run once in an empty database; the roles are made by the launcher.
+-- The tables for PostgREST on PostgreSQL, with indexes for the reads of the benchmark. The policies are in
+-- policies.pg.sql. Run once in an empty database; databases.py makes the roles.
 
 create schema api;
 

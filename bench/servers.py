@@ -1,7 +1,6 @@
-"""Which processes take part, and who ends them? Each is started on loopback and is gone at the end.
+"""Starts and stops the servers. Each one listens on loopback and has a process group of its own.
 
-Every server is a process group of its own under one `Servers`, which ends them all when its block ends,
-however it ends.
+Leaving the block of `Servers` stops all of them.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ SECRET: Final = "a-secret-of-the-benchmark-and-of-nothing-else"  # noqa: S105
 ANON_KEY: Final = "the-benchmark's-apikey"
 START_SECONDS_MAX: Final = 60.0
 STOP_SECONDS_MAX: Final = 20.0
-WORKERS: Final = 2
-POSTGREST_POOL: Final = 10  # connections; at 8 requests at a time more would only wait
+POCKETBASE_HOOKS: Final = PROJECT / "bench" / "pocketbase" / "pb_hooks"
+POSTGREST_POOL: Final = 10  # database connections, for at most 8 concurrent requests
 
 POSTGRESQL_SETTINGS: Final = {
     "shared_buffers": "1GB",
@@ -40,23 +39,23 @@ POSTGRESQL_SETTINGS: Final = {
     "max_wal_size": "4GB",
     "checkpoint_timeout": "30min",
     "random_page_cost": "1.1",
-    "jit": "off",  # compiling costs a short query more than it gives back
+    "jit": "off",  # compilation costs short queries more than it saves
     "synchronous_commit": "on",
     "fsync": "on",
     "timezone": "UTC",
     "log_min_messages": "error",
     "log_timezone": "UTC",
 }
-"""What a careful administrator sets on an SSD; everything else is PostgreSQL's default."""
+"""Settings for an SSD; all others have their defaults."""
 
 
-class NotStarted(Exception):
-    """A server that did not come up. The message is one line, with the end of its log."""
+class ServerNotStarted(Exception):
+    """A server did not start. The message has the last line of its log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One that answers HTTP, where it does, and the process that holds it."""
+    """A running HTTP server: its port, and the process id of its main process."""
 
     name: str
     port: int
@@ -64,7 +63,7 @@ class Server:
 
 
 class Servers:
-    """The processes of one run; leaving the block ends them, the newest first."""
+    """The processes of one run. Leaving the block stops them, the newest first."""
 
     def __init__(self, cache: Path) -> None:
         self.cache = cache
@@ -81,15 +80,15 @@ class Servers:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        # A second Ctrl-C would leave some running.
-        kept = {
+        # A second Ctrl-C must not interrupt this.
+        handlers = {
             each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)
         }
         while self.started:
-            _end(*self.started.pop())
+            _stop(*self.started.pop())
         if self.sockets is not None:
             shutil.rmtree(self.sockets, ignore_errors=True)
-        for each, handler in kept.items():
+        for each, handler in handlers.items():
             signal.signal(each, handler)
 
     def start(
@@ -101,7 +100,7 @@ class Servers:
         user: str | None = None,
         ended_by: signal.Signals = signal.SIGTERM,
     ) -> int:
-        """Start a process in the background, its output in the cache's log of that name."""
+        """Start a process with its output in the cache's NAME.log; return its id."""
         path = self.cache / f"{name}.log"
         with path.open("wb") as log:
             process = subprocess.Popen(
@@ -119,46 +118,43 @@ class Servers:
         self.started.append((process, ended_by))
         return process.pid
 
-    def end(self, server: Server) -> None:
-        """End one of them before the others."""
-        for place, (process, ended_by) in enumerate(self.started):
+    def stop(self, server: Server) -> None:
+        """Stop one server."""
+        for position, (process, ended_by) in enumerate(self.started):
             if process.pid == server.pid:
-                del self.started[place]
-                _end(process, ended_by)
+                del self.started[position]
+                _stop(process, ended_by)
                 return
 
     def has_ended(self, pid: int) -> bool:
         return any(process.pid == pid and process.poll() is not None for process, _ in self.started)
 
-    # The service, and what it is measured against
-
     def walkthrough(self, name: str, database: str, application: str = "wsgi:app") -> Server:
-        """The service as `bin/serve` runs it: gunicorn with the project's own settings."""
+        """Start Walkthrough as `bin/serve` does: gunicorn with the project's settings."""
         port = free_port()
         words = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", application]
         pid = self.start(name, words, service_environ(database, port))
-        return self.answering(Server(name, port, pid), "/live")
+        return self.wait_for_answer(Server(name, port, pid), "/live")
 
-    def granian(self, name: str, database: str) -> Server:
-        """The same application under granian, with as many workers and threads."""
+    def bare_view(self) -> Server:
+        """Start a Flask view that returns a constant, with the same settings."""
+        shutil.rmtree(self.cache / "bare", ignore_errors=True)
+        empty = self.cache / "bare" / "empty.db"
+        empty.parent.mkdir(parents=True, exist_ok=True)
+        return self.walkthrough("bare", file_url(empty), "bench.bare_view:app")
+
+    def pocketbase(self, name: str, program: Path, home: Path) -> Server:
+        """Start PocketBase on a data directory, with durable commits (pb_hooks/durable.pb.js)."""
         port = free_port()
-        words = [
-            sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1",
-            "--port", str(port), "--workers", str(WORKERS), "--blocking-threads", "32",
-            "--no-ws", "--http", "1", "--log-level", "error", "wsgi:app",
-        ]  # fmt: skip
-        pid = self.start(name, words, service_environ(database, port))
-        return self.answering(Server(name, port, pid), "/live")
-
-    def floor(self) -> Server:
-        """A Flask view that does nothing, under the same settings."""
-        shutil.rmtree(self.cache / "floor", ignore_errors=True)  # perhaps of another version
-        nothing = self.cache / "floor" / "nothing.db"
-        nothing.parent.mkdir(parents=True, exist_ok=True)
-        return self.walkthrough("floor", file_url(nothing), "bench.floor:app")
+        directories = {"dir": home, "migrationsDir": home / "none", "publicDir": home / "none"}
+        directories["hooksDir"] = POCKETBASE_HOOKS
+        words = [str(program), "serve", "--http", f"127.0.0.1:{port}", "--automigrate=false"]
+        words += ["--hooksWatch=false", *(f"--{key}={path}" for key, path in directories.items())]
+        pid = self.start(name, words)
+        return self.wait_for_answer(Server(name, port, pid), "/api/health")
 
     def postgresql(self, programs: Path) -> Path:
-        """The cluster of the cache, made if it is not there; the directory of its socket."""
+        """Start the cache's cluster, made if it is missing; return the directory of its socket."""
         user = postgresql_user()
         home = self.cache / "postgresql"
         if user is not None:
@@ -180,10 +176,10 @@ class Servers:
                 "--locale=C",
             ]
             if _status([str(programs / "initdb"), *words], user) != 0:
-                raise NotStarted(f"initdb could not make {cluster}")
+                raise ServerNotStarted(f"initdb could not make {cluster}")
         if not _is_running(cluster):
             (cluster / "postmaster.pid").unlink(missing_ok=True)
-        # A socket's path holds 107 characters at most: not in the cache, which may lie anywhere.
+        # A socket's path has at most 107 characters, so the socket is not in the cache.
         self.sockets = Path(tempfile.mkdtemp(prefix="walkthrough-bench-"))
         if user is not None:
             shutil.chown(self.sockets, user)
@@ -198,7 +194,7 @@ class Servers:
             "postgresql",
             [str(programs / "postgres"), "-D", str(cluster), *options],
             user=user,
-            ended_by=signal.SIGINT,  # "fast": rolls back and goes
+            ended_by=signal.SIGINT,  # a fast shutdown
         )
         self.cluster = pid
         ready = [str(programs / "pg_isready"), "-q", "-h", str(self.sockets), "-U", "postgres"]
@@ -208,11 +204,11 @@ class Servers:
         return self.sockets
 
     def url(self, database: str) -> str:
-        """A database of the cluster, as the service is told of it."""
+        """Return Walkthrough's DATABASE_URL for a database of the cluster."""
         return f"postgresql+psycopg://postgres@/{database}?host={self.sockets}"
 
-    def postgrest(self, name: str, program: Path, database: str, begin: str = "") -> Server:
-        """PostgREST; `begin` names a function that begins each of its requests."""
+    def postgrest(self, name: str, program: Path, database: str, pre_request: str = "") -> Server:
+        """Start PostgREST; `pre_request` names a function that it calls in each request."""
         port = free_port()
         settings = {
             "PGRST_DB_URI": f"postgresql://authenticator@/{database}?host={self.sockets}",
@@ -220,7 +216,7 @@ class Servers:
             "PGRST_DB_ANON_ROLE": "anon",
             "PGRST_DB_POOL": str(POSTGREST_POOL),
             "PGRST_DB_AGGREGATES_ENABLED": "true",
-            "PGRST_DB_MAX_ROWS": "1000",  # as the service has it
+            "PGRST_DB_MAX_ROWS": "1000",  # as in Walkthrough
             "PGRST_DB_CHANNEL_ENABLED": "false",
             "PGRST_JWT_SECRET": SECRET,
             "PGRST_JWT_CACHE_MAX_LIFETIME": "3600",
@@ -228,13 +224,13 @@ class Servers:
             "PGRST_SERVER_HOST": "127.0.0.1",
             "PGRST_SERVER_PORT": str(port),
         }
-        if begin:
-            settings["PGRST_DB_PRE_REQUEST"] = begin
+        if pre_request:
+            settings["PGRST_DB_PRE_REQUEST"] = pre_request
         pid = self.start(name, [str(program)], settings)
-        return self.answering(Server(name, port, pid), "/")
+        return self.wait_for_answer(Server(name, port, pid), "/")
 
-    def answering(self, server: Server, path: str) -> Server:
-        """Wait until it answers at all."""
+    def wait_for_answer(self, server: Server, path: str) -> Server:
+        """Wait until the server answers a path with a status below 500; raise ServerNotStarted."""
         deadline = time.monotonic() + START_SECONDS_MAX
         while not answers(server.port, path):
             self.require_alive(server.name, server.pid, deadline)
@@ -242,8 +238,8 @@ class Servers:
 
     def require_alive(self, name: str, pid: int, deadline: float) -> None:
         if self.has_ended(pid) or time.monotonic() > deadline:
-            said = (self.cache / f"{name}.log").read_text(errors="replace").strip().splitlines()
-            raise NotStarted(f"{name} did not start: {said[-1] if said else 'nothing said'}")
+            lines = (self.cache / f"{name}.log").read_text(errors="replace").strip().splitlines()
+            raise ServerNotStarted(f"{name} did not start: {lines[-1] if lines else 'no output'}")
         time.sleep(0.02)
 
 
@@ -258,13 +254,13 @@ def service_environ(database: str, port: int) -> dict[str, str]:
         "ANON_KEY": ANON_KEY,
         "HOST": "127.0.0.1",
         "PORT": str(port),
-        "LOG_LEVEL": "warning",  # as PostgREST's: neither writes a line a request
+        "LOG_LEVEL": "warning",  # no line a request, as the other servers
         "PYTHONPATH": str(PROJECT),
     }
 
 
 def answers(port: int, path: str) -> bool:
-    """Whether something answers there, whatever it says."""
+    """Return whether the server answers with a status below 500."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", path)
@@ -282,12 +278,12 @@ def free_port() -> int:
 
 
 def postgresql_user() -> str | None:
-    """Who runs PostgreSQL, which refuses to run as root: None for whoever we are."""
+    """Return the system user for PostgreSQL, which refuses to run as root; None for the current user."""
     return "postgres" if os.geteuid() == 0 else None
 
 
 def _status(words: Sequence[str], user: str | None) -> int:
-    """Run a command as somebody; its exit status."""
+    """Run a command as a system user; return its exit status."""
     done = subprocess.run(
         list(words),
         cwd="/",
@@ -301,15 +297,15 @@ def _status(words: Sequence[str], user: str | None) -> int:
 
 
 def _require_reach(path: Path, user: str) -> None:
-    """A checkout below somebody's home of mode 0700 is out of the database's reach."""
+    """Raise ServerNotStarted if a user cannot enter a directory, as below a home of mode 0700."""
     if _status(["test", "-x", str(path)], user) != 0:
-        raise NotStarted(
-            f"{user} cannot enter {path}: give --cache a directory that others may enter"
+        raise ServerNotStarted(
+            f"{user} cannot enter {path}: give --cache a directory that the user may enter"
         )
 
 
 def _is_running(cluster: Path) -> bool:
-    """Whether the process that the cluster's file names is there, and a PostgreSQL."""
+    """Return whether the process in the cluster's postmaster.pid exists and is PostgreSQL."""
     try:
         pid = int((cluster / "postmaster.pid").read_text().split()[0])
         return "postgres" in Path(f"/proc/{pid}/comm").read_text()
@@ -317,10 +313,10 @@ def _is_running(cluster: Path) -> bool:
         return False
 
 
-def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
-    """Ask it to go; after a while end its whole group."""
+def _stop(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Send a signal to a process; kill its group after STOP_SECONDS_MAX."""
     with suppress(ProcessLookupError):
-        process.send_signal(how)
+        process.send_signal(number)
     try:
         process.wait(STOP_SECONDS_MAX)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What does Flask under gunicorn cost by itself? One view that answers a page's worth of constant JSON."""
+"""A Flask application with one view that returns a constant page of JSON: the cost of Flask and gunicorn alone."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ app = Flask(__name__, static_folder=None)
 
 
 @app.get("/live")
-@app.get("/floor")
-def floor() -> Response:
+@app.get("/bare")
+def bare() -> Response:
     return Response(BODY, mimetype="application/json")

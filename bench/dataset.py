@@ -1,7 +1,6 @@
-"""Which rows are measured? The same size gives the same ones, on every machine and every day.
+"""Generates the rows of the benchmark: deterministic, so a size gives the same rows on every machine.
 
-Rows are tuples in the order of `COLUMNS`, made one after another, so that a million need no memory.
-Knows no database and no server.
+Rows are tuples in the order of `COLUMNS`. Tables are generators: a million rows need no memory.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from datetime import datetime
 from datetime import timedelta
 
 SEED = 20_260
-TODAY = date(2026, 6, 30)  # of the rows, not of the clock: what lies after it is scheduled
+TODAY = date(2026, 6, 30)  # fixed: later inspections have the status scheduled
 DAYS_BEHIND = 3 * 365
 DAYS_AHEAD = 60
 
@@ -24,10 +23,10 @@ CLIENTS = 20
 MANAGERS = 200
 INSPECTORS = 200
 INSPECTIONS_A_BUILDING = 100
-# The same at every size, so that a manager sees as much of a large table as of a small one.
+# Independent of the size: a manager sees the same number of rows in every dataset.
 BUILDINGS_A_MANAGER = (15, 35)
 INSPECTIONS_A_MANAGER = 5
-LEAD_READINGS = (1, 5)  # of a lead inspection; one in five is, and one other in ten has one reading
+LEAD_READINGS = (1, 5)  # per lead inspection; other inspections have one reading or none
 OTHER_READING_SHARE = 0.1
 
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled")
@@ -76,8 +75,8 @@ Row = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody who asks."""
+class DatasetUser:
+    """A user of the service."""
 
     id: str
     role: str
@@ -85,55 +84,55 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Portfolio:
-    """The rows of one size. What others hang on is drawn at once, the rest as it is asked for."""
+class Dataset:
+    """The rows of one size. Owners, users and grants are drawn at once, all other rows on demand."""
 
     inspection_count: int
     owners: tuple[int, ...]  # the client of building 1, 2, …
-    people: tuple[Person, ...]
+    users: tuple[DatasetUser, ...]
     grants: dict[str, tuple[int, ...]]  # manager -> buildings
 
     def rows(self, table: str) -> Iterator[Row]:
-        """Make a table's rows, by key."""
+        """Yield a table's rows in the order of their key."""
         return ROWS[table](self)
 
 
-def compose(inspection_count: int) -> Portfolio:
-    """Draw who owns which building and who may see it, for that many inspections."""
+def generate(inspection_count: int) -> Dataset:
+    """Return the dataset with that many inspections."""
     building_count = max(CLIENTS * 5, inspection_count // INSPECTIONS_A_BUILDING)
     draw = _generator("owners")
     weights = [1 + client % 4 for client in range(CLIENTS)]
-    # The first few are dealt out in turn, so that every client owns some.
-    owners = [1 + place % CLIENTS for place in range(CLIENTS * 5)]
+    # The first buildings go round robin: every client owns some.
+    owners = [1 + position % CLIENTS for position in range(CLIENTS * 5)]
     owners += draw.choices(range(1, CLIENTS + 1), weights, k=building_count - len(owners))
-    people = tuple(_people())
-    return Portfolio(inspection_count, tuple(owners), people, _grants(owners, people))
+    users = tuple(_users())
+    return Dataset(inspection_count, tuple(owners), users, _grants(owners, users))
 
 
 def _generator(purpose: str) -> random.Random:
-    """A source of its own for each purpose: a change to one table leaves the others as they were."""
+    """Return a random generator for one purpose: a change to one table does not change the others."""
     return random.Random(f"{SEED} {purpose}")  # noqa: S311
 
 
-def _people() -> Iterator[Person]:
+def _users() -> Iterator[DatasetUser]:
     draw = _generator("people")
-    yield _person(draw, "super_admin", None)
+    yield _user(draw, "super_admin", None)
     for client in range(1, CLIENTS + 1):
-        yield _person(draw, "client_admin", client)
-    for place in range(MANAGERS):
-        yield _person(draw, "client_manager", 1 + place % CLIENTS)
+        yield _user(draw, "client_admin", client)
+    for position in range(MANAGERS):
+        yield _user(draw, "client_manager", 1 + position % CLIENTS)
 
 
-def _person(draw: random.Random, role: str, client_id: int | None) -> Person:
-    return Person(str(uuid.UUID(int=draw.getrandbits(128), version=4)), role, client_id)
+def _user(draw: random.Random, role: str, client_id: int | None) -> DatasetUser:
+    return DatasetUser(str(uuid.UUID(int=draw.getrandbits(128), version=4)), role, client_id)
 
 
-def _grants(owners: list[int], people: tuple[Person, ...]) -> dict[str, tuple[int, ...]]:
+def _grants(owners: list[int], users: tuple[DatasetUser, ...]) -> dict[str, tuple[int, ...]]:
     draw = _generator("grants")
     owned: dict[int, list[int]] = {}
-    for place, client in enumerate(owners):
-        owned.setdefault(client, []).append(place + 1)
-    managers = [person for person in people if person.role == "client_manager"]
+    for position, client in enumerate(owners):
+        owned.setdefault(client, []).append(position + 1)
+    managers = [user for user in users if user.role == "client_manager"]
     granted: dict[str, tuple[int, ...]] = {}
     for manager in managers:
         assert manager.client_id is not None
@@ -143,8 +142,8 @@ def _grants(owners: list[int], people: tuple[Person, ...]) -> dict[str, tuple[in
     return granted
 
 
-def _moment(day: date, draw: random.Random) -> str:
-    """A time on that day, as the API prints it."""
+def _timestamp(day: date, draw: random.Random) -> str:
+    """Return a random time of that day in ISO 8601, in UTC."""
     at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(
         seconds=draw.randrange(86_400)
     )
@@ -152,25 +151,25 @@ def _moment(day: date, draw: random.Random) -> str:
 
 
 OPENED = TODAY - timedelta(days=DAYS_BEHIND + 400)
-"""Clients, people and buildings were there before the first inspection."""
+"""Clients, users and buildings are older than the first inspection."""
 
 
-def _client_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _client_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("clients")
     for client in range(1, CLIENTS + 1):
-        at = _moment(OPENED, draw)
+        at = _timestamp(OPENED, draw)
         yield client, f"{TREES[client % 10]} {PLACES[client // 10]} Holdings", at, at
 
 
-def _user_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _user_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("users")
-    for place, person in enumerate(portfolio.people):
-        at = _moment(OPENED, draw)
-        email = f"{person.role}{place}@example.org"
-        yield person.id, email, f"Person {place}", person.role, person.client_id, at, at
+    for position, user in enumerate(dataset.users):
+        at = _timestamp(OPENED, draw)
+        email = f"{user.role}{position}@example.org"
+        yield user.id, email, f"User {position}", user.role, user.client_id, at, at
 
 
-def _inspector_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _inspector_rows(dataset: Dataset) -> Iterator[Row]:
     for inspector in range(1, INSPECTORS + 1):
         yield (
             inspector,
@@ -179,11 +178,11 @@ def _inspector_rows(portfolio: Portfolio) -> Iterator[Row]:
         )
 
 
-def _building_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _building_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("buildings")
-    for place, owner in enumerate(portfolio.owners):
-        building = place + 1
-        at = _moment(OPENED + timedelta(days=draw.randrange(300)), draw)
+    for position, owner in enumerate(dataset.owners):
+        building = position + 1
+        at = _timestamp(OPENED + timedelta(days=draw.randrange(300)), draw)
         name = f"{draw.choice(TREES)} {draw.choice(PLACES)} {building}"
         street = f"{draw.randrange(1, 999)} {draw.choice(TREES)} Street"
         city = draw.choice(CITIES)
@@ -195,16 +194,16 @@ def _building_rows(portfolio: Portfolio) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _inspection_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _inspection_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("inspections")
-    building_count = len(portfolio.owners)
+    building_count = len(dataset.owners)
     types = draw.choices(TYPES, TYPE_WEIGHTS, k=1_000)
     past = draw.choices(PAST_STATUSES, PAST_WEIGHTS, k=1_000)
-    for inspection in range(1, portfolio.inspection_count + 1):
+    for inspection in range(1, dataset.inspection_count + 1):
         fraction = draw.random()
         day = TODAY + timedelta(days=int(fraction * (DAYS_BEHIND + DAYS_AHEAD)) - DAYS_BEHIND)
         noted = draw.getrandbits(16)
-        at = _moment(day - timedelta(days=noted % 30), draw)
+        at = _timestamp(day - timedelta(days=noted % 30), draw)
         yield (
             inspection,
             1 + int(draw.random() * building_count),
@@ -218,10 +217,10 @@ def _inspection_rows(portfolio: Portfolio) -> Iterator[Row]:
         )
 
 
-def _reading_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _reading_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("readings")
     reading = 0
-    for row in _inspection_rows(portfolio):
+    for row in _inspection_rows(dataset):
         count = (
             draw.randint(*LEAD_READINGS)
             if row[2] == "lead"
@@ -232,48 +231,48 @@ def _reading_rows(portfolio: Portfolio) -> Iterator[Row]:
             yield reading, row[0], draw.randrange(1, 40), draw.choices(RESULTS, RESULT_WEIGHTS)[0]
 
 
-def _admin_of(portfolio: Portfolio, client_id: int | None) -> str:
+def _admin_of(dataset: Dataset, client_id: int | None) -> str:
     return next(
-        person.id for person in portfolio.people
-        if person.role == "client_admin" and person.client_id == client_id
+        user.id for user in dataset.users
+        if user.role == "client_admin" and user.client_id == client_id
     )  # fmt: skip
 
 
-def _building_grant_rows(portfolio: Portfolio) -> Iterator[Row]:
+def _building_grant_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("building grants")
-    clients = {person.id: person.client_id for person in portfolio.people}
-    for manager, buildings in portfolio.grants.items():
-        grantor = _admin_of(portfolio, clients[manager])
+    clients = {user.id: user.client_id for user in dataset.users}
+    for manager, buildings in dataset.grants.items():
+        grantor = _admin_of(dataset, clients[manager])
         for building in buildings:
             yield (
                 manager,
                 building,
                 grantor,
-                _moment(TODAY - timedelta(days=draw.randrange(900)), draw),
+                _timestamp(TODAY - timedelta(days=draw.randrange(900)), draw),
             )
 
 
-def _inspection_grant_rows(portfolio: Portfolio) -> Iterator[Row]:
-    """A handful a manager, drawn from the first inspections of their client."""
+def _inspection_grant_rows(dataset: Dataset) -> Iterator[Row]:
+    """Yield a few grants a manager, drawn from the first inspections of the manager's client."""
     draw = _generator("inspection grants")
     wanted: dict[int, list[int]] = {client: [] for client in range(1, CLIENTS + 1)}
-    for row in _inspection_rows(portfolio):
+    for row in _inspection_rows(dataset):
         assert isinstance(row[0], int)
         assert isinstance(row[1], int)
-        found = wanted[portfolio.owners[row[1] - 1]]
+        found = wanted[dataset.owners[row[1] - 1]]
         if len(found) < INSPECTIONS_A_MANAGER * 20:
             found.append(row[0])
         if all(len(each) >= INSPECTIONS_A_MANAGER * 20 for each in wanted.values()):
             break
-    for person in portfolio.people:
-        if person.role != "client_manager" or person.client_id is None:
+    for user in dataset.users:
+        if user.role != "client_manager" or user.client_id is None:
             continue
-        grantor = _admin_of(portfolio, person.client_id)
-        candidates = wanted[person.client_id]
+        grantor = _admin_of(dataset, user.client_id)
+        candidates = wanted[user.client_id]
         for inspection in sorted(
             draw.sample(candidates, min(INSPECTIONS_A_MANAGER, len(candidates)))
         ):
-            yield person.id, inspection, grantor, _moment(TODAY, draw)
+            yield user.id, inspection, grantor, _timestamp(TODAY, draw)
 
 
 ROWS = {

@@ -1,0 +1,1 @@
+"""PocketBase as a server of the benchmark: its collections, its files, its dialect."""
