@@ -17,8 +17,8 @@ from models import User
 from models.base import Model
 from models.base import Row
 from models.sql.catalog import aliased
-from models.sql.spelling import Among
-from models.sql.spelling import AmongFew
+from models.sql.spelling import InSubquery
+from models.sql.spelling import SmallInSubquery
 from models.sql.statement import parameter
 
 Condition = sa.ColumnElement[bool]
@@ -70,13 +70,13 @@ def both(*claims: Predicate) -> Both:
 def among(key: Row, column: Row, where: Condition) -> Condition:
     """A key among those of rows of which a condition holds; of none, if it cannot hold under a standing."""
     found = sa.select(column).where(where)
-    return sa.false() if isinstance(where, sa.False_) else Among(key, found)
+    return sa.false() if isinstance(where, sa.False_) else InSubquery(key, found)
 
 
 def among_few(key: Row, column: Row, where: Condition) -> Condition:
     """The same where those are few: what is granted to one person."""
     few = sa.select(column).where(where)
-    return sa.false() if isinstance(where, sa.False_) else AmongFew(key, few)
+    return sa.false() if isinstance(where, sa.False_) else SmallInSubquery(key, few)
 
 
 def alias(model: type[Model], name: str) -> Row:

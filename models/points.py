@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from models.db import Transaction
 from models.faults import Fault
 from models.sql import points as chart_statements
-from models.sql.counts import STATUSES
 from models.sql.dialect import json_array
 from models.sql.points import POINT_LABELS_MAX
 from models.sql.statement import Binding
@@ -74,30 +73,11 @@ def read_points(transaction: Transaction, visible: Visible, window: Window) -> P
 def read_series(
     transaction: Transaction, visible: Visible, window: Window
 ) -> dict[tuple[str, str | None], int]:
-    """How many of which period and status; those of other statuses are looked for only if there are any."""
-    plan_of, binding = (
-        (transaction.spelling.name, visible.rule, window.characters),
-        window.binding(visible),
-    )
-    points = chart_statements.plan_points(*plan_of)
-    if points is not None:
-        rows = read(transaction, points, binding)
-        return {(period, status): count for period, status, count in rows}
-    counted: dict[tuple[str, str | None], int] = {}
-    others = 0
-    for period, *of_statuses, total in read(
-        transaction, chart_statements.plan_series(*plan_of), binding
-    ):
-        counted |= {
-            (period, status): count
-            for status, count in zip(STATUSES, of_statuses, strict=True)
-            if count
-        }
-        others += total - sum(of_statuses)
-    if others:
-        rows = read(transaction, chart_statements.plan_other_statuses(*plan_of), binding)
-        counted |= {(period, status): count for period, status, count in rows}
-    return counted
+    """Return how many inspections each period and status has."""
+    name, rule = transaction.spelling.name, visible.rule
+    statement = chart_statements.plan_points(name, rule, window.characters)
+    rows = read(transaction, statement, window.binding(visible))
+    return {(period, status): count for period, status, count in rows}
 
 
 def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:
