@@ -47,7 +47,7 @@ def stated(read: Callable[[], Stated]) -> Stated:
 
 
 # What a service on PostgreSQL needs besides, and one on a file starts without.
-POSTGRESQL = ("models.postgresql", "models.sql.spelling_postgresql")
+POSTGRESQL = ("engine.postgres.schema", "models.sql.spelling_postgresql")
 
 KEYS_DRAWN = (
     "no keys.json beside the database: new keys were drawn, and what older ones signed is void"

@@ -1,4 +1,4 @@
--- The truth about Walkthrough's tables, as SQLite keeps them. Its twin for PostgreSQL is models/sql/postgresql.sql;
+-- The truth about Walkthrough's tables, as SQLite keeps them. Its twin for PostgreSQL is engine/postgres/schema.sql;
 -- a test holds both against the models.
 --
 -- Timestamps are text in the one form that the API prints (`2025-05-05T09:30:15.123456+00:00`, UTC, no trailing zeros,

@@ -198,7 +198,7 @@ def change(
 
 def shut_out(transaction: Transaction, caller: Caller, user_id: str) -> None:
     """Disable a user for good, and end all that they are signed in with: their sessions and with them the
-    refresh tokens, tokens without a session, and boards (decision 0403). GoTrue's ban alone lets all of
+    refresh tokens, tokens without a session, and boards (decision 0024). GoTrue's ban alone lets all of
     that wait for its end; here, who is let in again signs in again."""
     change(transaction, caller, user_id, banned(FOREVER_SECONDS), None)
     people.end_other_sessions(transaction, user_id, None)

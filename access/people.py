@@ -227,7 +227,7 @@ def end_tokens(transaction: Transaction, user_id: str) -> None:
     """End the tokens without a session that exist by now.
 
     `iat` counts whole seconds: what bears the present one may be older than this, so it goes too, and
-    the next second's tokens are the first to count (decision 0201); after a second end within one, those of the second
+    the next second's tokens are the first to count (decision 0014); after a second end within one, those of the second
     after that.
     """
     ENSURE_CREDENTIALS.run(transaction, user_id=user_id)

@@ -21,13 +21,13 @@ from access.policy import GRANTS
 from access.token import REFUSED
 from access.token import Claims
 from access.token import RefusedClaims
+from engine.postgres.replication_positions import ReplicationPositions
+from engine.postgres.replication_positions import last_line_of
+from engine.postgres.replication_positions import last_rights
 from models.building import Building
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.db import Transaction
-from models.marks import Marks
-from models.marks import last_line_of
-from models.marks import last_rights
 from models.sql.dialect import SPELLINGS
 from models.sql.statement import Binding
 from models.sql.statement import Slot
@@ -54,7 +54,7 @@ class SessionGone(RefusedClaims):
 Told = tuple[str, int | None, int | None, int | None, bool, bool, bool]
 """Role, client, until when they are disabled, since when tokens hold, whether their session is there, and which kinds
 of grant hold anything."""
-Found = tuple[Told, Marks | None]
+Found = tuple[Told, ReplicationPositions | None]
 """What a look-up finds; of a server with standbys also its marks."""
 
 
@@ -104,8 +104,9 @@ def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]
 
 def look_up(transaction: Transaction, claims: Claims) -> Caller:
     """The caller that verified claims name, or RefusedClaims."""
-    found: Found | None = transaction.recall(
-        (claims.role, claims.user_id, claims.session_id), partial(find, transaction, claims)
+    found: Found | None = transaction.cached(
+        ("caller", claims.role, claims.user_id, claims.session_id),
+        partial(find, transaction, claims),
     )
     if found is None:
         raise UserGone(REFUSED)
@@ -131,7 +132,7 @@ def find(transaction: Transaction, claims: Claims) -> Found | None:
     if row is None:
         return None
     told: Told = tuple(row[:7])
-    return told, Marks(*row[7:]) if transaction.tells_marks else None
+    return told, ReplicationPositions(*row[7:]) if transaction.tells_marks else None
 
 
 def issued_since(claims: Claims, tokens_since: int | None) -> bool:

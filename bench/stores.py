@@ -151,7 +151,7 @@ def ensure_copy(psql: Psql, size: int, file: Path, url: Callable[[str], str]) ->
     """The service's own database on PostgreSQL, filled from its file by its own command."""
     kept = f"walkthrough_copy_{size}"
     database = f"{kept}{LOADED}"
-    made_of = ("../schema.sql", "../models/sql/postgresql.sql", VERSIONS)
+    made_of = ("../schema.sql", "../engine/postgres/schema.sql", VERSIONS)
     expected = digest("portfolio.py", "cast.py", *made_of)
     if is_marked(psql, database, expected):
         return kept

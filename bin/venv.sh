@@ -7,7 +7,7 @@ unset PYTHONDONTWRITEBYTECODE
 unset PYTHONSAFEPATH
 
 # What a Python is to us: nothing, `bare` without what makes environments, `slow` or `quick`. Distributions profile what they
-# build, and so does who says --enable-optimizations; by hand it is left out easily (docs/decisions/0174).
+# build, and so does who says --enable-optimizations; by hand it is left out easily.
 KIND='
 import sys, sysconfig
 sys.version_info >= (3, 11) or sys.exit()

@@ -30,7 +30,7 @@ from models.sql import copies
 from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.drafts import drafted
-from models.sql.kept import PLANS_MAX
+from models.sql.plan_cache import PLANS_MAX
 from models.sql.rows import IMPORTED_ID_MAX
 from models.sql.rows import default
 from models.sql.rows import require_id

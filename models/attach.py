@@ -11,8 +11,8 @@ from flask import Flask
 
 from models.base import db
 from models.connections import CONNECTIONS_MAX
+from models.db import LOCK_SECONDS_MAX
 from models.db import STATEMENTS_KEPT
-from models.db import TURN_SECONDS_MAX
 from models.db import Database
 from models.faults import Fault
 from models.sql import sqlite
@@ -68,7 +68,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
     """A PostgreSQL database; its driver is loaded only where it is asked for."""
     standbys = [sa.make_url(each) for each in app.config.get("DATABASE_READ_URL", ())]
     try:
-        postgresql = importlib.import_module("models.postgresql")
+        postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
         raise RefusedFile(
             f"PostgreSQL needs what is in requirements-postgres.txt: {error}"
@@ -108,9 +108,11 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
     return {
         "module": sqlite.driver,
         "hide_parameters": True,
-        "pool_size": 1 if writable else CONNECTIONS_MAX,
+        "pool_size": 1
+        if writable
+        else CONNECTIONS_MAX + 2,  # the watcher of the data version and the checkpointer
         "max_overflow": 0,
-        "pool_timeout": TURN_SECONDS_MAX,
+        "pool_timeout": LOCK_SECONDS_MAX,
         "pool_reset_on_return": None,
         # The connection used last is the one whose cache is warm, and few are made.
         "pool_use_lifo": True,

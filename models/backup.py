@@ -17,13 +17,13 @@ from models.sql import copies
 from models.sql import drafts
 from models.sql import sqlite
 from models.sql.constraints import Locked
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 from models.transaction import KNOWN_MOMENTS
 from models.transaction import stored_moment
 from models.types import write_timestamp
 from models.upkeep import RefusedFile
 
-TURN_SECONDS_MAX = 60.0
+LOCK_SECONDS_MAX = 60.0
 KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
@@ -62,9 +62,9 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         raise RefusedFile(f"{backup} is not there")
     if not backup.is_file():
         raise RefusedFile(f"{backup} is not a regular file")
-    turns = Turns(Path(f"{database}.lock"))
+    writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
-        with turns.turn(TURN_SECONDS_MAX), drafts.drafted(database, like=database) as draft:
+        with writer_lock.held(LOCK_SECONDS_MAX), drafts.drafted(database, like=database) as draft:
             copies.fill(backup, draft, partial(prepare_return, clock, backup))
             with released(database):
                 draft.replace(database)
@@ -88,9 +88,9 @@ def compact(database: Path) -> None:
 
     A power cut in between leaves the old file or the new one, which hold the same.
     """
-    turns = Turns(Path(f"{database}.lock"))
+    writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
-        with turns.turn(TURN_SECONDS_MAX):
+        with writer_lock.held(LOCK_SECONDS_MAX):
             copies.compact(database, require_ours)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         if isinstance(error, sqlite.ERRORS) and isinstance(sqlite.translate(error), Locked):

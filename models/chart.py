@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from typing import cast
 
 from models.audit import last_change
 from models.db import Transaction
@@ -29,8 +30,7 @@ from models.visible import Visible
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
 POINTS_MAX = 2_400  # of a series: two hundred years of months
-PAIR_BYTES = 100  # of a day and a status, and of their number
-KEPT_BYTES_MAX = 131_072  # of a chart; two thousand of them are kept
+POINT_BYTES = 100  # a day, a status and a count, without the status's characters
 
 
 class InvalidPeriod(Fault):
@@ -86,29 +86,34 @@ def draw_chart(
             f"a chart has at most {POINTS_MAX} points", hint="Choose dates closer together."
         )
     window = Window(start.isoformat(), end.isoformat(), by_month=interval is Interval.MONTH)
-    question, line = ("chart", visible, start, end), last_change(transaction)
+    key = ("chart", visible, start, end)
 
-    def draw() -> tuple[Points, Chart]:
-        points = count_points(transaction, visible, window, question, line)
+    def draw() -> tuple[int, Points, Chart]:
+        line = last_change(transaction)
+        points = count_points(transaction, visible, window, key, line)
         series = series_of(points, interval, periods)
-        return points, Chart(window.start, window.end, interval, series, points.busiest)
+        return line, points, Chart(window.start, window.end, interval, series, points.busiest)
 
-    _, found = transaction.remembered.get(line, question, draw, lambda drawn: is_light(drawn[0]))
+    _, _, found = transaction.cache.get(
+        transaction.version, key, draw, lambda drawn: size_of_points(drawn[1])
+    )
     return found
 
 
-def is_light(points: Points) -> bool:
-    """Whether a chart takes no more room than one of the usual statuses; others are drawn anew each time."""
-    return sum(PAIR_BYTES + len(status or "") for _, status in points.counted) <= KEPT_BYTES_MAX
+def size_of_points(points: Points) -> int:
+    """The bytes that a chart takes in the cache."""
+    return sum(POINT_BYTES + len(status or "") for _, status in points.counted)
 
 
 def count_points(
-    transaction: Transaction, visible: Visible, window: Window, question: Hashable, line: int
+    transaction: Transaction, visible: Visible, window: Window, key: Hashable, line: int
 ) -> Points:
-    """What a chart counts: from what was counted before, if that can be."""
-    earlier = transaction.remembered.earlier(line, question)
-    if earlier is not None:
-        counted_at, (then, _) = earlier
+    """What a chart counts as of the last line of the audit log: incrementally, if that can be."""
+    latest = transaction.cache.latest(key)
+    if latest is not None and latest[0] <= line:
+        counted_at, then, _ = latest
+        if counted_at == line:
+            return cast(Points, then)
         points = follow_points(transaction, visible, window, then, counted_at)
         if points is not None:
             return points

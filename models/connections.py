@@ -13,7 +13,6 @@ import sqlalchemy as sa
 
 from models.faults import Fault
 from models.sql import sqlite
-from models.sql.turns import nothing
 
 CONNECTIONS_MAX = 32  # one a thread of a worker
 
@@ -27,7 +26,7 @@ class Connections:
 
     def __init__(self, *engines: sa.Engine) -> None:
         self.process = os.getpid()
-        self.look: Callable[[], None] = nothing
+        self.look: Callable[[], None] = lambda: None
         self.idle = {each: deque[sa.PoolProxiedConnection]() for each in engines}
 
     @contextmanager

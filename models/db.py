@@ -21,34 +21,31 @@ from flask import Flask
 from flask import current_app
 
 from models.clock import Clock
+from models.commit_group import FIRST
+from models.commit_group import CommitGroup
 from models.connections import Connections
 from models.connections import connection_of
 from models.connections import taken_from
 from models.faults import Fault
-from models.group_commit import FIRST
-from models.group_commit import MANY_ROWS
-from models.group_commit import FileGroup
-from models.group_commit import Group
-from models.group_commit import Pace
-from models.remembered import Remembered
 from models.snapshot import Snapshot
 from models.sql import sqlite
 from models.sql.constraints import Locked
 from models.sql.dialect import SPELLINGS
-from models.sql.log import Log
 from models.sql.place import FileLeft
 from models.sql.place import Place
-from models.sql.turns import NoTurn
-from models.sql.turns import Turns
-from models.sql.turns import nothing
+from models.sql.wal import WalCheckpointer
+from models.sql.writer_lock import LockTimeout
+from models.sql.writer_lock import WriterLock
 from models.transaction import OPEN
 from models.transaction import NotKept
 from models.transaction import Opened
 from models.transaction import Transaction
+from models.versioned_cache import DataVersion
+from models.versioned_cache import VersionedCache
 
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
-TURN_SECONDS_MAX = 5.0
+LOCK_SECONDS_MAX = 5.0
 STATEMENTS_KEPT = 512
 PROBE_SECONDS = 60.0  # flash wears: a service that is only asked whether it is ready hardly writes
 PROBE_WAIT_SECONDS_MAX = 0.5
@@ -61,32 +58,33 @@ Answer = TypeVar("Answer")
 
 
 class Database:
-    """One SQLite file: its engines, its turns to write, and what is known of its disk."""
+    """One SQLite file: its engines, its writer lock, its cache, and the state of its disk."""
 
     place: Place | None = None
     """Where its file is, if it is one."""
 
-    tell_wait: Callable[[float], None] | None = None
-    """Told how long a turn was waited for, where it is not the turns themselves that tell."""
+    observe_wait: Callable[[float], None] | None = None
+    """Called with the seconds that a write waited for its lock, where the lock itself does not measure them."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path
         self.writer = writer
         self.reader = reader
         self.spelling = SPELLINGS["sqlite"]
-        self.turns = Turns(Path(f"{path}.lock")) if path is not None else None
+        self.writer_lock = WriterLock(Path(f"{path}.lock")) if path is not None else None
         self.place = Place(path) if path is not None else None
-        self.log = Log(path)
         self.written_at = float("-inf")
         self.refused_a_write = False
-        self.remembered = Remembered()
+        self.cache = VersionedCache()
         self.clock = Clock()
         self.connections = Connections(writer, reader)
         self.connections.look = self.require_place
-        self.group: Group | None = None  # on its way from one that had the turn to the next
-        self.pace = Pace()
-        self.make_way: Callable[[], None] = nothing
-        self.is_audited = False  # there is a trail to write to, once the tables are made
+        self.data_version = DataVersion(lambda: self.connections.opened(reader))
+        self.checkpointer = WalCheckpointer(
+            str(path), lambda: self.connections.checked_out(reader), self.hold_writer_lock
+        )
+        self.group: CommitGroup | None = None  # open, on its way to the next holder of the lock
+        self.is_audited = False  # there is an audit log to write to, once the tables exist
 
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
         """One snapshot, for reading only."""
@@ -97,7 +95,7 @@ class Database:
     def writing(
         self,
         seconds_max: float = WRITE_SECONDS_MAX,
-        wait_seconds_max: float = TURN_SECONDS_MAX,
+        wait_seconds_max: float = LOCK_SECONDS_MAX,
         *,
         is_brief: bool = False,
     ) -> Iterator[Transaction]:
@@ -106,16 +104,16 @@ class Database:
         deadline = time.monotonic() + wait_seconds_max
         group = self.open_group(deadline, seconds_max, joins=is_brief)
         try:
-            unit, token = self.begin_unit(group, deadline, seconds_max)
+            member, token = self.begin_member(group, deadline, seconds_max)
             try:
                 if self.is_audited:
-                    # On nobody's behalf until somebody is admitted: not on that of the last one.
-                    unit.act_as(None)
-                yield unit
+                    # The actor is unknown until a caller is admitted; the last one's name must not stand.
+                    member.act_as(None)
+                yield member
             except BaseException:
-                self.finish(unit, token, has_failed=True)
+                self.finish(member, token, has_failed=True)
                 raise
-            group.units += self.finish(unit, token)
+            group.members += self.finish(member, token)
         except BaseException as error:
             if isinstance(error, sqlite.DISK_FAULTS):
                 self.refused_a_write = True
@@ -123,114 +121,104 @@ class Database:
             raise
         self.leave(group)
 
-    def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> Group:
-        """Take the turn to write: the transaction that comes with it, or a new one."""
-        assert self.turns is not None
-        self.turns.take(max(0.0, deadline - time.monotonic()), joins=joins)
-        found, self.group = self.group, None
-        return found or self.new_group()
+    def hold_writer_lock(self, wait_seconds_max: float) -> AbstractContextManager[None]:
+        assert self.writer_lock is not None
+        return self.writer_lock.held(wait_seconds_max)
 
-    def new_group(self) -> FileGroup:
-        """A group of one; it has the turn and a connection until it has ended."""
-        assert self.turns is not None
+    def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> CommitGroup:
+        """Take the writer lock; return the open commit group that comes with it, or a new one."""
+        assert self.writer_lock is not None
+        self.writer_lock.acquire(max(0.0, deadline - time.monotonic()), joins=joins)
+        group, self.group = self.group, None
+        return group or self.new_group()
+
+    def new_group(self) -> CommitGroup:
+        assert self.writer_lock is not None
         try:
             self.require_place()
-            taken = self.connections.check_out(self.writer)
-            return FileGroup(connection_of(taken), taken)
+            pooled = self.connections.check_out(self.writer)
+            return CommitGroup(connection_of(pooled), pooled)
         except BaseException as error:
             if isinstance(error, FileLeft):
-                self.part_log()
-            self.turns.pass_on()
+                self.detach_log()
+            self.writer_lock.release()
             raise
 
-    def part_log(self) -> None:
-        """In the turn, once another file has the name: fold the log into the one it belongs to. Beside the other it
-        would be replayed by whoever opens that after a power cut."""
+    def detach_log(self) -> None:
+        """Copy the log into the file it belongs to, once another file has the name: whoever opened that file after a
+        power cut would replay it. The caller holds the writer lock.
+        """
         assert self.place is not None
-        taken = taken_from(self.connections.idle[self.writer])
-        if taken is not None:
+        pooled = taken_from(self.connections.idle[self.writer])
+        if pooled is not None:
             if not self.place.is_empty():
-                self.log.fold(connection_of(taken))
-            self.connections.check_in(self.writer, taken)
+                self.checkpointer.truncate(connection_of(pooled))
+            self.connections.check_in(self.writer, pooled)
 
     def require_place(self) -> None:
         """Raise FileLeft if the file was removed or replaced."""
         if self.place is not None:
             self.place.require_kept()
 
-    def begin_unit(
-        self, group: Group, deadline: float, seconds_max: float
+    def begin_member(
+        self, group: CommitGroup, deadline: float, seconds_max: float
     ) -> tuple[Transaction, Opened]:
-        """Begin the next unit of a group."""
-        assert isinstance(group, FileGroup)
+        """Begin the next member of a commit group."""
         group.connection.wait_until(deadline)
         bounds = group.bounds
-        unit = Transaction(
-            group.connection, self.spelling, self.remembered, writes=True, bounds=bounds
+        member = Transaction(
+            group.connection, self.spelling, self.cache, writes=True, bounds=bounds
         )
-        # Of those that share a COMMIT the first one looks how late it is in the file: they are of one process.
+        # Only the first member reads the last moment in the file: the others are of this process.
         resumes = self.is_audited and bounds is FIRST
-        return unit, self.begin(unit, seconds_max, resumes=resumes)
+        return member, self.begin(member, seconds_max, resumes=resumes)
 
-    def leave(self, group: Group, *, has_failed: bool = False) -> None:
-        """End a group, or hand it on and wait for its end; raises what kept it from being kept, unless
-        that is the failure of the one who leaves."""
-        assert self.turns is not None
+    def leave(self, group: CommitGroup, *, has_failed: bool = False) -> None:
+        """End a group, or hand it over and wait for its end. Raises what kept it from being committed, unless that is
+        the failure of the member that leaves.
+        """
+        assert self.writer_lock is not None
         if group.may_grow:
             self.group = group
-            if self.turns.hand_on(self.pace.closing_time(group)):
-                self.wait_for_disk()
+            if self.writer_lock.hand_over():
                 group.wait()
                 group.require_kept()
                 return
             self.group = None
         try:
-            if group.units:
-                self.wait_for_disk()
             self.end(group)
         finally:
             try:
-                self.connections.check_in(self.writer, group.taken)
+                self.connections.check_in(self.writer, group.pooled)
             finally:
-                self.turns.pass_on()
+                self.writer_lock.release()
         if not (has_failed and group.is_lost):
             group.require_kept()
 
-    def wait_for_disk(self) -> None:
-        """Called before a wait: have others served meanwhile, if COMMITs take long."""
-        if self.pace.is_slow:
-            self.make_way()
-
-    def end(self, group: Group) -> None:
-        """Commit what there is, and note how the disk does."""
-        assert isinstance(group, FileGroup)
-        began = time.monotonic()
+    def end(self, group: CommitGroup) -> None:
+        """Commit the group's members and note whether the disk took them."""
         group.end()
         if isinstance(group.fault, sqlite.DISK_FAULTS):
             self.refused_a_write = True
-        elif group.units and group.fault is None:
+        elif group.members and group.fault is None:
             self.written_at, self.refused_a_write = time.monotonic(), False
-            seconds = self.pace.note(self.written_at - began, group.units, group.rows)
-            if seconds:
-                self.log.learn(group.connection, seconds)
-            self.log.suit(group.connection)
-            if group.rows < MANY_ROWS and not self.pace.is_slow:
-                self.log.make_room(group.connection)
-            self.log.bound(group.connection)
+            self.checkpointer.note_commit()
 
     def begin(
         self, transaction: Transaction, seconds_max: float, *, resumes: bool = False
     ) -> Opened:
-        """Begin, as what is open here until it is finished."""
+        """Begin a transaction and make it the current one."""
         connection = transaction.connection
         connection.faults.clear()
         transaction.begin(self.clock, resumes=resumes)
-        # Its time runs from here: what BEGIN IMMEDIATE waited for others is no work of its own.
+        # The time limit starts here: what BEGIN IMMEDIATE waited for is not this transaction's work.
         connection.deadline = time.monotonic() + seconds_max
+        if not transaction.writes:
+            transaction.learn_version(self.data_version)
         return OPEN.set(transaction)
 
     def finish(self, transaction: Transaction, token: Opened, *, has_failed: bool = False) -> bool:
-        """End what was begun; whether it was kept."""
+        """End the current transaction; return whether it was kept."""
         OPEN.reset(token)
         transaction.connection.deadline = float("inf")
         if has_failed:
@@ -249,18 +237,6 @@ class Database:
     def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
         """Have every read told of by server and reason, where there is more than one server."""
 
-    def serve_in_runs(
-        self, goes_on: Callable[[], bool], make_way: Callable[[], None]
-    ) -> Callable[[bool], None]:
-        """Keep the turn to write in this process while it goes on serving; returns what is to be called
-        after some requests (False), and once nobody has asked (True). Who serves makes way before it waits."""
-        turns = self.turns
-        assert turns is not None
-        turns.goes_on = goes_on
-        turns.waits = make_way
-        self.make_way = make_way
-        return lambda at_rest: turns.let_go(at_rest=at_rest)
-
     def is_writable(self) -> bool:
         """Whether a write can be kept: one is tried, and taken to the disk if the last one failed or is
         a while ago. That others have the turn is no reason to doubt it."""
@@ -271,7 +247,7 @@ class Database:
                 transaction.run(PROBE, (str(transaction.unix),))
                 if not to_disk:
                     transaction.roll_back_at_end()
-        except (NoTurn, Locked):
+        except (LockTimeout, Locked):
             return True
         except (Fault, OSError):
             return False
@@ -279,18 +255,20 @@ class Database:
 
     def close(self) -> None:
         """Give every connection back to the system."""
+        self.checkpointer.stop()
+        self.data_version.close()
         self.connections.close()
 
-    def shut_down(self, wait_seconds_max: float = TURN_SECONDS_MAX) -> None:
+    def shut_down(self, wait_seconds_max: float = LOCK_SECONDS_MAX) -> None:
         """Fold the log into the file and close, in a turn: the last close is a checkpoint too. Of a file that is not
         there any more the log is all that can be found again: it stays, and the next start makes no new file beside it.
         """
-        assert self.turns is not None
+        self.checkpointer.stop()
         try:
-            with self.turns.turn(wait_seconds_max):
+            with self.hold_writer_lock(wait_seconds_max):
                 if self.place is None or not self.place.is_empty():
                     with self.connections.checked_out(self.writer) as connection:
-                        self.log.fold(connection)
+                        self.checkpointer.truncate(connection)
                 self.close()
         except (Fault, *sqlite.ERRORS):
             self.close()  # what is committed is in the log, and the next start folds it
@@ -316,7 +294,7 @@ def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
 
 
 def writing(
-    wait_seconds_max: float = TURN_SECONDS_MAX,
+    wait_seconds_max: float = LOCK_SECONDS_MAX,
     *,
     is_brief: bool = False,
 ) -> AbstractContextManager[Transaction]:
@@ -325,8 +303,8 @@ def writing(
 
 
 __all__ = [
+    "LOCK_SECONDS_MAX",
     "OPEN",
-    "TURN_SECONDS_MAX",
     "Database",
     "NotKept",
     "Transaction",

@@ -1,7 +1,7 @@
 """What was counted, brought up to date by what has changed since: it costs what changed, not all that there is.
 
 What changed rows were is taken away, and what they are is added; None where that does not tell for certain,
-and all has to be counted anew. When that is, and why, is decision 0154.
+and all has to be counted anew. Decision 0017 says when that is, and why.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Inspection(Model):
             ondelete="SET NULL",
         ),
     )
-    # Hidden: the building's, and kept so by the database (docs/decisions/0002).
+    # Hidden: the building's, and kept so by the database (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
     index_prefix: ClassVar = {"building_id": "client_id"}

@@ -37,7 +37,7 @@ class ReportLead(Model):
             ondelete="CASCADE",
         ),
     )
-    # Hidden: the inspection's, and kept so by the database, of a file by its triggers (docs/decisions/0002, 0159).
+    # Hidden: the inspection's, and kept so by the database, of a file by its triggers (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_inspection}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)

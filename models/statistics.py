@@ -1,7 +1,7 @@
 """The numbers of dashboard and building, over whatever rows it is handed as visible.
 
 The fields of what it answers are the keys of the answer, in that order. What counts as overdue, upcoming,
-last, next and so on is said where it is answered, and why in docs/decisions/0101; what it costs, in 0102.
+last, next and so on is said where it is answered; what it costs, in docs/decisions/0017.
 """
 
 from __future__ import annotations
@@ -61,24 +61,25 @@ class Dashboard:
 
 def dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
     """Count everything visible as it stands at the transaction's moment."""
-    question, line = ("dashboard", visible, transaction.moment.date()), last_change(transaction)
-    _, found = transaction.remembered.get(
-        line, question, lambda: count_dashboard(transaction, visible, question, line)
+    key = ("dashboard", visible, transaction.moment.date())
+    _, _, found = transaction.cache.get(
+        transaction.version, key, lambda: count_dashboard(transaction, visible, key)
     )
     return replace(found, generated_at=transaction.now)
 
 
 def count_dashboard(
-    transaction: Transaction, visible: Visible, question: Hashable, line: int
-) -> tuple[Followed, Dashboard]:
-    """What is counted, and the dashboard of it: from what was counted before, if that can be."""
-    earlier, followed = transaction.remembered.earlier(line, question), None
-    if earlier is not None:
-        counted_at, (then, _) = earlier
-        followed = follow(transaction, visible, then, counted_at)
+    transaction: Transaction, visible: Visible, key: Hashable
+) -> tuple[int, Followed, Dashboard]:
+    """The last line of the audit log, the counts as of it, and their dashboard: incrementally, if that can be."""
+    line, followed = last_change(transaction), None
+    latest = transaction.cache.latest(key)
+    if latest is not None and latest[0] <= line:
+        counted_at, then, _ = latest
+        followed = then if counted_at == line else follow(transaction, visible, then, counted_at)
     if followed is None:
         followed = count_all(transaction, visible)
-    return followed, dashboard_of(followed, transaction.now)
+    return line, followed, dashboard_of(followed, transaction.now)
 
 
 def count_all(transaction: Transaction, visible: Visible) -> Followed:

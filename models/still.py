@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from models.clock import Clock
-from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.copies import UnsoundCopy
 from models.sql.dialect import SPELLINGS
@@ -22,6 +21,7 @@ from models.upkeep import RefusedFile
 from models.upkeep import logs_of
 from models.upkeep import recognise
 from models.upkeep import told
+from models.versioned_cache import VersionedCache
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def reading(path: Path) -> Iterator[Transaction]:
     try:
         with opened(path) as driver_connection:
             driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
-            transaction = Transaction(connection, SPELLINGS["sqlite"], Remembered())
+            transaction = Transaction(connection, SPELLINGS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:
                 if recognise(transaction, path) != "ours":

@@ -2,7 +2,7 @@
 
 What it counts by itself (ANALYZE, PRAGMA optimize) is of everybody's rows, and decides by which index a list is
 walked: so others' rows would decide in which order somebody's own come that are asked for in none, and which of them
-are the first five (docs/decisions/0157). These are the figures of a portfolio of 20 clients, 10,000 buildings and a
+are the first five (docs/decisions/0009). These are the figures of a portfolio of 20 clients, 10,000 buildings and a
 million inspections: what is planned for many rows of others walks through none of them.
 """
 

@@ -22,14 +22,14 @@ from itertools import chain
 from typing import Any
 from typing import Final
 
+from engine.postgres.replication_positions import ReplicationPositions
 from models.clock import Clock
-from models.marks import Marks
-from models.remembered import Remembered
 from models.sql import sqlite
 from models.sql.dialect import Spelling
 from models.sql.statement import LARGE_CHARACTERS
 from models.types import Bound
 from models.types import write_timestamp
+from models.versioned_cache import VersionedCache
 
 Parameters = Sequence[Bound]
 
@@ -58,7 +58,6 @@ def moment_of(unix: float) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(unix, datetime.UTC)
 
 
-ANSWERS_KEPT = 1_024  # of one snapshot
 LAST_MOMENT: Final = "SELECT at FROM audit_context"
 KNOWN_MOMENTS: Final = (
     f"{LAST_MOMENT} UNION ALL SELECT moment FROM (SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00',"  # noqa: S608
@@ -112,18 +111,18 @@ class Transaction:
     tells_marks = False
     """The look-up of the caller is to note `marks`: there are standbys, which may answer instead."""
 
-    marks: Marks | None = None
+    marks: ReplicationPositions | None = None
 
     def __init__(
         self,
         connection: sqlite.Connection,
         spelling: Spelling,
-        remembered: Remembered,
+        cache: VersionedCache,
         *,
         writes: bool = False,
         bounds: Bounds = ALONE,
     ) -> None:
-        self.remembered = remembered
+        self.cache = cache
         self.writes = writes
         self.bounds = bounds
         self.actor_id: str | None = None
@@ -266,33 +265,27 @@ class Transaction:
         row = self.one(sql, parameters)
         return row[0] if row is not None else None
 
-    def recall(self, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """What was found for a question in the snapshot before, where this one is the same; else it is asked."""
-        snapshot = self.snapshot()
-        if snapshot is None:
-            return ask()
-        _, version = snapshot
-        connection = self.connection
-        if version != connection.version or len(connection.found) >= ANSWERS_KEPT:
-            connection.version = version
-            connection.found.clear()
-        elif question in connection.found:
-            return connection.found[question]
-        found = connection.found[question] = ask()
-        return found
-
-    def snapshot(self) -> tuple[Hashable, int] | None:
-        """What its rows are known by: where it is the same, so are they. None where nothing tells; a transaction
-        that writes asks each time.
-
-        The connection tells whether anybody has committed anything since (SQLite's data_version), for a
-        twentieth of what a look-up of the caller costs.
-        """
-        if self.writes:
-            return None
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return the cached value of `key` at this snapshot's data version; without a version, call `compute`."""
         if self.version is None:
-            self.version = self.run("PRAGMA data_version").fetchone()[0]
-        return self.connection, self.version
+            return compute()
+        return self.cache.get(self.version, key, compute)
+
+    def learn_version(self, data_version: Callable[[], int]) -> None:
+        """Open the snapshot and learn its data version; None where a commit comes in between.
+
+        SQLite's mark is per connection. A connection that still has the mark of its last snapshot sees the same
+        version. Otherwise a version that is the same before and after the snapshot opens is the snapshot's.
+        """
+        connection = self.connection
+        mark = self.run("PRAGMA data_version").fetchone()[0]
+        if connection.version is None or mark != connection.data_mark:
+            self.run("COMMIT")
+            before = data_version()
+            self.run(self.bounds.begin)
+            connection.data_mark = self.run("PRAGMA data_version").fetchone()[0]
+            connection.version = before if data_version() == before else None
+        self.version = connection.version
 
     def act_as(self, actor_id: str | None) -> None:
         """Say on whose behalf the transaction changes rows: the audit trail's triggers ask, so it is said

@@ -92,8 +92,8 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
     if state == "damaged":
         return
     try:
-        if database.turns is not None:
-            database.turns.opened()  # of another user's nobody could write
+        if database.writer_lock is not None:
+            database.writer_lock.opened()  # of another user's nobody could write
         if state == "older" and is_served_by_others:
             raise RefusedFile(
                 f"{path} is of an older version, and is served by it: stop that first"
@@ -128,9 +128,9 @@ def told(error: Exception, path: Path) -> str:
 def bring_up_to_date(database: Database, path: Path, state: str) -> None:
     """Make the tables of a new file, and of an older one those of today."""
     if state == "older":
-        assert database.turns is not None
+        assert database.writer_lock is not None
         database.close()
-        migrate.migrate(path, database.turns)
+        migrate.migrate(path, database.writer_lock)
     elif state == "empty":
         with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
             if recognise(transaction, path) == "empty":

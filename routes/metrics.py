@@ -54,7 +54,7 @@ from models.sql import mutate
 from models.sql import plan
 from models.sql import points
 from models.sql.sqlite import driver
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 from serving.meters import allocate
 
 LOG = logging.getLogger("walkthrough")
@@ -124,7 +124,7 @@ def counts_in_files() -> bool:
 
 def tie(meters: Meters, found: Database) -> None:
     """Have a database tell how long its writers wait, and who serves its reads."""
-    measure_turns(found, meters.turn_waits.observe)
+    measure_lock_waits(found, meters.lock_waits.observe)
     found.tell_reads_to(meters.count_read)
 
 
@@ -146,9 +146,9 @@ class Meters:
             buckets=SECONDS,
             registry=self.registry,
         )
-        self.turn_waits = Histogram(
-            "walkthrough_write_turn_wait_seconds",
-            "How long writes waited for their turn, or until they gave up.",
+        self.lock_waits = Histogram(
+            "walkthrough_write_lock_wait_seconds",
+            "Seconds that writes waited for the writer lock, or until they gave up.",
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -165,7 +165,7 @@ class Meters:
         self.plans.publish()
 
     def count(self, response: Response) -> Response:
-        """Count a request: 3 us, or 5 with several workers (docs/decisions/0124)."""
+        """Count a request: 3 us, or 5 with several workers."""
         request = current.request()
         rule = request.url_rule
         key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)
@@ -276,31 +276,28 @@ class Build(Collector):
 # Turns to write
 
 
-class MeasuredTurns(Turns):
-    """Turns to write that say how long each was waited for."""
+class MeasuredWriterLock(WriterLock):
+    """A writer lock that reports how long each acquisition waited, in seconds."""
 
     def __init__(self, path: Path, observe: Observe) -> None:
         super().__init__(path)
         self.observe = observe
 
-    def take(self, wait_seconds_max: float, *, joins: bool = False) -> None:
+    def acquire(self, wait_seconds_max: float, *, joins: bool = False) -> None:
         began = time.monotonic()
         try:
-            super().take(wait_seconds_max, joins=joins)
+            super().acquire(wait_seconds_max, joins=joins)
         finally:
-            self.tell(time.monotonic() - began)
-
-    def tell(self, seconds: float) -> None:
-        tell_wait(self.observe, seconds)
+            observe_wait(self.observe, time.monotonic() - began)
 
 
-def tell_wait(observe: Observe, seconds: float) -> None:
+def observe_wait(observe: Observe, seconds: float) -> None:
     observe(seconds)
     if has_request_context():
-        g.turn_seconds = seconds
+        g.lock_seconds = seconds
 
 
-def measure_turns(found: Database, observe: Observe) -> None:
-    if found.turns is not None:
-        found.turns = MeasuredTurns(found.turns.path, observe)
-    found.tell_wait = partial(tell_wait, observe)
+def measure_lock_waits(found: Database, observe: Observe) -> None:
+    if found.writer_lock is not None:
+        found.writer_lock = MeasuredWriterLock(found.writer_lock.path, observe)
+    found.observe_wait = partial(observe_wait, observe)

@@ -19,7 +19,7 @@ from routes.postgrest.limits import excerpt
 LOG = logging.getLogger("walkthrough")
 
 TAKEN_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""A proxy's request ids: no key or token of ours looks like one (docs/decisions/0122)."""
+"""A proxy's request ids: no key or token of ours looks like one (docs/decisions/0019)."""
 
 
 def request_id() -> str:

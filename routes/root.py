@@ -1,5 +1,5 @@
 """What can be asked: OpenAPI 3.1 at /, or PostgREST's Swagger 2.0 for whoever asks for application/openapi+json there,
-and for whoever asks at /rest/v1 (docs/decisions/0121). The same bytes for everybody; made once an application."""
+and for whoever asks at /rest/v1. The same bytes for everybody; made once an application."""
 
 from __future__ import annotations
 

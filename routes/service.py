@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from flask import Flask
@@ -25,7 +24,6 @@ from werkzeug.datastructures import Headers
 from werkzeug.routing import Rule
 
 from access import current
-from routes.addresses import Addresses
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -113,16 +111,8 @@ class Service(Flask):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.addresses = Addresses()
         self.before: dict[str | None, list[Callable[[], Any]]] = {}
         self.after: dict[str | None, list[Callable[[Response], Response]]] = {}
-
-    def create_url_adapter(self, request: Request | None) -> Any:
-        """Where a request may go; nothing is searched for an address that was found before."""
-        if request is None:
-            return super().create_url_adapter(None) if self.config["SERVER_NAME"] else None
-        find = partial(super().create_url_adapter, request)
-        return self.addresses.adapter(request.environ, find)
 
     def preprocess_request(self) -> Any:
         """What is to be done before a request, put together once a view."""

@@ -1,7 +1,7 @@
 """Server-Timing: how long a request took, told to the service key alone, and only when it asks for it.
 
 The figures are of the whole request, and whoever reads them sees every row anyway: so they tell nobody
-about a row that is hidden from them (docs/decisions/0120).
+about a row that is hidden from them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ def tell_timing(response: Response) -> None:
     """Add the header, if it was asked for by whom it is for."""
     if current.request().environ.get(ASKED_BY) != "1" or g.get("caller") is not SERVICE:
         return
-    seconds = {"total": time.monotonic() - g.began, "turn": g.get("turn_seconds", 0.0)}
+    seconds = {"total": time.monotonic() - g.began, "lock": g.get("lock_seconds", 0.0)}
     told = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())
     response.headers["Server-Timing"] = told

@@ -2,7 +2,7 @@
 
 What the service says of a request it says as a mapping, which becomes the line. Of an exception the
 kinds and the places are told, never the message: values of a caller stand in those. gunicorn quotes
-requests in some of its own messages; such quotes are cut off (docs/decisions/0123).
+requests in some of its own messages; such quotes are cut off (docs/decisions/0019).
 """
 
 from __future__ import annotations

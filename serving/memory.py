@@ -2,7 +2,7 @@
 
 A worker serves on one thread at a time, whichever that is: arenas of their own spare nobody a wait. But what a thread's
 arena is given and gives back goes through the system in small steps, several hundred for a body of a thousand rows,
-and each keeps for itself what it once had (docs/decisions/0150).
+and each keeps for itself what it once had.
 """
 
 from __future__ import annotations

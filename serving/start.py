@@ -99,8 +99,8 @@ def expect_file(database: Path | None) -> None:
 
 
 def expect_server(url: str) -> None:
-    """Have workers begin also while the server that was looked at is away (`models/postgresql.py`)."""
-    server = sys.modules.get("models.postgresql")
+    """Have workers begin also while the server that was looked at is away (`engine/postgres/schema.py`)."""
+    server = sys.modules.get("engine.postgres.schema")
     if server is not None:
         server.expect(url)
 

@@ -40,7 +40,6 @@ from serving.incoming import split_target
 from serving.lead import Crew
 from serving.logs import run_logged
 from serving.refusal import write_refusal
-from serving.stop import database_of
 from serving.stop import let_signals_through
 
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
@@ -96,14 +95,10 @@ class DeadlineWorker(ThreadWorker):
             Worker.handle_quit(self, sig, frame)
 
     def run(self) -> None:
-        database = database_of(self.wsgi)
         self._crews = [
             Crew(self._look, self._hesitates, self._serve, self._dismiss, self._start)
             for _ in range(1)
         ]
-        if database is not None:
-            for crew in self._crews:
-                crew.pause = database.serve_in_runs(crew.is_led, crew.make_way)
         super().run()
 
     def is_parent_alive(self) -> bool:

@@ -11,7 +11,6 @@ from flask import Flask
 from access.caller import Role
 from access.token import Claims
 from models.db import Database
-from models.pages import Pages
 from models.sql.sqlite import Connection
 from tests.applications import import_rows
 from tests.applications import open_app
@@ -134,11 +133,11 @@ def steps(
     database: Database = app.extensions["walkthrough"]
     assert client.get(path, headers=headers).status_code in (200, 206)
     if counts_anew:
-        database.remembered.results.clear()
+        database.cache.clear()
     if posted is not None:
         by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
         assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201
-    database.remembered.pages = Pages()
+    database.cache.clear()
     counted = Steps()
     with database.connections.checked_out(database.reader) as connection:
         counted.begin(connection)

@@ -19,9 +19,9 @@ from typing import Any
 
 from models.migrations import schema_version
 from models.sql.sqlite import driver
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 
-SCHEMA = pathlib.Path(__file__).parent.parent / "models" / "sql" / "postgresql.sql"
+SCHEMA = pathlib.Path(__file__).parent.parent / "engine" / "postgres" / "schema.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")
 """`postgresql+psycopg://user@/{database}?host=/directory`, of a server that is the tests' own."""
 
@@ -103,7 +103,7 @@ def spelled(statement: str) -> str:
 def turn(file: pathlib.Path) -> Iterator[Callable[..., object]]:
     """Hold the turn to write, as another process does; what this yields is `sql` of whoever has it."""
     if SERVER is None:
-        with Turns(pathlib.Path(f"{file}.lock")).turn(5):
+        with WriterLock(pathlib.Path(f"{file}.lock")).turn(5):
             yield partial(sql, file)
         return
     with turn_in(NAMES[file]) as connection:
@@ -124,7 +124,7 @@ def queue(opened: Any) -> Iterator[Callable[[], int]]:
     """Hold the turn to write that an app of this process needs, by its `app.extensions["walkthrough"]`; what this
     yields tells how many requests wait for it. Who waits first is first, on both."""
     if SERVER is None:
-        with opened.turns.turn(1):
+        with opened.turns.held(1):
             yield lambda: len(opened.turns.waiting)
         return
     with turn_in(opened.url.database):
@@ -266,7 +266,7 @@ def connected(name: str) -> Any:
     import psycopg
     import sqlalchemy as sa
 
-    from models.sql.postgresql import CONTEXT
+    from engine.postgres.session import CONTEXT
 
     at = sa.make_url(SERVER.format(database=name))
     return psycopg.connect(

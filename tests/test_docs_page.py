@@ -1,6 +1,6 @@
 """/docs: a page from our own files under a strict policy, and no other file than those.
 
-That it works in a browser is shown by hand (docs/decisions/0125): no browser is a dependency.
+That it works in a browser is shown by hand: no browser is a dependency.
 """
 
 import re

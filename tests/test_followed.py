@@ -23,10 +23,10 @@ from models.base import Model
 from models.building import Building
 from models.db import reading
 from models.inspection import Inspection
-from models.remembered import Remembered
 from models.sql import counts
 from models.sql import points as chart_statements
 from models.sql.rule import Extent
+from models.versioned_cache import VersionedCache
 from models.visible import Visible
 from tests import databases
 from tests.conftest import ADA
@@ -108,7 +108,7 @@ def drawn(api: Callable, who: str, days: tuple[str, str]) -> dict:
 def drawn_anew(api: Callable, who: str, days: tuple[str, str]) -> dict:
     """The same, of a process that remembers nothing."""
     with api(who).database.own.app_context(), reading() as transaction:
-        transaction.remembered = Remembered()
+        transaction.cache = VersionedCache()
         found = asdict(chart.draw_chart(transaction, ALONE[who], *days))
     return json.loads(json.dumps(found))
 

@@ -13,10 +13,10 @@ from access.caller import Role
 from access.caller import Standing
 from access.policy import AccessRule
 from access.policy import permits
+from engine.postgres.transaction import ServerTransaction
 from models.base import Model
 from models.base import Row
 from models.inspection import Inspection
-from models.server_transaction import ServerTransaction
 from models.sql.catalog import catalog
 from models.sql.query import Filter
 from models.sql.query import Node

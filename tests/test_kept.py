@@ -11,8 +11,7 @@ import pytest
 from flask import Flask
 
 from models.db import database
-from models.sql import direct
-from models.sql import kept
+from models.sql import plan_cache
 from models.sql import sqlite
 from models.sql.plan import plan_read
 from models.sql.query import LARGE_LETTERS
@@ -23,7 +22,6 @@ from tests.applications import open_app
 from tests.conftest import CAST
 from tests.conftest import Api
 from tests.conftest import Database
-from tests.signin import open_service
 
 
 @pytest.fixture
@@ -96,10 +94,10 @@ def test_few_plans_of_large_shapes_are_kept_and_ordinary_ones_stay(app: Flask) -
     Api(Database(lambda: app, None), CAST["ada"]).get("/buildings?select=id,name")
     many = plan_read.cache_info().currsize
 
-    for number in range(kept.LARGE_PLANS_MAX + 8):
+    for number in range(plan_cache.LARGE_PLANS_MAX + 8):
         ask(app, number)
 
-    assert plan_read.cache_info().currsize == many + kept.LARGE_PLANS_MAX
+    assert plan_read.cache_info().currsize == many + plan_cache.LARGE_PLANS_MAX
     misses = plan_read.cache_info().misses
     Api(Database(lambda: app, None), CAST["ada"]).get("/buildings?select=id,name")
     assert plan_read.cache_info().misses == misses
@@ -114,7 +112,7 @@ def test_a_large_question_is_known_while_it_is_among_the_last(app: Flask) -> Non
     assert plan_read.cache_info().hits == hits + 1
 
 
-@pytest.mark.sqlite("a server's session forgets statements one by one")
+@pytest.mark.sqlite("a server's session prepares no large statements")
 def test_a_connection_that_may_keep_many_large_statements_gives_way_to_a_new_one(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,23 +150,6 @@ def test_what_a_large_question_found_is_not_remembered(
     assert answer.status == 206, answer.text
     assert len(remembered.pages.pages) == kept_lists
     assert len([each for each in remembered.results if "count(*)" in str(each)]) == kept_counts
-
-
-@pytest.mark.server("a file's connection is replaced")
-def test_a_session_forgets_statements_that_are_too_long_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(direct, "CHARACTERS_KEPT", 300)
-    service = open_service(tmp_path)
-    with service.app.app_context(), database().reading() as transaction:
-        session = transaction.session
-        session.known.clear()
-        session.characters = 0
-        for number in range(9):
-            assert transaction.value(f"SELECT {number} {'':90}") == number
-
-        assert list(session.known) == [f"SELECT {number} {'':90}" for number in (6, 7, 8)]
-        assert session.characters == sum(map(len, session.known)) <= 300
 
 
 def test_a_large_shape_is_far_larger_than_what_people_ask() -> None:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from models.postgresql import SCHEMA
-from models.server_transaction import ServerTransaction
+from engine.postgres.schema import SCHEMA
+from engine.postgres.transaction import ServerTransaction
 from models.sql.catalog import catalog
 from models.sql.query import SHORT_CHARACTERS_MAX
 from tests.conftest import ADA
@@ -101,9 +101,9 @@ def test_a_short_text_is_looked_for_by_its_index(
 
     def explaining(self: ServerTransaction, sql: str, parameters: object = ()) -> object:
         if f"FROM {relation} " in sql:
-            self.cursor.execute("SET LOCAL enable_seqscan = off", prepare=False)
-            self.cursor.execute(f"EXPLAIN {sql}", parameters)
-            plans.append("\n".join(row[0] for row in self.cursor.fetchall()))
+            self.session.run("SET LOCAL enable_seqscan = off")
+            explained = self.session.run(f"EXPLAIN {sql}", parameters)
+            plans.append("\n".join(row[0] for row in explained.fetchall()))
         return run(self, sql, parameters)
 
     api = world(WORLD)("root")

@@ -17,7 +17,7 @@ from flask import Response as FlaskResponse
 from flask import g
 
 import models.sql
-from models.sql.turns import NoTurn
+from models.sql.writer_lock import LockTimeout
 from routes.metrics import CACHES
 from routes.metrics import MeasuredTurns
 from serving import meters
@@ -113,7 +113,7 @@ def test_requests_are_counted_by_method_route_and_status(world: Callable) -> Non
     assert more(requests_of("GET", "/auth/v1/admin/users/<user_id>", 404)) == 1
     assert more(requests_of("POST", "/clients", 201)) == 1
     assert more('walkthrough_request_seconds_count{method="GET",route="/inspections"}') == 3
-    assert more("walkthrough_write_turn_wait_seconds_count") == 1
+    assert more("walkthrough_write_lock_wait_seconds_count") == 1
 
 
 def test_no_path_query_or_method_of_a_caller_becomes_a_series(world: Callable) -> None:
@@ -170,14 +170,14 @@ def test_the_wait_for_a_turn_is_measured_also_when_it_was_in_vain(tmp_path: Path
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with turns.turn(1):
+        with turns.held(1):
             taken.set()
             done.wait(5)
 
     holder = threading.Thread(target=hold)
     holder.start()
     taken.wait(5)
-    with pytest.raises(NoTurn), turns.turn(0.05):
+    with pytest.raises(LockTimeout), turns.held(0.05):
         pass
     done.set()
     holder.join()

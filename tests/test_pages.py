@@ -9,7 +9,6 @@ import pytest
 from flask import Flask
 
 from models import pages as module
-from models.pages import Pages
 from models.sql import execute
 from models.sql.sqlite import driver
 from tests import databases

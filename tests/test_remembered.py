@@ -17,10 +17,10 @@ from models import remembered
 from models.chart import is_light
 from models.db import writing
 from models.points import Points
-from models.remembered import Remembered
 from models.sql import execute
 from models.sql.catalog import catalog
 from models.sql.statement import Binding
+from models.versioned_cache import VersionedCache
 from routes.postgrest.querystring import parse
 from tests.conftest import MIA
 from tests.conftest import Database
@@ -49,7 +49,7 @@ any_total = pytest.mark.parametrize("total", [total_shown, total_counted])
 
 
 def test_answer_is_kept_until_something_changes() -> None:
-    kept, asked = Remembered(), []
+    kept, asked = VersionedCache(), []
 
     answers = [
         kept.get(change, "question", lambda change=change: asked.append(change) or change)
@@ -62,7 +62,7 @@ def test_answer_is_kept_until_something_changes() -> None:
 
 def test_the_least_lately_asked_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembered, "RESULTS_MAX", 2)
-    kept, asked = Remembered(), []
+    kept, asked = VersionedCache(), []
 
     for question in ("a", "b", "a", "c", "a", "b"):
         kept.get(1, question, lambda question=question: asked.append(question))
@@ -98,7 +98,7 @@ def asking(kept: Remembered, change: int, answer: Slow, pool: ThreadPoolExecutor
 
 
 def test_what_many_ask_at_once_is_answered_once() -> None:
-    kept, slow = Remembered(), Slow()
+    kept, slow = VersionedCache(), Slow()
     with ThreadPoolExecutor(8) as pool:
         asked = [asking(kept, 1, slow, pool) for _ in range(8)]
         until(lambda: slow.asked == [0])
@@ -111,7 +111,7 @@ def test_what_many_ask_at_once_is_answered_once() -> None:
 
 
 def test_a_change_is_not_waited_for_by_who_has_seen_the_next() -> None:
-    kept, slow = Remembered(), Slow()
+    kept, slow = VersionedCache(), Slow()
     with ThreadPoolExecutor(2) as pool:
         before = asking(kept, 1, slow, pool)
         until(lambda: slow.asked == [0])
@@ -124,7 +124,7 @@ def test_a_change_is_not_waited_for_by_who_has_seen_the_next() -> None:
 
 
 def test_who_waits_for_an_answer_that_failed_looks_for_it() -> None:
-    kept, slow = Remembered(), Slow(fails=True)
+    kept, slow = VersionedCache(), Slow(fails=True)
     with ThreadPoolExecutor(4) as pool:
         first = asking(kept, 1, slow, pool)
         until(lambda: slow.asked == [0])
@@ -142,7 +142,7 @@ def test_who_has_waited_as_long_as_a_read_may_take_looks_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remembered, "WAIT_SECONDS_MAX", 0.05)
-    kept, slow = Remembered(), Slow()
+    kept, slow = VersionedCache(), Slow()
     with ThreadPoolExecutor(2) as pool:
         first = asking(kept, 1, slow, pool)
         until(lambda: slow.asked == [0])
@@ -271,7 +271,7 @@ def test_long_filters_are_counted_and_not_kept(api: Callable, questions: list[ob
 
 
 def test_what_is_heavy_is_not_kept() -> None:
-    known = Remembered()
+    known = VersionedCache()
     answers = iter(["heavy", "light", "none"])
 
     asked = [

@@ -68,7 +68,7 @@ def test_what_is_exported_stands_behind_what_it_points_at() -> None:
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 def test_the_trail_tells_of_its_rows(api: Callable, triggers: set[str], name: str) -> None:
-    """All that is shown of a row, and nothing that is hidden (models/audit.py, models/sql/postgresql.sql)."""
+    """All that is shown of a row, and nothing that is hidden (models/audit.py, engine/postgres/schema.sql)."""
     assert {f"{name}_audit_{change}" for change in ("insert", "update", "delete")} <= triggers
 
     assert well_formed(api, "root", "POST", name).status == 201

@@ -11,15 +11,15 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
+from engine.postgres import session
+from engine.postgres.errors import foreign_key_violation
 from models import upkeep
 from models.attach import elsewhere
 from models.db import database
-from models.sql import direct
-from models.sql import postgresql
 from models.sql import sqlite
 from models.sql.constraints import CheckViolation
 from models.sql.constraints import ForeignKeyViolation
-from models.sql.turns import NoTurn
+from models.sql.writer_lock import LockTimeout
 from models.types import OutOfRange
 from tests import databases
 from tests.applications import open_app
@@ -66,7 +66,7 @@ def test_no_statement_is_compiled_past_its_time_limit(service: Service) -> None:
 
 
 def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
-    with service.app.app_context(), databases.turn(service.file), pytest.raises(NoTurn):  # noqa: SIM117
+    with service.app.app_context(), databases.turn(service.file), pytest.raises(LockTimeout):  # noqa: SIM117
         with database().writing(wait_seconds_max=0.2):
             raise AssertionError("a turn that another holds")
 
@@ -127,11 +127,8 @@ def test_reader_cannot_write(service: Service) -> None:
             transaction.run("DELETE FROM inspections")
 
 
-def test_sessions_that_only_read_are_left_once_others_may_write(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_that_only_read_are_left_once_others_may_write(service: Service) -> None:
     """A database that is told so, as some hosts do where a disk is almost full, tells each session as it begins."""
-    monkeypatch.setattr(direct, "UNUSED_SECONDS", 0.0)
     name, root = databases.NAMES[service.file], service.api("root")
     with databases.connected("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
@@ -150,9 +147,11 @@ def test_a_pooler_that_keeps_settings_back_is_refused_in_one_line(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PgBouncer takes what a session is told as it begins for an error, or is told to ignore it."""
-    monkeypatch.setattr(postgresql, "SETTLED", {})
+    monkeypatch.setattr(session, "SETTINGS", {})
 
-    with pytest.raises(NotStarted, match=r"cannot be used: a pooler .* keeps from it") as refused:
+    with pytest.raises(
+        NotStarted, match=r"cannot be used: a pooler .* withholds session settings"
+    ) as refused:
         open_app(tmp_path / "a.db")
 
     assert "\n" not in refused.value.message
@@ -178,7 +177,7 @@ def test_a_key_is_told_whatever_language_the_server_speaks(detail: str, told: st
         message_primary="…", message_detail=detail,
     )  # fmt: skip
 
-    fact = postgresql.foreign_key_violation(SimpleNamespace(diag=diagnosis))
+    fact = foreign_key_violation(SimpleNamespace(diag=diagnosis))
 
     assert fact.details == told
 

@@ -9,7 +9,6 @@ import signal
 import socket
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,11 +20,11 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 
-from models import server
+from engine.postgres import database as server
+from engine.postgres import session as sessions
+from engine.postgres import transaction as transactions
+from engine.postgres.transaction import ServerTransaction
 from models.db import database
-from models.server_transaction import ServerTransaction
-from models.sql import direct
-from models.sql import postgresql
 from models.sql.constraints import Unreachable
 from models.sql.constraints import Unresolved
 from models.sql.sqlite import TimedOut
@@ -48,8 +47,8 @@ Stop = Callable[[ServerTransaction], int]
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "GRACE_SECONDS", 0.5)
-    monkeypatch.setattr(direct, "LOOK_SECONDS", 0.1)
+    for module in (server, transactions):
+        monkeypatch.setattr(module, "GRACE_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def stop() -> Iterator[Stop]:
     with ExitStack() as ends:
 
         def do(transaction: ServerTransaction) -> int:
-            pid = transaction.session.pgconn.backend_pid
+            pid = transaction.session.info.backend_pid
             os.kill(pid, signal.SIGSTOP)
             ends.callback(go_on, pid)
             ends.enter_context(patience(partial(go_on, pid)))
@@ -96,7 +95,7 @@ def run(transaction: ServerTransaction) -> None:
 
 
 def run_with_others(transaction: ServerTransaction) -> None:
-    transaction.queue("SELECT 1")
+    transaction.session.send("SELECT 1")
     transaction.run("SELECT 2")
 
 
@@ -107,7 +106,7 @@ def say(transaction: ServerTransaction) -> None:
 @pytest.mark.parametrize("ask", [run, run_with_others, say])
 @pytest.mark.usefixtures("service")
 def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
-    for each in [database().take("BEGIN", 1.0) for _ in range(2)]:
+    for each in begun(2):
         database().give_back(each)
     with database().reading() as transaction:
         ask(transaction)  # it is prepared
@@ -118,10 +117,14 @@ def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
 
     assert transaction.session is session
     assert session.closed
-    assert not database().idle_sessions, "the other leads to the same silence"
+    assert not database().pool.idle, "the other leads to the same silence"
     with database().reading() as transaction:
         assert transaction.session is not session
         assert transaction.value("SELECT 1") == 1
+
+
+def begun(count: int) -> list[sessions.Session]:
+    return [database().begin_session([("BEGIN", ())], 1.0) for _ in range(count)]
 
 
 def stop_and(ask: Callable, stop: Stop, transaction: ServerTransaction) -> None:
@@ -130,17 +133,19 @@ def stop_and(ask: Callable, stop: Stop, transaction: ServerTransaction) -> None:
 
 
 @pytest.mark.usefixtures("service")
-def test_idle_sessions_that_fell_silent_are_nobodys_trouble(stop: Stop) -> None:
-    taken = [database().take("BEGIN", 1.0) for _ in range(3)]
-    for each in taken:
-        stop(database().begun(each, 1.0))
-        each.dbapi_connection.say_last("COMMIT")
+def test_idle_sessions_that_fell_silent_cost_one_request(stop: Stop) -> None:
+    idle = begun(3)
+    for each in idle:
         database().give_back(each)
+    for each in idle:
+        stop(ServerTransaction(each, database().cache))
 
+    with pytest.raises(Unreachable), database().reading(seconds_max=0.2) as transaction:
+        transaction.value("SELECT 1")
     with database().reading(seconds_max=0.2) as transaction:
         assert transaction.value("SELECT 1") == 1
 
-    assert all(each.dbapi_connection is None for each in taken)
+    assert all(each.closed for each in idle)
 
 
 def test_write_whose_commit_is_not_answered_may_have_been_kept(
@@ -148,7 +153,7 @@ def test_write_whose_commit_is_not_answered_may_have_been_kept(
 ) -> None:
     """Here it was: the server went on with what it had been told."""
     with database().writing() as transaction:
-        transaction.run("SELECT 1")  # its COMMIT is prepared
+        transaction.run("SELECT 1")
 
     with pytest.raises(Unresolved, match="whether it kept"):  # noqa: SIM117
         with database().writing(seconds_max=0.2) as transaction:
@@ -182,53 +187,9 @@ def test_server_that_speaks_up_is_not_given_up(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(TimedOut), database().reading(seconds_max=0.1) as transaction:
         transaction.run("SELECT pg_sleep(30)")
 
-    assert not session.is_given_up
+    assert not session.is_lost
     with database().reading() as transaction:
         assert transaction.session is session
-
-
-def test_process_that_stood_still_blames_nobody_for_it(service: Service) -> None:
-    with closing(postgresql.connect(sa.make_url(databases.url(service.file)), 2.0)) as session:
-        session.gives_up_at = time.monotonic() - 60
-        late = direct.look([session], {})
-        session.gives_up_at = time.monotonic() - 30  # that one was answered; this is another
-        late = direct.look([session], late)
-        assert not session.is_given_up
-        direct.look([session], late)
-        assert session.is_given_up
-
-
-def test_nobody_watches_where_there_are_no_sessions(service: Service) -> None:
-    watch = database().watch
-    with database().reading():
-        assert watch.sessions
-
-    database().close()
-    until(lambda: not watch.sessions)
-
-    with database().reading() as transaction:  # and again
-        assert watch.sessions == {transaction.session}
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_watch_that_an_error_ended_is_taken_up_again(
-    service: Service, monkeypatch: pytest.MonkeyPatch, stop: Stop
-) -> None:
-    watch = database().watch
-    database().close()
-    until(lambda: not watch.sessions)
-    with monkeypatch.context() as patch:
-        patch.setattr(direct, "look", broken)
-        with database().reading():
-            until(lambda: watch.thread is not None and not watch.thread.is_alive())
-
-    database().close()
-    with pytest.raises(Unreachable), database().reading(seconds_max=0.2) as transaction:
-        stop_and(run, stop, transaction)
-
-
-def broken(*_: object) -> None:
-    raise ArithmeticError
 
 
 class Wire:
@@ -277,7 +238,7 @@ class Wire:
 
 
 def test_cut_wire_is_told_and_forgotten(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql, "CONNECT_SECONDS_MAX", 2)
+    monkeypatch.setattr(sessions, "CONNECT_SECONDS_MAX", 2)
     at = sa.make_url(databases.url(service.file))
     with closing(Wire(at.query["host"])) as wire:
         app = open_app(service.file, DATABASE_URL=hosted(at, wire.directory))
@@ -307,8 +268,8 @@ def hosted(url: sa.URL, host: str) -> str:
 def test_dead_wire_is_looked_for(service: Service, query: str, idle: str, unanswered: str) -> None:
     url = sa.make_url(databases.url(service.file) + query)
 
-    with closing(postgresql.connect(url, 2.0)) as session:
-        words = {each.keyword: each.val for each in session.pgconn.info}
+    with closing(sessions.connect(url, 2.0)) as session:
+        words = {"keepalives_idle": "10", **session.info.get_parameters()}
 
-    assert words[b"keepalives_idle"] == idle.encode()
-    assert words[b"tcp_user_timeout"] == unanswered.encode()
+    assert words["keepalives_idle"] == idle
+    assert words["tcp_user_timeout"] == unanswered

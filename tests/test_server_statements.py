@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pathlib
 import threading
-from collections.abc import Callable
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 
+from engine.postgres import session
+from engine.postgres.session import FAILURES_MAX
+from engine.postgres.transaction import ServerTransaction
 from models.db import database
-from models.server_transaction import ServerTransaction
-from models.sql import direct
-from models.sql import pipeline
 from models.sql.constraints import Unreachable
+from models.sql.statement import LARGE_CHARACTERS
 from models.types import NulInText
 from tests import databases
 from tests.signin import open_service
@@ -43,18 +43,43 @@ def test_a_statement_is_prepared_once(transaction: ServerTransaction) -> None:
     assert prepared(transaction).count("SELECT $1::bigint + 1") == 1
 
 
-def test_the_statement_used_longest_ago_is_forgotten(
-    transaction: ServerTransaction, monkeypatch: pytest.MonkeyPatch
+def test_statements_used_longest_ago_are_deallocated(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    transaction.session.known.clear()
-    monkeypatch.setattr(direct, "STATEMENTS_KEPT", 3)
+    monkeypatch.setattr(session, "STATEMENTS_MAX", 4)
+    service = open_service(tmp_path)
+    with service.app.app_context(), database().reading() as opened:
+        for number in (*range(20), 19, 0):
+            assert opened.value(f"SELECT {number}") == number
+        left = opened.all("SELECT statement FROM pg_prepared_statements")
 
-    for number in (1, 2, 3, 1, 4):
-        assert transaction.value(f"SELECT {number}") == number
+    assert ("SELECT 0",) in left
+    assert ("SELECT 5",) not in left
+    assert len(left) <= 4 + 2
 
-    assert list(transaction.session.known) == ["SELECT 3", "SELECT 1", "SELECT 4"]
-    assert "SELECT 2" not in prepared(transaction)
-    assert transaction.value("SELECT 2") == 2
+
+def test_large_statement_is_not_prepared(transaction: ServerTransaction) -> None:
+    large = f"SELECT 1 {'':{LARGE_CHARACTERS}}"
+
+    assert transaction.value(large) == 1
+
+    assert prepared(transaction).count(large) == 0
+
+
+def test_session_whose_statements_failed_often_is_replaced(tmp_path: pathlib.Path) -> None:
+    """The server keeps each statement that was prepared and failed at its first execution."""
+    service = open_service(tmp_path)
+    with service.app.app_context():
+        sessions = [failing(number) for number in range(FAILURES_MAX + 2)]
+
+    assert len(set(sessions[:FAILURES_MAX])) == 1
+    assert len(set(sessions)) == 2
+
+
+def failing(number: int) -> object:
+    with pytest.raises(psycopg.errors.DivisionByZero), database().reading() as opened:
+        opened.value(f"SELECT {number} / $1::int", (0,))
+    return opened.session
 
 
 @pytest.mark.parametrize(
@@ -133,23 +158,18 @@ def test_a_read_ends_although_nobody_waits_for_its_end(tmp_path: pathlib.Path) -
     with service.app.app_context():
         with database().reading() as opened:
             pid = opened.value("SELECT pg_backend_pid()")
-            session = opened.session
+            used = opened.session
 
-        def state() -> str:
-            asked = "SELECT state FROM pg_stat_activity WHERE pid = %s"
-            with databases.connected("postgres") as connection:
-                return connection.execute(asked, (pid,)).fetchone()[0]
-
-        assert session.is_idle
-        until(lambda: state() == "idle")
+        assert used.is_idle
+        until(lambda: not databases.is_being_read(service.file))
         with database().reading() as opened:
             assert opened.value("SELECT pg_backend_pid()") == pid
 
 
 def test_what_is_queued_goes_first_and_together(transaction: ServerTransaction) -> None:
     session = transaction.session
-    session.queue("SELECT set_config('walk.a', $1, true)", ("1",))
-    session.queue("SELECT set_config('walk.a', current_setting('walk.a') || $1, true)", ("2",))
+    session.send("SELECT set_config('walk.a', $1, true)", ("1",))
+    session.send("SELECT set_config('walk.a', current_setting('walk.a') || $1, true)", ("2",))
 
     found = session.run("SELECT current_setting('walk.a'), $1::bigint", (3,))
 
@@ -168,7 +188,7 @@ def test_what_follows_a_failure_is_not_run(tmp_path: pathlib.Path, place: int) -
 
     def run(transaction: ServerTransaction) -> None:
         for each in steps[:2]:
-            transaction.session.queue(each)
+            transaction.session.send(each)
         transaction.run(steps[2])
 
     with service.app.app_context():
@@ -185,7 +205,7 @@ def test_many_rows_come_through_a_queue(transaction: ServerTransaction) -> None:
     """More than a socket holds, in both directions."""
     session = transaction.session
     for number in range(200):
-        session.queue("SELECT repeat($1::text, 50)", (f"{number:05}" * 1_000,))
+        session.send("SELECT repeat($1::text, 50)", (f"{number:05}" * 1_000,))
 
     found = session.run("SELECT repeat('x', 1000) FROM generate_series(1, 5000)")
 
@@ -194,7 +214,7 @@ def test_many_rows_come_through_a_queue(transaction: ServerTransaction) -> None:
 
 def end_session(transaction: ServerTransaction) -> None:
     """By what goes first, so that the next statement finds it ended."""
-    transaction.session.queue("SELECT pg_terminate_backend(pg_backend_pid())")
+    transaction.session.send("SELECT pg_terminate_backend(pg_backend_pid())")
     transaction.run("SELECT 1")
 
 
@@ -210,42 +230,16 @@ def test_a_session_that_is_lost_in_the_middle_is_given_up(tmp_path: pathlib.Path
             assert opened.value("SELECT 1") == 1
 
 
-def ask_twice(transaction: ServerTransaction) -> None:
-    transaction.session.queue("SELECT 1")
-    transaction.run("SELECT 2")
-
-
-def test_a_session_that_was_left_in_the_middle_is_given_up(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answers to what it was told would be taken for those to the next questions."""
-    service = open_service(tmp_path)
-
-    def leave(pgconn: object) -> None:
-        monkeypatch.undo()
-        raise ZeroDivisionError
-
-    with service.app.app_context():
-        with database().reading() as opened:
-            session = opened.session
-        monkeypatch.setattr(pipeline, "result_of", leave)
-        with pytest.raises(ZeroDivisionError), database().reading() as opened:
-            ask_twice(opened)
-        with database().reading() as opened:
-            assert opened.session is not session
-            assert opened.value("SELECT 3") == 3
-
-
 def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction) -> None:
     """It ends once this thread lets it: with the interpreter held, it would wait for itself."""
     session = transaction.session
     with databases.connected(transaction.value("SELECT current_database()")) as other:
         other.execute("SELECT pg_advisory_lock(1)")
-        session.queue("SELECT pg_advisory_xact_lock(1)")
+        session.send("SELECT pg_advisory_xact_lock(1)")
         waits = threading.Thread(target=lambda: session.run("SELECT 1"))
         waits.start()
         waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = %s AND NOT granted)"
-        pid = session.pgconn.backend_pid
+        pid = session.info.backend_pid
         until(lambda: other.execute(waiting, (pid,)).fetchone()[0])
         other.execute("SELECT pg_advisory_unlock(1)")
     waits.join()
@@ -253,27 +247,49 @@ def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction
     assert transaction.value("SELECT 2") == 2
 
 
-def test_a_statement_is_forgotten_while_others_are_queued(
-    transaction: ServerTransaction, monkeypatch: pytest.MonkeyPatch
+def test_statement_is_deallocated_while_others_are_unanswered(
+    transaction: ServerTransaction,
 ) -> None:
-    session = transaction.session
-    session.known.clear()
-    monkeypatch.setattr(direct, "STATEMENTS_KEPT", 2)
+    transaction.session.prepared_max = 2
 
-    session.queue("SELECT set_config('walk.b', '1', true)")
+    transaction.session.send("SELECT set_config('walk.b', '1', true)")
     for each in "2345":
-        session.queue(f"SELECT set_config('walk.b', current_setting('walk.b') || '{each}', true)")
-    found = session.run("SELECT current_setting('walk.b')")
+        transaction.session.send(
+            f"SELECT set_config('walk.b', current_setting('walk.b') || '{each}', true)"
+        )
+    found = transaction.session.run("SELECT current_setting('walk.b')")
 
     assert found.fetchall() == [("12345",)]
 
 
-def test_no_room_is_made_for_a_name_behind_an_error(
-    api: Callable, monkeypatch: pytest.MonkeyPatch
+def test_rollback_keeps_prepared_statements(tmp_path: pathlib.Path) -> None:
+    service = open_service(tmp_path)
+    counted = "SELECT count(*) FROM pg_prepared_statements WHERE statement = 'SELECT $1::int + 7'"
+    with service.app.app_context():
+        for _ in range(2):
+            with database().writing() as opened:
+                opened.value("SELECT $1::int + 7", (1,))
+                opened.roll_back_at_end()
+        with database().reading() as opened:
+            assert opened.value(counted) == 1
+
+
+def test_rows_come_in_pages(transaction: ServerTransaction) -> None:
+    pages = list(transaction.pages("SELECT each FROM generate_series(1, 120) AS each", 50))
+
+    assert [len(page) for page in pages] == [50, 50, 20]
+    assert [each for page in pages for (each,) in page] == list(range(1, 121))
+
+
+@pytest.mark.parametrize("room", [1, 2])
+def test_refused_bulk_insert_leaves_the_session_usable(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """A session that knows as many statements as it keeps takes a refused bulk write back, too."""
-    monkeypatch.setattr(direct, "STATEMENTS_KEPT", 1)
+    monkeypatch.setattr(session, "STATEMENTS_MAX", room)
+    root = open_service(tmp_path).api("root")
+    body = [{"inspection_id": 1, "gun_id": 1}, {"inspection_id": 999_999, "gun_id": 1}]
 
-    refused = api("root").post("/reports_lead", [{"inspection_id": 1}, {"inspection_id": 999_999}])
-
-    assert (refused.status, refused.code) == (409, "23503")
+    for _ in range(3):
+        refused = root.post("/reports_lead", body)
+        assert (refused.status, refused.code) == (409, "23503")
+    assert root.post("/reports_lead", body[0]).status == 201

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from app import NotStarted
+from engine.postgres.schema import reason
 from models.attach import elsewhere
-from models.postgresql import reason
 from models.sql.constraints import Unreachable
 from tests import databases
 from tests.applications import open_app

@@ -11,7 +11,6 @@ import pytest
 from flask import Flask
 
 from models.db import Database
-from models.pages import Pages
 from models.sql import sqlite
 from models.transaction import Transaction
 from tests.applications import import_rows
@@ -79,7 +78,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
 
     def count(path: str) -> int:
         asked.clear()
-        database.remembered.pages = Pages()  # what was listed is listed anew
+        database.cache.clear()  # what was listed is listed anew
         assert client.get(path, headers=headers).status_code == 200
         return len(asked)
 

@@ -404,7 +404,7 @@ def test_rows_that_nobody_sees_are_not_walked_through(
 def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
     supposed_large: object, visible: Visible
 ) -> None:
-    """Decision 0165: no index is in the order of types, and no row is sorted."""
+    """Decision 0010: no index is in the order of types, and no row is sorted."""
     plan = counts.plan_tally("sqlite", visible.rule, of_building=False)
 
     steps = steps_of(supposed_large, plan, visible.binding())

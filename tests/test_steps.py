@@ -84,7 +84,7 @@ def test_a_manager_s_list_looks_at_no_rows_of_another_day(
 
 
 def test_a_manager_s_list_of_a_status_is_found_in_an_index_alone(apps: dict[str, Flask]) -> None:
-    """A building's rows of other statuses are seen there, and not fetched (decision 0158)."""
+    """A building's rows of other statuses are seen there, and not fetched (decision 0010)."""
     rule = AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, False])
     shape = parse(b"status=eq.completed&order=date_visited.desc").shape
     made = plan_read("sqlite", "inspections", shape, rule)
@@ -120,7 +120,7 @@ BY_BUILDING = [
 def test_a_building_s_inspections_are_sought_among_its_client_s(
     apps: dict[str, Flask], relation: str, query: str, role: Role
 ) -> None:
-    """Client by client they would be sought in as many places as there are clients (decision 0171)."""
+    """Client by client they would be sought in as many places as there are clients (decision 0010)."""
     rule = AccessRule(STANDINGS[role, True, True])
     parsed = parse(query.encode())
     made = plan_read("sqlite", relation, parsed.shape, rule)
@@ -137,7 +137,7 @@ def test_a_building_s_inspections_are_sought_among_its_client_s(
 def test_everybody_s_rows_of_an_inspector_are_sought_client_by_client(
     apps: dict[str, Flask],
 ) -> None:
-    """No index begins with an inspector (decision 0166)."""
+    """No index begins with an inspector (decision 0010)."""
     rule = AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False])
     made = plan_read("sqlite", "inspections", parse(b"inspector_id=eq.1").shape, rule)
     bound = Binding(("1",), limit=20)
@@ -291,7 +291,7 @@ def test_a_chart_that_nobody_has_asked_for_looks_at_no_others_rows(
 
 
 def test_a_dashboard_costs_what_has_changed_since(apps: dict[str, Flask]) -> None:
-    """And not what there is: the first answer after a change of any row (decision 0154)."""
+    """And not what there is: the first answer after a change of any row (decision 0017)."""
     counted = []
     for app in apps.values():
         row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from models.sql import turns as module
+from models.sql import writer_lock as module
 from models.sql.sqlite import DiskFailed
-from models.sql.turns import NoTurn
-from models.sql.turns import Turns
+from models.sql.writer_lock import LockTimeout
 from tests.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails
@@ -142,9 +141,9 @@ def test_nothing_is_held_once_nobody_waits(ours: Turns, theirs: Turns) -> None:
 
 def test_who_gives_up_leaves_the_turn_to_others(ours: Turns, theirs: Turns) -> None:
     with ours.turn(FOREVER):
-        with pytest.raises(NoTurn), ours.turn(0.01):
+        with pytest.raises(LockTimeout), ours.turn(0.01):
             pass
-        with pytest.raises(NoTurn), theirs.turn(0.01):
+        with pytest.raises(LockTimeout), theirs.turn(0.01):
             pass
 
     with theirs.turn(FOREVER):
@@ -155,7 +154,7 @@ def test_a_turn_that_fails_is_passed_on(ours: Turns, theirs: Turns) -> None:
     with pytest.raises(ZeroDivisionError), ours.turn(FOREVER):
         raise ZeroDivisionError
 
-    with theirs.turn(0.0), pytest.raises(NoTurn), ours.turn(0.01):
+    with theirs.turn(0.0), pytest.raises(LockTimeout), ours.turn(0.01):
         pass
     assert not ours.taken
 
@@ -168,7 +167,7 @@ def is_free(turns: Turns) -> bool:
     try:
         with turns.turn(0.0):
             return True
-    except NoTurn:
+    except LockTimeout:
         return False
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.postgres.transaction import ServerTransaction
 from models.archive import Unrestricted
-from models.server_transaction import ServerTransaction
 from models.sql import mutate
 from models.sql import rows as insertions
 from models.sql import sqlite

@@ -2,7 +2,7 @@
 
 `schema.sql` and its PostgreSQL twin make a database of the current version. A migration takes a database from the
 version before to its own, by one script for each engine. Scripts change tables only: `models/migrations/migrate.py`
-and `models/postgresql.py` recreate indexes, views, functions and triggers after the last script.
+and `engine/postgres/schema.py` recreate indexes, views, functions and triggers after the last script.
 
 A released migration never changes. The next one corrects it.
 """

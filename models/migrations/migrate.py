@@ -21,7 +21,7 @@ from models.schema import schema
 from models.schema import statements
 from models.sql import copies
 from models.sql import sqlite
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 
 WAIT_SECONDS_MAX = 600.0  # for another process that migrates the same file
 
@@ -30,9 +30,9 @@ class MigrationFailed(Exception):
     """The file stays at its version. The message is one line."""
 
 
-def migrate(path: Path, turns: Turns) -> int:
+def migrate(path: Path, writer_lock: WriterLock) -> int:
     """Migrate the file and return the version that it had before."""
-    with turns.turn(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+    with writer_lock.held(WAIT_SECONDS_MAX), copies.opened(path) as connection:
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         pending = migrations.pending(version)
         if not pending:

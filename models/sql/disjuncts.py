@@ -1,7 +1,7 @@
 """Split `a OR b` into branches that never return the same row: `a`; `b AND NOT a`.
 
 Each branch uses its own index, and UNION ALL needs no deduplication. An OR of small sets fetches every row before it
-can be filtered (docs/decisions/0143).
+can be filtered (docs/decisions/0010).
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from dataclasses import replace
 from functools import partial
 
-from models.audit import last_change
 from models.base import Filled
 from models.db import Transaction
 from models.sql import blame
@@ -50,9 +49,7 @@ from models.types import Bound
 DEFAULT = object()
 """Among the values of a change: whatever fills the column by itself."""
 
-QUESTION_CHARACTERS_MAX = (
-    2_000  # of the values of a list or a count: longer questions are not remembered
-)
+QUESTION_CHARACTERS_MAX = 2_000  # of the values of a list or a count that is cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,39 +117,34 @@ def count(
 
 
 def listed(transaction: Transaction, plans: plan.ReadPlan, binding: Binding) -> list[str]:
-    """The rows of a list: as they were found before, where nobody has committed anything since."""
+    """The rows of a list, cached until the next commit. The caller must not change the list."""
     statement = plans.rows
     values = statement.bind(binding)
-    snapshot = None if plans.is_of_one or is_long(statement, values) else transaction.snapshot()
-    if snapshot is None:
+    if plans.is_of_one or is_long(statement, values):
         return fetch(transaction, statement.sql, values)
-    pages, question = transaction.remembered.pages, (statement.sql, *values)
-    rows = pages.get(snapshot, question)
-    if rows is None:
-        rows = fetch(transaction, statement.sql, values)
-        pages.keep(snapshot, question, rows)
+    rows: list[str] = transaction.cached(
+        (statement.sql, *values), partial(fetch, transaction, statement.sql, values)
+    )
     return rows
 
 
 def is_long(statement: Statement, values: Iterable[Bound]) -> bool:
-    """Whether a statement, or what it is given, is too much to be remembered."""
+    """Whether a statement or its values are too large to be cached."""
     given = sum(len(each) for each in values if isinstance(each, str))
     return given > QUESTION_CHARACTERS_MAX or len(statement.sql) > LARGE_CHARACTERS
 
 
 def total_of(transaction: Transaction, statement: Statement, binding: Binding) -> int:
-    """How many rows a statement counts, whatever the range.
+    """The number of rows of a count, whatever the range; cached until the next commit.
 
-    Remembered until any row changes: who pages through a list asks for the same number with every page. What the
-    statement is given, callers and clients included, is part of the question. A change that is not committed has no
-    number of its own yet.
+    The key holds all values of the statement, caller and client among them.
     """
     values = statement.bind(binding)
     count: Callable[[], int] = partial(transaction.value, statement.sql, values)
-    if transaction.writes or is_long(statement, values):
+    if is_long(statement, values):
         return count()
-    question = (statement.sql, *values)
-    return transaction.remembered.get(last_change(transaction), question, count)
+    total: int = transaction.cached((statement.sql, *values), count)
+    return total
 
 
 def fetch(transaction: Transaction, sql: str, parameters: Sequence[Bound]) -> list[str]:

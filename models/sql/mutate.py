@@ -3,7 +3,7 @@
 The order is PostgreSQL's own: policy, then constraints. What a write would leave behind is put before
 the rule as a table of *would-be rows* before anything is written, so that a hidden row and a missing
 one get the same answer, no foreign key having spoken yet. A single row is judged by the statement that
-writes it, which writes none that is refused (docs/decisions/0151). Each statement is made when it is first
+writes it, which writes none that is refused. Each statement is made when it is first
 asked for: most plans never need all of theirs.
 """
 
@@ -13,8 +13,8 @@ from functools import cached_property
 from functools import lru_cache
 from functools import partial
 
-from models.sql.kept import PLANS_MAX
-from models.sql.kept import Kept
+from models.sql.plan_cache import PLANS_MAX
+from models.sql.plan_cache import PlanCache
 from models.sql.query import Shape
 from models.sql.rule import Action
 from models.sql.rule import Rule
@@ -175,5 +175,5 @@ def unnumbered(writer: Writer, columns: tuple[str, ...]) -> Statement:
 
 plan_insert = lru_cache(maxsize=PLANS_MAX)(InsertPlan)
 plan_upsert = lru_cache(maxsize=PLANS_MAX)(UpsertPlan)
-plan_update = Kept(UpdatePlan, shape_at=3)
-plan_delete = Kept(DeletePlan, shape_at=2)
+plan_update = PlanCache(UpdatePlan, shape_at=3)
+plan_delete = PlanCache(DeletePlan, shape_at=2)

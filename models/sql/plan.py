@@ -13,7 +13,7 @@ from models.sql.embed import Printer
 from models.sql.embed import Wanted
 from models.sql.embed import require_spreadable
 from models.sql.groups import has_aggregates
-from models.sql.kept import Kept
+from models.sql.plan_cache import PlanCache
 from models.sql.planner import AccessPath
 from models.sql.planner import Planner
 from models.sql.query import Node
@@ -56,7 +56,7 @@ class ReadPlan:
         return has_aggregates(self.shape.root)
 
 
-plan_read = Kept(ReadPlan, shape_at=2)
+plan_read = PlanCache(ReadPlan, shape_at=2)
 """The rows of a relation that the rule lets be read, as the shape wants them printed."""
 
 
@@ -78,7 +78,7 @@ def make_representation(database: str, relation_name: str, shape: Shape, rule: R
     return planner.finish(printer.rows(shape.root, relation, wanted))
 
 
-plan_representation = Kept(make_representation, shape_at=2)
+plan_representation = PlanCache(make_representation, shape_at=2)
 
 
 def require_ways(relation_name: str, root: Node) -> None:

@@ -23,9 +23,9 @@ from models.sql.catalog import Relation
 from models.sql.catalog import catalog
 from models.sql.constraints import VIOLATIONS
 from models.sql.constraints import NotNullViolation
-from models.sql.kept import PLANS_MAX
 from models.sql.mutate import InsertPlan
 from models.sql.mutate import UpsertPlan
+from models.sql.plan_cache import PLANS_MAX
 from models.sql.statement import Binding
 from models.sql.statement import Statement
 from models.types import DOUBLE

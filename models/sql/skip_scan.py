@@ -1,7 +1,7 @@
 """Skip scans: lists by date, read partition by partition, each only to its first row beyond the page.
 
 No index of a file begins with a date or a status of all clients, and none holds a client's rows by date alone: each
-insert would write it (docs/decisions/0158, 0167). One index holds them by client, status and date. A partition is one
+insert would write it (docs/decisions/0010). One index holds them by client, status and date. A partition is one
 client's rows of one status. The scan reads the distinct partitions, then each of them in the order of the index.
 """
 

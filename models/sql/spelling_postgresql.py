@@ -124,7 +124,7 @@ def literal(text: str) -> str:
 
 
 class PostgresqlSpelling(CommonSpelling):
-    """PostgreSQL, with the functions of models/sql/postgresql.sql."""
+    """PostgreSQL, with the functions of engine/postgres/schema.sql."""
 
     name = "postgresql"
     act_as = (

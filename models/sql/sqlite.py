@@ -12,7 +12,6 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from collections.abc import Hashable
 from contextlib import suppress
 from typing import Any
 
@@ -46,7 +45,9 @@ OPCODES_BETWEEN_LOOKS = 10_000
 VERSION_MIN = (3, 43, 0)  # 3.40 refuses json_object() in triggers, where no schema is trusted
 VERSION_THAT_TELLS = (3, 51, 0)  # how long its log is; older ones fold it when asked
 VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each has each inner array parsed again
-VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file; see turns.py
+VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file
+CHECKPOINTS_IN_BACKGROUND = driver.sqlite_version_info >= VERSION_SAFE
+CHECKPOINT_PAGES = 1_000  # of 4 KiB, SQLite's own default
 
 PRAGMAS: tuple[tuple[str, object, object], ...] = (
     ("foreign_keys", "ON", 1),
@@ -126,17 +127,16 @@ class DriverConnection(driver.Connection):  # type: ignore[misc]
 class Connection:
     """A driver's connection, its deadline, the faults its functions noted, and whether it is broken.
 
-    `found` are answers of its last snapshot, and `version` is SQLite's mark of that one.
+    `version` is the data version of its last snapshot. `data_mark` is what `PRAGMA data_version` returned in it.
     """
 
     __slots__ = (
         "broken",
         "busy_milliseconds",
+        "data_mark",
         "deadline",
         "driver_connection",
         "faults",
-        "fold_pages",
-        "found",
         "interruption",
         "large_characters",
         "version",
@@ -148,9 +148,8 @@ class Connection:
         self.faults: list[Fault] = []
         self.broken = False
         self.busy_milliseconds = BUSY_MILLISECONDS
-        self.fold_pages = 0  # whatever SQLite was built with
+        self.data_mark: int | None = None
         self.version: int | None = None
-        self.found: dict[Hashable, Any] = {}
         self.large_characters = 0
         self.interruption: KeyboardInterrupt | None = None
         """Ctrl-C while SQLite asked for the time: it stops the statement, and would be told as its end in time."""
@@ -162,19 +161,13 @@ class Connection:
         return self.large_characters > LARGE_CHARACTERS_MAX
 
     def wait_until(self, deadline: float) -> None:
-        """Have SQLite wait for programs that know no turns no longer than to this moment."""
+        """Have SQLite wait until this moment for programs that do not take the writer lock."""
         left = max(0.0, deadline - time.monotonic()) * 1_000
         # In steps, so that the statements are few; the full wait, nearly always, costs nothing.
         wait = min(BUSY_MILLISECONDS, math.ceil(left / BUSY_STEP) * BUSY_STEP)
         if wait != self.busy_milliseconds:
             self.driver_connection.execute(f"PRAGMA busy_timeout = {wait}")
             self.busy_milliseconds = wait
-
-    def fold_after(self, pages: int) -> None:
-        """Have a COMMIT write the log back into the file once it has so many pages."""
-        if pages != self.fold_pages:
-            self.driver_connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
-            self.fold_pages = pages
 
     def pages_logged(self) -> tuple[int, int] | None:
         """How many pages the log has, and how many of them are in the file again; None if that cannot be told."""
@@ -249,6 +242,10 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     driver_connection.set_progress_handler(connection.overdue, OPCODES_BETWEEN_LOOKS)
     if writable:
         run(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
+        # Since SQLite 3.51.3 a background thread checkpoints (wal.py).
+        run(
+            f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if not CHECKPOINTS_IN_BACKGROUND else 0}"
+        )
     else:
         run(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         run("PRAGMA query_only = 1")

@@ -1,5 +1,5 @@
 """A form's fields and a row's columns: what is shown in the one and read into the other, and what becomes
-of it where the row has changed in between (decision 0407).
+of it where the row has changed in between (decision 0023).
 
 Knows no Flask: fields come as text and leave as what the column's own type makes of it.
 """

@@ -34,7 +34,7 @@ from models.sql.constraints import Locked
 from models.sql.judge import RowDenied
 from models.sql.rule import Action
 from models.sql.sqlite import TimedOut
-from models.sql.turns import NoTurn
+from models.sql.writer_lock import LockTimeout
 from routes import request_log
 from routes.console import door
 from routes.console.door import PATH
@@ -319,7 +319,7 @@ def said(fault: Fault) -> str:
     """A fault in a reader's words, where the wire's own are none."""
     if isinstance(fault, UnknownPath):
         return "There is no such page, or it is not yours to see."
-    if isinstance(fault, TimedOut | NoTurn | Locked | Busy):
+    if isinstance(fault, TimedOut | LockTimeout | Locked | Busy):
         return said_of_time(fault)
     if isinstance(fault, RowDenied):
         return "That is outside of what you may change."

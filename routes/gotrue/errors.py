@@ -24,7 +24,7 @@ from models.faults import Fault
 from models.sql import constraints
 from models.sql import place
 from models.sql import sqlite
-from models.sql import turns
+from models.sql.writer_lock import LockTimeout
 from routes.gotrue import payload as gotrue_payload
 from routes.gotrue import sessions
 from routes.gotrue import users
@@ -109,7 +109,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     place.FileLeft: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
     constraints.Unreachable: (503, "request_timeout"),
-    turns.NoTurn: (503, "request_timeout"),
+    LockTimeout: (503, "request_timeout"),
     connections.Busy: (503, "request_timeout"),
 }
 

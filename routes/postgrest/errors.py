@@ -32,8 +32,8 @@ from models.sql import place
 from models.sql import planner
 from models.sql import query
 from models.sql import sqlite
-from models.sql import turns
 from models.sql import upsert
+from models.sql.writer_lock import LockTimeout
 from routes.postgrest import calls
 from routes.postgrest import conditions
 from routes.postgrest import csv
@@ -143,7 +143,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     constraints.Unreachable: (503, "08006"),
     constraints.NotPermitted: (500, "42501"),
     constraints.Unresolved: (503, "08007"),
-    turns.NoTurn: (503, "55P03"),
+    LockTimeout: (503, "55P03"),
     connections.Busy: (503, "53300"),
 }
 

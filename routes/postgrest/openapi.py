@@ -35,7 +35,7 @@ DESCRIPTION: Final = (
 )
 SERVERS: Final = [{"url": "/"}]
 """The one that has all paths. A second one, /rest/v1, would have to be taken back from the sign-in's paths, and what
-openapi-generator makes of that asks there for a server of no name (docs/decisions/0121)."""
+openapi-generator makes of that asks there for a server of no name."""
 
 
 @dataclass(frozen=True, slots=True)

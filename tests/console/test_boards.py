@@ -315,7 +315,7 @@ def test_a_board_whose_person_is_banned_for_a_while_comes_back_by_itself(
 def test_a_board_that_meets_a_busy_service_asks_again(
     desk: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from models.sql.turns import no_turn
+    from models.sql.writer_lock import no_turn
     from routes.console import kiosk
 
     def fail(caller: object) -> dict:

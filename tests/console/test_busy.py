@@ -7,7 +7,7 @@ import pytest
 from access import explain
 from models.faults import Fault
 from models.sql.sqlite import timed_out
-from models.sql.turns import no_turn
+from models.sql.writer_lock import no_turn
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS
 from tests.console.conftest import Form

@@ -1,5 +1,5 @@
 """Two people at one row: what nobody touched follows the row, what both touched is said first, and nothing is
-written over unseen (decision 0407)."""
+written over unseen (decision 0023)."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from app import create_app
-from models.group_commit import Group
-from models.group_commit import Pace
+from models.commit_group import Group
+from models.commit_group import Pace
 from models.sql import log
 from models.sql import sqlite
 

@@ -13,7 +13,7 @@ from models import upkeep
 from models.migrations import migrate
 from models.sql import copies
 from models.sql import sqlite
-from models.sql.turns import NoTurn
+from models.sql.writer_lock import LockTimeout
 from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.served import Served
@@ -176,7 +176,7 @@ def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
         pytest.param(
             sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"
         ),
-        pytest.param(NoTurn("it took\ntoo long"), "it took too long", id="turn"),
+        pytest.param(LockTimeout("it took\ntoo long"), "it took too long", id="turn"),
         pytest.param(sqlite.WrongSetting("PRAGMA a is b, not c"), "is b, not c", id="setting"),
         pytest.param(OSError(28, "No space left on device"), "No space left", id="system"),
         pytest.param(migrate.MigrationFailed("it stays at schema 1"), "stays at", id="step"),

@@ -19,7 +19,7 @@ from models.schema import statements
 from models.sql import copies
 from models.sql import sqlite
 from models.sql.sqlite import driver
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 from serving.lock import ServingLock
 from tests.applications import open_app
 from tests.durability import shim
@@ -227,7 +227,7 @@ def test_one_of_several_starts_migrates(file, register, monkeypatch):
     apply = migrate.apply
     monkeypatch.setattr(migrate, "apply", lambda *given: (applied.append(1), apply(*given)))
     register(ADD_PHONE)
-    locks = [Turns(Path(f"{file}.lock")) for _ in range(4)]
+    locks = [WriterLock(Path(f"{file}.lock")) for _ in range(4)]
     threads = [threading.Thread(target=migrate.migrate, args=(file, each)) for each in locks]
     for thread in threads:
         thread.start()
@@ -246,14 +246,14 @@ import sys
 from pathlib import Path
 from models import migrations
 from models.migrations import migrate
-from models.sql.turns import Turns
+from models.sql.writer_lock import WriterLock
 from tests.migrations import ADD_PHONE
 
 path = Path(sys.argv[1])
 migrations.MIGRATIONS += (ADD_PHONE,)
 if "--die" in sys.argv:
     migrate.recreate_schema_objects = lambda connection: os._exit(9)
-migrate.migrate(path, Turns(Path(f"{path}.lock")))
+migrate.migrate(path, WriterLock(Path(f"{path}.lock")))
 """
 
 

@@ -15,7 +15,7 @@ from models.db import NotKept
 from models.faults import Fault
 from models.sql import sqlite
 from models.sql.constraints import Locked
-from models.sql.turns import NoTurn
+from models.sql.writer_lock import LockTimeout
 from tests.durability.facts import PUT
 from tests.durability.facts import names
 from tests.durability.facts import put
@@ -212,7 +212,7 @@ def test_writers_give_up_in_time_when_an_outsider_has_the_lock(database, outside
     def write() -> None:
         try:
             put(database, "late", wait_seconds_max=0.6)
-        except (NoTurn, Locked) as fault:
+        except (LockTimeout, Locked) as fault:
             told.append(fault)
 
     threads = [threading.Thread(target=write) for _ in range(4)]
@@ -245,7 +245,7 @@ def test_a_stop_folds_the_log_into_the_file(database, tmp_path):
 
 
 def test_no_lock_file_is_a_fact_and_no_crash(database, tmp_path):
-    database.turns.close()
+    database.writer_lock.close()
     (tmp_path / "walkthrough.db.lock").unlink()
     (tmp_path / "walkthrough.db.lock").mkdir()
 

@@ -9,14 +9,14 @@ from models.sql import counts
 from models.sql import mutate
 from models.sql import plan
 from models.sql import points
-from models.sql.kept import Kept
+from models.sql.plan_cache import PlanCache
 
 ROOMS = (plan, mutate, counts, points, assignments, explain, session)
 KEPT = [
     found
     for room in ROOMS
     for found in vars(room).values()
-    if isinstance(found, (Kept, functools._lru_cache_wrapper))
+    if isinstance(found, (PlanCache, functools._lru_cache_wrapper))
 ]
 
 

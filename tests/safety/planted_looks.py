@@ -12,8 +12,6 @@ from access.caller import STANDINGS
 from access.caller import Caller
 from access.token import Claims
 from models.db import reading
-from models.pages import Pages
-from models.remembered import Remembered
 from models.sql import execute
 from models.sql import operators
 from models.transaction import Transaction

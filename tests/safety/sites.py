@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from models import server
+from engine.postgres import database as server
 from models.clock import Clock
 from tests import databases
 from tests import oracle
@@ -104,7 +104,7 @@ class Site:
         }
         self.side.load({**world, **owned})
         # What is remembered until a row changes: here all of them changed, and the trail began anew.
-        self.app.extensions["walkthrough"].remembered.results.clear()
+        self.app.extensions["walkthrough"].cache.clear()
 
     def world(self) -> dict[str, list[dict]]:
         """Every row of every resource as it is stored, in the order of its keys."""

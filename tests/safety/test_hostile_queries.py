@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from models.db import TURN_SECONDS_MAX
+from engine.postgres.database import ServerDatabase
+from models.db import LOCK_SECONDS_MAX
 from models.db import Database
-from models.server import ServerDatabase
 from tests import databases
 from tests import tokens
 from tests.conftest import RESOURCES
@@ -148,7 +148,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     writing = inspect.unwrap(Database.writing)
     for kind in (Database, ServerDatabase):
         monkeypatch.setattr(kind.reading, "__defaults__", (HURRIED_SECONDS,))
-    monkeypatch.setattr(writing, "__defaults__", (2 * HURRIED_SECONDS, TURN_SECONDS_MAX))
+    monkeypatch.setattr(writing, "__defaults__", (2 * HURRIED_SECONDS, LOCK_SECONDS_MAX))
 
 
 @pytest.mark.usefixtures("hurried")
@@ -206,7 +206,7 @@ def test_large_answers_are_refused_within_bounds(heavy: Site, path: str, who: st
     with watched() as held:
         answer, seconds = send(heavy, who, "GET", path)
 
-    # A server that is busy says it late, and is not waited for (models/sql/direct.py).
+    # A server that is busy says it late, and is not waited for (engine/postgres/session.py).
     late = [] if databases.SERVER is None else [(503, "08006")]
     assert (answer.status, answer.code) in ((400, "54000"), (500, "57014"), *late), answer
     assert seconds < ENDS_WITHIN_SECONDS + MARGIN_SECONDS

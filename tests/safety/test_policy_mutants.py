@@ -39,7 +39,6 @@ from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
 from models.base import Row
-from models.pages import Pages
 from routes import rpc
 from tests import databases
 from tests.safety.examples import share
@@ -321,7 +320,7 @@ def forget(site: Site) -> None:
     """What one mutant let in is not to be remembered under the next: plans, lists, and who came by which key."""
     forget_plans()
     database = site.app.extensions["walkthrough"]
-    database.remembered.pages = Pages()
+    database.cache.clear()
     site.app.extensions["walkthrough.credentials"].remembered.cache_clear()
 
 

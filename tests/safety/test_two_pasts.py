@@ -40,7 +40,7 @@ LONG_BLOCKS = [range(first, first + 25) for first in range(1_000, 1_500, 25)]
 CONTROL_SEEDS = range(1, 21)
 
 # A row's lines are in the order in which they were written; those of several that went along with one are a server's to
-# put in order (decision 0157).
+# put in order (decision 0009).
 TRAIL = "/audit_log?select=at,actor_id,action,relation,row_key,client_id,before,after&order=relation,row_key,action"
 CHART = {"start_date": "2025-01-01", "end_date": "2025-12-31"}
 
@@ -105,8 +105,8 @@ def live(seed: int, sites: tuple[Site, Site], source: types.SimpleNamespace) -> 
         after = sites[0].world()
         if user not in after["users"]:
             return counted
-        # The second counts anew what the first may remember, and bring up to date by the trail (decision 0154).
-        sites[1].app.extensions["walkthrough"].remembered.results.clear()
+        # The second counts anew what the first may remember, and bring up to date by the trail (decision 0017).
+        sites[1].app.extensions["walkthrough"].cache.clear()
         for question in questions(after, user):
             one, other = (site.send(user, question) for site in sites)
             if one != other:

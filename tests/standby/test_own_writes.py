@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.marks import Marks
+from engine.postgres.replication_positions import ReplicationPositions
 from tests.conftest import Api
 from tests.standby.world import World
 from tests.waiting import until
@@ -43,7 +43,7 @@ def test_ready_and_metrics_tell_which_server_is_used(world: World) -> None:
     until(lambda: world.api("nobody").get("/ready").json == {"status": "ready", "reads": "standby"})
     assert world.twin.test_client().get("/ready").json == {"status": "ready"}
 
-    world.app.extensions["walkthrough"].standbys.all[0].leave_alone()
+    world.app.extensions["walkthrough"].replicas.all[0].back_off()
 
     assert world.api("nobody").get("/ready").json == {"status": "ready", "reads": "primary"}
 
@@ -89,7 +89,7 @@ def test_who_wrote_finds_it_ten_thousand_times(world: World) -> None:
 def test_pairs_notice_a_check_that_is_not_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Marks, "are_within", lambda marks, last, rights: True)
+    monkeypatch.setattr(ReplicationPositions, "are_within", lambda marks, last, rights: True)
     with world.held_back():
         misses = missed(world, 20)
 

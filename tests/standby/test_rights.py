@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.marks import Marks
+from engine.postgres.replication_positions import ReplicationPositions
 from tests.applications import import_rows
 from tests.conftest import ADA
 from tests.conftest import CAST
@@ -132,7 +132,9 @@ def test_revoked_grant_opens_nothing_on_any_way(world: World) -> None:
 def test_rights_notice_a_check_that_is_not_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Marks, "are_within", lambda marks, last, rights: last >= (marks.own or 0))
+    monkeypatch.setattr(
+        ReplicationPositions, "are_within", lambda self, last, rights: last >= (self.own or 0)
+    )
     with world.held_back():
         moved = world.on_primary("ada").patch("/inspections?id=eq.1", {"building_id": 2})
 
@@ -156,7 +158,7 @@ def test_rights_notice_a_check_that_is_not_made(
 def test_snapshot_is_enough_if_rights_are_the_same_and_own_writes_there(
     last: int | None, rights: str | None, is_enough: bool
 ) -> None:
-    assert Marks(9, "4@1.5").are_within(last, rights) is is_enough
+    assert ReplicationPositions(9, "4@1.5").are_within(last, rights) is is_enough
 
 
 def test_signed_out_and_banned_are_refused_at_once(world: World) -> None:

@@ -73,16 +73,16 @@ def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_ove
     """To another server a line of the trail is another one, to its standbys, too."""
     with world.app.app_context():
         served = database()
-        for remembered in (served.remembered, served.standbys.remembered):
+        for remembered in (served.cache, served.replicas.cache):
             assert remembered.get(7, "q", lambda: "old") == "old"
 
         served.forget_sessions()
 
-        for remembered in (served.remembered, served.standbys.remembered):
+        for remembered in (served.cache, served.replicas.cache):
             assert remembered.get(7, "q", lambda: "new") == "new"
 
 
-def test_standby_that_falls_silent_is_left_alone(world: World) -> None:
+def test_standby_that_falls_silent_backs_off(world: World) -> None:
     """Within the time of a read: a little longer, and its answer would be that it was stopped."""
     silent = [pid for (pid,) in world.pair.sql(
         world.pair.standby, world.name,
@@ -153,7 +153,7 @@ def test_what_is_asked_wrongly_is_refused_once_and_alike(world: World) -> None:
     answer = world.api("mia").get("/buildings?name=match.(")
 
     assert answer.refusal == world.on_primary("mia").get("/buildings?name=match.(").refusal
-    assert not world.app.extensions["walkthrough"].standbys.all[0].is_left_alone
+    assert not world.app.extensions["walkthrough"].replicas.all[0].backs_off
 
 
 def test_standby_that_is_not_there_keeps_nothing_from_starting(
@@ -171,7 +171,7 @@ def test_standby_that_is_not_there_keeps_nothing_from_starting(
 def test_whose_copy_it_is_may_be_learnt_later(world: World) -> None:
     """By a worker that came while the primary was away."""
     world.use_standby()
-    (standby,) = world.app.extensions["walkthrough"].standbys.all
+    (standby,) = world.app.extensions["walkthrough"].replicas.all
     standby.drop_idle()
     standby.identity = None
 

@@ -52,7 +52,7 @@ def test_nobody_is_told_before_the_commit(database, disk, writers):
         assert may_go_on.wait(FOREVER)
 
     writers.start("a", hold)
-    until(lambda: database.turns.locked)
+    until(lambda: database.writer_lock.locked)
     writers.line_up("b")
     writers.line_up("refused", insert("a"))  # a second one of that name
     may_go_on.set()

@@ -49,9 +49,9 @@ class Writers:
 
     def line_up(self, name: str, work: Work | None = None, **how: Any) -> None:
         """Start one behind the others, and wait until it stands in the queue."""
-        before = len(self.database.turns.waiting)
+        before = len(self.database.writer_lock.waiting)
         self.start(name, work, **how)
-        until(lambda: len(self.database.turns.waiting) > before)
+        until(lambda: len(self.database.writer_lock.waiting) > before)
 
     def start(
         self,

@@ -1,0 +1,1 @@
+"""How do a question and a rule become rows?"""

@@ -1,0 +1,289 @@
+"""Hot standbys: which of them may answer a read for the primary, and what happens when one cannot.
+
+A read asks one replica at most, on a session that is open already: it waits for no connection. What a replica cannot
+answer, the primary does, in the snapshot in which it looked the caller up (docs/decisions/0021).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Sequence
+from enum import Enum
+from itertools import count
+from typing import TypeVar
+
+import psycopg
+import sqlalchemy as sa
+
+from engine.postgres.errors import ERRORS
+from engine.postgres.replication_positions import ReplicationPositions
+from engine.postgres.session import PoolerRefused
+from engine.postgres.session import Session
+from engine.postgres.session import connect
+from engine.postgres.session import milliseconds
+from engine.postgres.transaction import BEGIN_READ
+from engine.postgres.transaction import ServerTransaction
+from models.connections import CONNECTIONS_MAX
+from models.db import OPEN
+from models.sql.constraints import Locked
+from models.sql.constraints import Unreachable
+from models.sql.sqlite import DiskFailed
+from models.sql.sqlite import DiskFull
+from models.sql.sqlite import FileCorrupt
+from models.sql.sqlite import TimedOut
+from models.transaction import Transaction
+from models.versioned_cache import VersionedCache
+
+Answer = TypeVar("Answer")
+
+CHECK_SECONDS_MAX = 0.2  # an answer takes a fraction of a millisecond
+STATEMENT_SECONDS_MAX = 1.0  # half of a read's time: the primary needs the rest
+LOCK_SECONDS_MAX = 0.2  # replay holds its locks for a while
+GRACE_SECONDS = 0.2  # the server ends its statements itself, and reports it
+BACK_OFF_SECONDS = 1.0
+
+TROUBLES = (Unreachable, Locked, DiskFull, DiskFailed, FileCorrupt)
+"""Faults after which a replica is not used for a while. A timeout is none: one caller's slow reads would take the
+replica from the others."""
+
+IDENTITY = (
+    "SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " FROM pg_control_system()"
+)
+CHECK = "SELECT is_standby, last, rights FROM snapshot_marks()"
+POSITIONS = "SELECT last, rights FROM snapshot_marks()"
+
+
+class Served(Enum):
+    """Which server answered a read, and why."""
+
+    STANDBY = ("standby", "caught up")
+    BEHIND = ("primary", "standby behind")
+    AWAY = ("primary", "standby away")
+    FAILED = ("primary", "standby failed")
+
+
+class AnotherDatabase(Exception):
+    """A server that answers, and is no copy of the primary."""
+
+
+class ReplicaTransaction(ServerTransaction):
+    """One snapshot of a replica."""
+
+    is_servers_fault = False
+    """An error was not that of a value in the request: the primary may answer."""
+
+    def failed(self, error: Exception) -> Exception:
+        fault = super().failed(error)
+        state = error.sqlstate if isinstance(error, psycopg.Error) else None
+        is_of_a_value = isinstance(error, psycopg.DataError) or (state or "").startswith("22")
+        self.is_servers_fault = not is_of_a_value
+        return fault
+
+
+class Replica:
+    """One replica: its idle sessions, and until when it is not used."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self.url = url
+        self.identity: str | None = None
+        self.idle: list[Session] = []
+        self.opened = 0
+        self.is_opening = False
+        self.backs_off_until = float("-inf")
+        self.closed = False
+        self.mutex = threading.Lock()
+
+    @property
+    def backs_off(self) -> bool:
+        return time.monotonic() < self.backs_off_until
+
+    def take(self) -> Session | None:
+        """Return an idle session. Where there is none, return None and open one for later reads."""
+        if self.backs_off:
+            return None
+        with self.mutex:
+            if self.idle:
+                return self.idle.pop()
+            if self.closed or self.is_opening or self.opened >= CONNECTIONS_MAX:
+                return None
+            self.is_opening = True
+        # Beside the request: a host that drops packets is noticed after seconds.
+        try:
+            threading.Thread(target=self.open, name="replica", daemon=True).start()
+        except RuntimeError:  # the system has no thread left
+            self.is_opening = False
+        return None
+
+    def open(self) -> None:
+        try:
+            session = self.connect()
+        except (Unreachable, AnotherDatabase, *ERRORS):
+            self.back_off()
+        else:
+            with self.mutex:
+                self.opened += 1
+            self.give_back(session)
+        finally:
+            self.is_opening = False
+
+    def connect(self) -> Session:
+        """Open a session. AnotherDatabase if it is no copy of the primary's, byte by byte."""
+        session = connect(
+            self.url, STATEMENT_SECONDS_MAX, lock_timeout=str(milliseconds(LOCK_SECONDS_MAX))
+        )
+        try:
+            if session.run(IDENTITY).fetchone() != (self.identity,):
+                raise AnotherDatabase
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def begin(
+        self, positions: ReplicationPositions, cache: VersionedCache, began: float
+    ) -> ReplicaTransaction | Served:
+        """Return a snapshot that has replayed as far as the positions, or why there is none."""
+        session = self.take()
+        if session is None:
+            return Served.AWAY
+        try:
+            session.seconds_max = CHECK_SECONDS_MAX
+            session.send(BEGIN_READ)
+            is_standby, last, rights = session.run(CHECK).fetchone() or (False, None, None)
+            session.seconds_max = STATEMENT_SECONDS_MAX + GRACE_SECONDS
+        except ERRORS:
+            self.back_off()
+            self.give_back(session)
+            return Served.AWAY
+        if is_standby and positions.are_within(last, rights):
+            transaction = ReplicaTransaction(session, cache)
+            transaction.began = began
+            return transaction
+        if not is_standby:  # it was promoted
+            self.back_off()
+        self.give_back(session)
+        return Served.BEHIND
+
+    def give_back(self, session: Session) -> None:
+        """Keep a session that is idle or can be made so; close any other one, and those like it."""
+        session.seconds_max = CHECK_SECONDS_MAX
+        try:
+            if session.is_open:
+                session.send_commit()
+        except ERRORS:
+            session.is_lost = True
+        with self.mutex:
+            if session.is_idle and not session.is_worn and not self.closed:
+                self.idle.append(session)
+                return
+            self.opened -= 1
+        session.close()
+        if session.is_lost:
+            self.drop_idle()
+
+    def back_off(self) -> None:
+        """Use it no more for a moment."""
+        self.backs_off_until = time.monotonic() + BACK_OFF_SECONDS
+
+    def drop_idle(self) -> None:
+        with self.mutex:
+            dropped, self.idle = self.idle, []
+            self.opened -= len(dropped)
+        for session in dropped:
+            session.close()
+
+    def close(self) -> None:
+        self.closed = True
+        self.drop_idle()
+
+
+class Replicas:
+    """The replicas of a primary, used in rotation."""
+
+    tell_read: Callable[[str, str], None] | None = None
+    """Called with the server that served a read, and why."""
+
+    def __init__(self, urls: Sequence[sa.URL]) -> None:
+        self.all = [Replica(url) for url in urls]
+        self.rotation = count()
+        # Apart from the primary's: the two may be at different changes.
+        self.cache = VersionedCache()
+
+    def require_copies(self, identity: str) -> None:
+        """Set the primary's identity. AnotherDatabase if a replica that answers has another one, PoolerRefused if a
+        pooler answers."""
+        for replica in self.all:
+            replica.identity = identity
+            try:
+                replica.connect().close()
+            except PoolerRefused:
+                raise
+            except (Unreachable, *ERRORS):
+                continue
+
+    def serve(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
+        """Return what a read returns: on a replica, if it has replayed far enough, else on the primary."""
+        replica = self.next()
+        if replica.identity is None:  # the primary was away when this process started
+            replica.identity = primary.value(IDENTITY)
+        positions = primary.marks or all_positions(primary)
+        begun = replica.begin(positions, self.cache, primary.began)
+        if isinstance(begun, Served):
+            self.count(begun)
+            return read()
+        try:
+            answered = self.answer(begun, read)
+        except Exception as error:
+            if not (begun.is_servers_fault or isinstance(error, TimedOut)):
+                raise
+            if isinstance(error, TROUBLES):
+                replica.back_off()
+        else:
+            self.count(Served.STANDBY)
+            return answered
+        finally:
+            replica.give_back(begun.session)
+        self.count(Served.FAILED)
+        return read()
+
+    def answer(self, transaction: ReplicaTransaction, read: Callable[[], Answer]) -> Answer:
+        transaction.deadline = time.monotonic() + STATEMENT_SECONDS_MAX
+        outer = OPEN.set(transaction)
+        try:
+            answered = read()
+        finally:
+            OPEN.reset(outer)
+        transaction.end()
+        return answered
+
+    def is_used_by(self, primary: Transaction) -> bool:
+        """Return whether a replica would answer a caller now who wrote nothing of late."""
+        positions = ReplicationPositions(None, all_positions(primary).rights)
+        for replica in self.all:
+            begun = replica.begin(positions, self.cache, primary.began)
+            if isinstance(begun, ReplicaTransaction):
+                replica.give_back(begun.session)
+                return True
+        return False
+
+    def next(self) -> Replica:
+        """Return the next replica of those that are in use."""
+        number = next(self.rotation)
+        present = [each for each in self.all if not each.backs_off] or self.all
+        return present[number % len(present)]
+
+    def count(self, served: Served) -> None:
+        if self.tell_read is not None:
+            self.tell_read(*served.value)
+
+    def close(self) -> None:
+        for replica in self.all:
+            replica.close()
+
+
+def all_positions(primary: Transaction) -> ReplicationPositions:
+    """Return the positions of a caller who is no user, whose lines bear no name: the whole audit log."""
+    return ReplicationPositions(*primary.one(POSITIONS))

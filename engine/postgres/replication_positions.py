@@ -1,0 +1,38 @@
+"""How far a replica's snapshot has to have replayed to stand in for the primary's.
+
+The rows of a caller, and who may read them, are the same in two snapshots of one database if the last audit line that
+decides rights is the same, and the caller's own last line is in both (docs/decisions/0021). Only a server has replicas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from models.audit_log import AuditLog
+
+LINE = AuditLog.__table__
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationPositions:
+    """Two lines of the audit log in a snapshot: the caller's last one, and the last one that decides rights."""
+
+    own: int | None
+    rights: str | None
+
+    def are_within(self, last: int | None, rights: str | None) -> bool:
+        """Return whether a snapshot with this last line has the caller's own writes and the same rights."""
+        return rights == self.rights and (last or 0) >= (self.own or 0)
+
+
+def last_line_of(actor_id: sa.ColumnElement[str]) -> sa.ScalarSelect[int]:
+    """Return the query for an actor's last line, by the index made for it (schema.sql)."""
+    indexed = LINE.c.id + sa.literal_column("0")
+    return sa.select(sa.func.max(indexed)).where(LINE.c.actor_id == actor_id).scalar_subquery()
+
+
+def last_rights() -> sa.ColumnElement[str]:
+    """Return the query for the last line that decides rights."""
+    return sa.func.last_rights(type_=sa.Text)

@@ -1,0 +1,95 @@
+"""The decision records: numbers, index, length, and the references to the records from the rest of the project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+DECISIONS = PROJECT / "docs" / "decisions"
+FOLDERS = (
+    "access",
+    "bench",
+    "bin",
+    "demo",
+    "docs",
+    "engine",
+    "models",
+    "routes",
+    "serving",
+    "tests",
+)
+SUFFIXES = {".py", ".md", ".sql", ".sh", ".html", ".js", ".css"}
+WORDS_MAX = 170
+WORDS_TOTAL_MAX = 3_200
+INDEX_WORDS_MAX = 200
+NAMED = re.compile(r"[Dd]ecisions?[/ (]+\[?(\d{4}(?:, \d{4})*)")
+"""A reference in text: `docs/decisions/0004`, `decision 0004`, `docs/decisions/0004, 0005`."""
+LINKED = re.compile(r"\((?:[\w./]*/)?(\d{4}-[a-z0-9-]+\.md)\)")
+
+
+def records() -> list[Path]:
+    return sorted(DECISIONS.glob("[0-9]*.md"))
+
+
+def texts() -> list[Path]:
+    """Return the files of the project that can name a decision."""
+    found = [path for path in PROJECT.iterdir() if path.suffix in SUFFIXES]
+    for folder in FOLDERS:
+        found += [path for path in (PROJECT / folder).rglob("*") if path.suffix in SUFFIXES]
+    return [path for path in found if not {".cache", "node_modules"} & {*path.parts}]
+
+
+def test_numbers_are_consecutive() -> None:
+    assert [int(path.name[:4]) for path in records()] == [*range(1, len(records()) + 1)]
+
+
+@pytest.mark.parametrize("path", records(), ids=lambda path: path.name[:4])
+def test_record_has_title_and_sections_in_order(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+
+    assert text.startswith(f"# {path.name[:4]} ")
+    assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == [
+        "Context",
+        "Decision",
+        "Rejected",
+    ]
+
+
+@pytest.mark.parametrize("path", records(), ids=lambda path: path.name[:4])
+def test_record_is_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").split()) <= WORDS_MAX
+
+
+def test_all_records_together_are_short() -> None:
+    counted = [len(path.read_text(encoding="utf-8").split()) for path in records()]
+
+    assert sum(counted) <= WORDS_TOTAL_MAX
+
+
+def test_index_names_each_record_by_number_and_title() -> None:
+    index = (DECISIONS / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\[(\d{4})\]\(([^)]+)\) \| (.+)$", index, re.MULTILINE)
+    titles = [path.read_text(encoding="utf-8").splitlines()[0] for path in records()]
+
+    assert [(name, f"# {number} {title}") for number, name, title in rows] == [
+        (path.name, title) for path, title in zip(records(), titles, strict=True)
+    ]
+    assert len(index.split()) <= INDEX_WORDS_MAX
+
+
+def test_references_name_records_that_exist() -> None:
+    names = {path.name for path in records()}
+    numbers = {name[:4] for name in names}
+    missing: list[str] = []
+    for path in texts():
+        if path == Path(__file__):
+            continue
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            named = {number for found in NAMED.findall(text) for number in found.split(", ")}
+            wrong = sorted((named - numbers) | ({*LINKED.findall(text)} - names))
+            missing += [f"{path.relative_to(PROJECT)}:{line}: {each}" for each in wrong]
+
+    assert missing == []

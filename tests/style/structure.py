@@ -1,0 +1,122 @@
+"""Names and imports of the project's modules."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from tests.style.sources import PROJECT
+from tests.style.sources import files
+from tests.style.sources import name
+from tests.style.sources import nodes
+from tests.style.sources import tree
+
+LAYERS: Mapping[str, int] = {
+    "gunicorn": 7, "wsgi": 7, "app": 6, "bench": 6,
+    "serving": 5, "routes": 4, "access": 3, "engine": 2, "models": 1, "config": 1, "demo": 1,
+}  # fmt: skip
+"""A package imports itself and packages of lower layers. `app.py`, `wsgi.py` and `gunicorn.conf.py` are on top."""
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    """Return the product's modules by their dotted names."""
+    return {
+        dotted(path): path
+        for path in files(".py")
+        if path.relative_to(PROJECT).parts[0] not in {"tests", "docs", "bin"}
+    }
+
+
+def dotted(path: Path) -> str:
+    """Return the name by which a module is imported.
+
+    >>> dotted(PROJECT / "models" / "__init__.py"), dotted(PROJECT / "models" / "client.py")
+    ('models', 'models.client')
+    """
+    return name(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def package(module: str) -> str:
+    return module.split(".")[0]
+
+
+@cache
+def imports(module: str) -> tuple[tuple[str, int], ...]:
+    """Return the modules of the project that a module imports, with lines. TYPE_CHECKING imports are included."""
+    known = modules()
+    found: dict[str, int] = {}
+    for node in nodes(known[module]):
+        for target in targets(node):
+            if target in known or package(target) == "tests":
+                found.setdefault(target, getattr(node, "lineno", 1))
+    return tuple(found.items())
+
+
+def targets(node: ast.AST) -> Iterator[str]:
+    """Yield the modules that an import statement names: of a package, the submodule rather than the package."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name
+    elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+        for alias in node.names:
+            submodule = f"{node.module}.{alias.name}"
+            yield submodule if submodule in modules() else node.module
+
+
+def is_downward(importer: str, imported: str) -> bool:
+    """Return whether a package may import another one."""
+    if importer == imported:
+        return True
+    if imported not in LAYERS:
+        return False
+    return LAYERS[imported] < LAYERS.get(importer, 7)
+
+
+def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Return the strongly connected components with more than one node, or with an edge to itself (Tarjan).
+
+    >>> cycles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["d"]})
+    [['b', 'c'], ['d']]
+    """
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for neighbour in graph.get(node, ()):
+            if neighbour not in index:
+                visit(neighbour)
+                low[node] = min(low[node], low[neighbour])
+            elif neighbour in stack:
+                low[node] = min(low[node], index[neighbour])
+        if low[node] == index[node]:
+            component = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(component) > 1 or node in graph.get(node, ()):
+                found.append(sorted(component))
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return sorted(found)
+
+
+def definitions(
+    kind: type[ast.ClassDef] | type[ast.FunctionDef],
+) -> Mapping[str, list[tuple[str, int]]]:
+    """Return the public classes or functions of all modules by name: path and line of each definition."""
+    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for path in modules().values():
+        for node in tree(path).body:
+            if isinstance(node, kind) and not node.name.startswith("_"):
+                found[node.name].append((name(path), node.lineno))
+    return found

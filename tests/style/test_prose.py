@@ -1,0 +1,38 @@
+"""The prose of the project: length of sentences, banned words, and the size of all documents.
+
+A new part of the project is added to ENFORCED; `{""}` enforces the rules everywhere.
+`python -m tests.style.report` lists what is left elsewhere.
+"""
+
+from __future__ import annotations
+
+from tests.style.checks import DOCUMENTS_WORDS_MAX
+from tests.style.checks import banned_words
+from tests.style.checks import document_words
+from tests.style.checks import long_sentences
+from tests.style.sources import Kind
+from tests.style.sources import collect
+
+ENFORCED = {
+    "CHANGELOG.md", "docs/ACCESS.md", "docs/DIALECT.md", "docs/PERFORMANCE.md", "docs/SAFETY.md", "docs/SCALING.md",
+    "docs/decisions", "tests/docs", "tests/style",
+}  # fmt: skip
+"""Paths for which sentences and words are checked so far."""
+
+
+def test_every_kind_of_prose_is_found() -> None:
+    assert {piece.kind for piece in collect()} == {*Kind}
+
+
+def test_sentences_of_documents_and_docstrings_are_short() -> None:
+    assert "\n".join(map(str, sorted(long_sentences(ENFORCED)))) == ""
+
+
+def test_prose_has_no_banned_words() -> None:
+    assert "\n".join(map(str, sorted(banned_words(ENFORCED)))) == ""
+
+
+def test_documents_keep_to_their_budget_of_words() -> None:
+    counted = document_words({""})
+
+    assert sum(counted.values()) <= DOCUMENTS_WORDS_MAX, counted

@@ -1,0 +1,272 @@
+"""The structure of the product: imports, unique names, marks on views, and tables that have to be complete."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+
+from access.caller import STANDINGS
+from access.caller import Role
+from access.caller import Standing
+from access.decorators import Unmarked
+from access.decorators import check_marks
+from access.policy import CALLS
+from access.policy import POLICIES
+from access.policy import AccessRule
+from models import RESOURCES
+from models.faults import Fault
+from models.sql import operators
+from models.sql.catalog import catalog
+from models.sql.dialect import SPELLINGS
+from models.sql.planner import Planner
+from models.sql.planner import UnguardedRelation
+from models.sql.rule import Action
+from routes.gotrue import errors as gotrue_errors
+from routes.postgrest import conditions
+from routes.postgrest import errors
+from routes.rpc import FUNCTIONS
+from tests.style import structure
+from tests.style.checks import SHARED_FUNCTIONS_MAX
+from tests.style.checks import import_cycles
+from tests.style.checks import repeated_classes
+from tests.style.checks import shared_functions
+from tests.style.checks import upward_imports
+from tests.style.sources import name
+from tests.style.sources import nodes
+
+ENFORCED_LAYERS = {
+    "access", "app.py", "bench", "config.py", "demo", "gunicorn.conf.py", "serving", "wsgi.py",
+    "routes/console", "routes/gotrue", "routes/postgrest",
+}  # fmt: skip
+"""Paths that import lower layers only so far. `{""}` is the whole project, as in the next two sets."""
+
+ENFORCED_ACYCLIC = {
+    "access",
+    "app.py",
+    "bench",
+    "config.py",
+    "demo",
+    "models/sql",
+    "routes",
+    "serving",
+    "wsgi.py",
+}
+"""Paths without import cycles so far."""
+
+ENFORCED_NAMES = {"config.py", "gunicorn.conf.py", "wsgi.py"}
+"""Paths with unique names so far."""
+
+WEB = {"flask", "flask_sqlalchemy", "werkzeug"}
+WEB_IMPORTERS = {
+    "app.py",
+    "gunicorn.conf.py",
+    "models/base.py",
+    "models/attach.py",
+    "models/db.py",
+    "access/current.py",
+    "access/decorators.py",
+}
+"""The files outside of `routes/` that import Flask."""
+
+WEB_FREE = ("routes/postgrest/", "routes/gotrue/")
+IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, after gunicorn's fork
+ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
+"""The files that name a role."""
+
+MAPPED_ELSEWHERE = {
+    # By the console
+    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "NoSuchDevice", "SignInNeeded", "TooManyDownloads", "UnfitDevice",
+    # By commands
+    "InvalidArchive", "NoDatabaseUrl", "NoSuchPerson", "NotEmpty", "NotTheSame",
+}  # fmt: skip
+"""Errors that no table of a wire language maps to a status."""
+
+
+def product() -> list[Path]:
+    """Return the modules of the service, without the benchmark."""
+    return [path for path in structure.modules().values() if not name(path).startswith("bench/")]
+
+
+def imported_packages(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in nodes(path):
+        found |= {structure.package(target) for target in structure.targets(node)}
+    return found
+
+
+def test_packages_import_only_lower_layers() -> None:
+    assert "\n".join(map(str, sorted(upward_imports(ENFORCED_LAYERS)))) == ""
+
+
+def test_modules_have_no_import_cycles() -> None:
+    assert "\n".join(map(str, sorted(import_cycles(ENFORCED_ACYCLIC)))) == ""
+
+
+def test_tarjan_finds_components_with_cycles() -> None:
+    graph = {
+        "a": ["b"],
+        "b": ["c"],
+        "c": ["b", "d"],
+        "d": [],
+        "e": ["e"],
+        "f": ["a", "g"],
+        "g": ["f"],
+    }
+
+    assert structure.cycles(graph) == [["b", "c"], ["e"], ["f", "g"]]
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "expected"),
+    [
+        ("routes", "access", True),
+        ("access", "routes", False),
+        ("models", "models", True),
+        ("models", "config", False),
+        ("serving", "config", True),
+        ("routes", "serving", False),
+        ("wsgi", "app", True),
+        ("models", "tests", False),
+    ],
+)
+def test_layer_is_compared(importer: str, imported: str, expected: bool) -> None:
+    assert structure.is_downward(importer, imported) is expected
+
+
+def test_public_class_names_are_unique() -> None:
+    assert "\n".join(map(str, sorted(repeated_classes(ENFORCED_NAMES)))) == ""
+
+
+def test_few_function_names_are_shared_by_modules() -> None:
+    shared = shared_functions(ENFORCED_NAMES)
+
+    assert len(shared) <= SHARED_FUNCTIONS_MAX, sorted(shared)
+
+
+@pytest.mark.parametrize("path", product(), ids=name)
+def test_flask_is_imported_at_the_edge_only(path: Path) -> None:
+    imports_web = bool(imported_packages(path) & WEB)
+    is_edge = name(path).startswith("routes/") and not name(path).startswith(WEB_FREE)
+
+    assert imports_web == (name(path) in WEB_IMPORTERS) or is_edge
+
+
+@pytest.mark.parametrize("path", product(), ids=name)
+def test_functions_import_nothing(path: Path) -> None:
+    inside = [
+        node.lineno
+        for function in nodes(path)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+    assert bool(inside) == (name(path) in IMPORTED_LATER)
+
+
+@pytest.mark.parametrize("path", product(), ids=name)
+def test_roles_are_named_in_the_policy_only(path: Path) -> None:
+    """A role that another file names is a second copy of the rule."""
+    named: set[str] = set()
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            named |= {node.attr} if node.value.id == "Role" else set()
+        elif isinstance(node, ast.ImportFrom) and node.module == "access.policy":
+            named |= {alias.name for alias in node.names}
+
+    assert not named & set(Role.__members__) or name(path) in ROLE_NAMES
+
+
+@pytest.mark.parametrize("path", product(), ids=name)
+def test_environment_is_read_in_config_only(path: Path) -> None:
+    read = {
+        node.attr
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+    }
+
+    assert bool(read & {"environ", "environb", "getenv"}) == (name(path) == "config.py")
+
+
+def subclasses(of: type[Fault]) -> set[type[Fault]]:
+    return {each for direct in of.__subclasses__() for each in (direct, *subclasses(direct))}
+
+
+def test_every_error_class_has_a_status() -> None:
+    """An error without a status is answered as an internal error."""
+    for module in structure.modules():
+        if structure.package(module) in {"models", "engine", "access", "routes"}:
+            import_module(module)
+    mapped = errors.STATUSES.keys() | gotrue_errors.STATUSES.keys()
+
+    unmapped = {
+        each.__name__
+        for each in subclasses(Fault)
+        if structure.package(each.__module__) != "tests" and not mapped & {*each.__mro__}
+    }
+
+    assert unmapped == MAPPED_ELSEWHERE
+
+
+def test_app_with_an_unmarked_view_does_not_start() -> None:
+    app = Flask("unmarked")
+    app.add_url_rule("/open", view_func=lambda: "open")
+
+    with pytest.raises(Unmarked):
+        check_marks(app)
+
+
+def test_every_resource_has_a_policy_for_every_role() -> None:
+    assert set(POLICIES) == set(RESOURCES.values())
+    assert all(set(policies) == set(Role) for policies in POLICIES.values())
+
+
+def test_every_function_names_its_roles() -> None:
+    assert set(CALLS) == set(FUNCTIONS)
+    assert all(roles for roles in CALLS.values())
+
+
+def test_parser_and_engine_have_the_same_operators() -> None:
+    """The parser limits the length of a pattern, so both name the same pattern operators as well."""
+    known = operators.OPERATORS.keys() | operators.ELSEWHERE.keys()
+
+    assert known | {"in", "is"} == conditions.OPERATORS
+    assert {
+        operator for operator, each in operators.OPERATORS.items() if each.text_only
+    } == conditions.PATTERNS
+
+
+@pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
+def test_planner_refuses_a_statement_without_the_rule(standing: Standing) -> None:
+    planner = Planner(SPELLINGS["sqlite"], AccessRule(standing))
+    unguarded = catalog().relations["inspections"].table
+    readings = catalog().relations["reports_lead"].table
+    building, scope = planner.scoped(catalog().relations["buildings"], Action.READ)
+
+    for statement in (
+        sa.select(unguarded.c.id),
+        sa.select(unguarded.alias("t").c.id),
+        sa.select(sa.exists().where(unguarded.alias("t").c.id == 1)),
+        sa.select(sa.select(unguarded.c.id).subquery()),
+        sa.select(sa.literal(1)).where(sa.literal(1).in_(sa.select(unguarded.c.id))),
+        sa.select(sa.literal(1)).select_from(building.join(unguarded, sa.true())).where(scope),
+        sa.update(readings).values(result="x").where(readings.c.inspection_id == unguarded.c.id),
+    ):
+        with pytest.raises(UnguardedRelation):
+            planner.finish(statement)
+
+
+def test_planner_accepts_a_statement_with_the_rule() -> None:
+    planner = Planner(SPELLINGS["sqlite"], AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True]))
+    alias, scope = planner.scoped(catalog().relations["inspections"], Action.READ)
+
+    statement = planner.finish(sa.select(alias.c.id).where(scope))
+
+    assert "client_id" in statement.sql
