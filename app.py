@@ -10,14 +10,14 @@ import click
 from flask import Flask
 
 import config
+from access.accounts.access_token import Signers
 from access.decorators import Credentials
-from access.token import Signers
-from models import upkeep
-from models.attach import attach
-from routes import mount
-from routes.command import REFUSAL
-from routes.service import Service
-from serving.lock import is_served
+from engine.attach import attach
+from engine.maintenance import check as upkeep
+from engine.storage.server_lock import is_served
+from routes import register as mount
+from routes.cli.command import REFUSAL
+from routes.flask_app import Service
 
 
 class NotStarted(click.ClickException):
@@ -29,7 +29,7 @@ def create_app(
 ) -> Flask:
     """Make the service; `overrides` win over the environment, which wins over the kept secrets.
 
-    `has_right_to_serve`: this process, or the one that forked it, holds the lock on the database (serving/lock.py).
+    `has_right_to_serve`: this process, or the one that forked it, holds the lock on the database (engine/storage/server_lock.py).
     """
     app = Service(__name__, static_folder=None)
     settings = config.in_force(overrides)

@@ -26,14 +26,14 @@ from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a setting's name)
-from serving import descriptors  # noqa: E402
-from serving import logs  # noqa: E402
-from serving import memory  # noqa: E402
-from serving import meters  # noqa: E402
-from serving import ports  # noqa: E402
+from routes import metric_files as meters  # noqa: E402
+from serving import logging as logs  # noqa: E402
 from serving import refusal  # noqa: E402
-from serving import start  # noqa: E402
-from serving import stop  # noqa: E402
+from serving import shutdown as stop  # noqa: E402
+from serving.start import checks as start  # noqa: E402
+from serving.start import descriptors  # noqa: E402
+from serving.start import memory  # noqa: E402
+from serving.start import ports  # noqa: E402
 
 Stated = TypeVar("Stated")
 
@@ -47,7 +47,7 @@ def stated(read: Callable[[], Stated]) -> Stated:
 
 
 # What a service on PostgreSQL needs besides, and one on a file starts without.
-POSTGRESQL = ("engine.postgres.schema", "models.sql.spelling_postgresql")
+POSTGRESQL = ("engine.postgres.schema", "engine.query.dialect.postgresql")
 
 KEYS_DRAWN = (
     "no keys.json beside the database: new keys were drawn, and what older ones signed is void"
@@ -106,7 +106,7 @@ control_socket_disable = True
 # The application writes one JSON line a request; gunicorn's own line would show query values.
 accesslog = None
 # One JSON object a line on standard error, gunicorn's own messages too (LOG_LEVEL; info has a line a request).
-logger_class = "serving.logs.JsonLogger"
+logger_class = "serving.logging.JsonLogger"
 loglevel = stated(configuration.log_level)
 # A worker's sign of life is a file without a name. In memory, where there is a place for such: a worker that is to
 # take another's place needs one, and without it gunicorn ends.

@@ -20,22 +20,22 @@ from access.policy import CLIENT_ADMIN
 from access.policy import CLIENT_MANAGER
 from access.policy import GRANTS
 from access.policy import AccessRule
+from engine.query import execute
+from engine.query.catalog import catalog
+from engine.query.constraints import ForeignKeyViolation
+from engine.query.dialect.base import SPELLINGS
+from engine.query.read.planner import Planner
+from engine.query.statement import Binding
+from engine.query.statement import Statement
+from engine.query.statement import new_value
+from engine.query.statement import parameter
+from engine.query.write.insert import Conflict
+from engine.query.write.insert import Insertion
+from engine.query.write.row_security import RowDenied
+from engine.storage.database import Transaction
 from models import User
-from models.db import Transaction
-from models.faults import Denial
-from models.faults import Fault
-from models.sql import execute
-from models.sql.catalog import catalog
-from models.sql.constraints import ForeignKeyViolation
-from models.sql.dialect import SPELLINGS
-from models.sql.judge import RowDenied
-from models.sql.planner import Planner
-from models.sql.rows import Conflict
-from models.sql.rows import Insertion
-from models.sql.statement import Binding
-from models.sql.statement import Statement
-from models.sql.statement import new_value
-from models.sql.statement import parameter
+from models.errors import Denial
+from models.errors import Fault
 
 IDS_MAX = 1_000  # of one array
 

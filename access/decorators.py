@@ -18,24 +18,24 @@ from typing import cast
 
 from flask import Flask
 
-from access import current
 from access import policy
+from access import request_state as current
+from access.accounts.access_token import Claims
+from access.accounts.access_token import InvalidToken
+from access.accounts.access_token import Signers
+from access.accounts.access_token import require_in_force
+from access.accounts.refresh_token import RefreshTokens
 from access.caller import SERVICE
 from access.caller import Caller
 from access.caller import Role
 from access.policy import PermissionDenied
-from access.refresh_token import RefreshTokens
 from access.session import look_up
-from access.token import Claims
-from access.token import InvalidToken
-from access.token import Signers
-from access.token import require_in_force
-from models.base import Model
-from models.db import Transaction
-from models.db import anywhere
-from models.db import reading
-from models.faults import Fault
-from models.sql.rule import Action
+from engine.query.rule import Action
+from engine.storage.database import Transaction
+from engine.storage.database import anywhere
+from engine.storage.database import reading
+from models.errors import Fault
+from models.fields import Model
 
 # What apikey and signature say never changes; whether the claims still count is asked anew.
 ENTRANCES_REMEMBERED_MAX = 1_024

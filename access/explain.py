@@ -26,18 +26,18 @@ from access.predicate import CALLER
 from access.predicate import Predicate
 from access.predicate import alias
 from access.session import person
+from engine.query.catalog import catalog
+from engine.query.dialect.base import SPELLINGS
+from engine.query.read.planner import Planner
+from engine.query.rule import Action
+from engine.query.statement import Binding
+from engine.query.statement import Statement
+from engine.query.statement import new_value
+from engine.query.statement import parameter
+from engine.storage.database import Transaction
 from models import User
-from models.base import Model
-from models.base import Row
-from models.db import Transaction
-from models.sql.catalog import catalog
-from models.sql.dialect import SPELLINGS
-from models.sql.planner import Planner
-from models.sql.rule import Action
-from models.sql.statement import Binding
-from models.sql.statement import Statement
-from models.sql.statement import new_value
-from models.sql.statement import parameter
+from models.fields import Model
+from models.fields import Row
 
 EVIDENCE: dict[Predicate, tuple[Kind, str]] = {
     building_grant: (Kind.BUILDING, "id"),

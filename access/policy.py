@@ -25,6 +25,8 @@ from access.predicate import among_few
 from access.predicate import both
 from access.predicate import either
 from access.predicate import equals
+from engine.query.rule import Action
+from engine.query.rule import Extent
 from models import AuditLog
 from models import Building
 from models import Client
@@ -36,11 +38,9 @@ from models import Inspection
 from models import Inspector
 from models import ReportLead
 from models import User
-from models.base import Model
-from models.base import Row
-from models.faults import Denial
-from models.sql.rule import Action
-from models.sql.rule import Extent
+from models.errors import Denial
+from models.fields import Model
+from models.fields import Row
 
 SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from access.caller import Standing
+from engine.query.catalog import aliased
+from engine.query.dialect.common import InSubquery
+from engine.query.dialect.common import SmallInSubquery
+from engine.query.statement import parameter
 from models import User
-from models.base import Model
-from models.base import Row
-from models.sql.catalog import aliased
-from models.sql.spelling import InSubquery
-from models.sql.spelling import SmallInSubquery
-from models.sql.statement import parameter
+from models.fields import Model
+from models.fields import Row
 
 Condition = sa.ColumnElement[bool]
 Predicate = Callable[[Standing, Row], Condition]

@@ -13,28 +13,28 @@ from functools import partial
 
 import sqlalchemy as sa
 
+from access.accounts.access_token import REFUSED
+from access.accounts.access_token import Claims
+from access.accounts.access_token import RefusedClaims
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Kind
 from access.caller import Role
 from access.policy import GRANTS
-from access.token import REFUSED
-from access.token import Claims
-from access.token import RefusedClaims
 from engine.postgres.replication_positions import ReplicationPositions
 from engine.postgres.replication_positions import last_line_of
 from engine.postgres.replication_positions import last_rights
+from engine.query.dialect.base import SPELLINGS
+from engine.query.statement import Binding
+from engine.query.statement import Slot
+from engine.query.statement import Statement
+from engine.query.statement import compile_statement
+from engine.query.statement import new_value
+from engine.query.statement import parameter
+from engine.storage.database import Transaction
 from models.building import Building
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
-from models.db import Transaction
-from models.sql.dialect import SPELLINGS
-from models.sql.statement import Binding
-from models.sql.statement import Slot
-from models.sql.statement import Statement
-from models.sql.statement import compile_statement
-from models.sql.statement import new_value
-from models.sql.statement import parameter
 from models.types import Bound
 from models.user import User
 

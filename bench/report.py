@@ -19,7 +19,7 @@ from bench.footprint import Held
 from bench.measure import Effort
 from bench.measure import Line
 from bench.tools import Tools
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 
 BEGIN: Final = (
     "<!-- figures: written by bench/run --write; what stands between these marks is replaced -->"

@@ -31,7 +31,7 @@ from bench.portfolio import compose
 from bench.servers import PROJECT
 from bench.servers import file_url
 from bench.servers import service_environ
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 
 HERE: Final = Path(__file__).resolve().parent
 LOADED: Final = "_loaded"  # how the names end of what is never measured on
@@ -107,7 +107,7 @@ def ensure_service_store(cache: Path, size: int) -> tuple[Path, Cast]:
     home = cache / f"sqlite-{size}"
     file, mark, kept = home / "walkthrough.db", home / "mark", home / "cast.json"
     expected = digest(
-        "portfolio.py", "cast.py", "../schema.sql", VERSIONS, "../models/sql/copies.py"
+        "portfolio.py", "cast.py", "../schema.sql", VERSIONS, "../engine/storage/file_copies.py"
     )
     there = mark.exists() and kept.exists() and loaded(file).exists()
     if not (there and mark.read_text() == expected):

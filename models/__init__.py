@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from models.audit_log import AuditLog
-from models.base import Model
 from models.building import Building
 from models.client import Client
+from models.fields import Model
 from models.grant import ClientAdminBuildingAccess
 from models.grant import ClientAdminInspectionAccess
 from models.grant import ClientManagerBuildingAccess

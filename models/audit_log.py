@@ -1,10 +1,10 @@
-"""What happened to rows, by whose hand: a resource that only triggers write (see models/audit.py)."""
+"""What happened to rows, by whose hand: a resource that only triggers write (see engine/audit.py)."""
 
 from __future__ import annotations
 
-from models.base import Filled
-from models.base import Model
-from models.base import column
+from models.fields import Filled
+from models.fields import Model
+from models.fields import column
 from models.types import BIGINT
 from models.types import JSON
 from models.types import TEXT

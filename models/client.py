@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from models.base import Filled
-from models.base import Model
-from models.base import column
+from models.fields import Filled
+from models.fields import Model
+from models.fields import column
 from models.types import BIGINT
 from models.types import TEXT
 from models.types import TIMESTAMP

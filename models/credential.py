@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from models.base import Model
+from models.fields import Model
 from models.types import UUID
 
 metadata = Model.metadata

@@ -6,9 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from models.base import Filled
-from models.base import Model
-from models.base import column
+from models.fields import Filled
+from models.fields import Model
+from models.fields import column
 from models.types import BIGINT
 from models.types import TIMESTAMP
 from models.types import UUID

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.base import Filled
-from models.base import Model
-from models.base import Row
-from models.base import SkipScan
-from models.base import column
 from models.building import Building
+from models.fields import Filled
+from models.fields import Model
+from models.fields import Row
+from models.fields import SkipScan
+from models.fields import column
 from models.types import BIGINT
 from models.types import DATE
 from models.types import TEXT

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.base import Filled
-from models.base import Model
-from models.base import Row
-from models.base import column
+from models.fields import Filled
+from models.fields import Model
+from models.fields import Row
+from models.fields import column
 from models.inspection import Inspection
 from models.types import BIGINT
 from models.types import INTEGER

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from models.faults import Fault
+from models.errors import Fault
 
 Bound = str | int | float | None
 """What a database is handed: both drivers bind these, and both databases store them as they are."""

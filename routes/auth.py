@@ -8,29 +8,29 @@ from flask import current_app
 from flask import g
 from flask import request
 
-from access import account
-from access import current
-from access import people
-from access import signin
-from access import throttle
+from access import request_state as current
+from access.accounts import own_account as account
+from access.accounts import people
+from access.accounts import sign_in as signin
+from access.accounts import throttle
+from access.accounts.deadline import Deadline
+from access.accounts.deadline import deadline
+from access.accounts.sign_in import SignedIn
 from access.caller import Caller
-from access.deadline import Deadline
-from access.deadline import deadline
 from access.decorators import admit
 from access.decorators import credentials
 from access.decorators import requires_apikey
 from access.decorators import requires_person
-from access.signin import SignedIn
-from models.db import reading
-from models.faults import Fault
+from engine.storage.database import reading
+from models.errors import Fault
 from routes.body import read_body
-from routes.edge import is_sign_in
 from routes.gotrue import bodies
 from routes.gotrue import sessions
 from routes.gotrue import users
 from routes.gotrue.errors import SignupDisabled
 from routes.gotrue.payload import BODY_BYTES_MAX
 from routes.gotrue.payload import Object
+from routes.middleware import is_sign_in
 
 PREFIX = "/auth/v1"
 

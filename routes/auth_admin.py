@@ -7,14 +7,14 @@ from flask import Response
 from flask import current_app
 from flask import request
 
-from access import administration
-from access import password
-from access import taken
+from access.accounts import administration
+from access.accounts import email_disclosure as taken
+from access.accounts import password
+from access.accounts.deadline import Deadline
 from access.caller import Caller
-from access.deadline import Deadline
 from access.decorators import admit
 from access.decorators import requires_administrator
-from models.db import reading
+from engine.storage.database import reading
 from routes.auth import PREFIX
 from routes.auth import answer
 from routes.auth import read_auth_body

@@ -7,8 +7,8 @@ from typing import Any
 
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from access import current
-from models.faults import Fault
+from access import request_state as current
+from models.errors import Fault
 from routes.postgrest import requests
 from routes.postgrest.media import EncodedBody
 

@@ -11,9 +11,9 @@ from flask import Blueprint
 from flask import Response
 
 from access.decorators import public
-from models.db import database
-from models.db import reading
-from models.faults import Fault
+from engine.storage.database import database
+from engine.storage.database import reading
+from models.errors import Fault
 
 DISK_BYTES_FREE_MIN = 64 << 20
 

@@ -43,19 +43,19 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 import config
-from access import current
+from access import request_state as current
 from access.decorators import NoApiKey
 from access.decorators import credentials
 from access.decorators import mark
-from models.db import Database
-from models.db import database
-from models.sql import counts
-from models.sql import mutate
-from models.sql import plan
-from models.sql import points
-from models.sql.sqlite import driver
-from models.sql.writer_lock import WriterLock
-from serving.meters import allocate
+from engine.query.read import plan
+from engine.query.write import plan as mutate
+from engine.reporting import chart_statements as points
+from engine.reporting import counts
+from engine.storage.database import Database
+from engine.storage.database import database
+from engine.storage.sqlite import driver
+from engine.storage.writer_lock import WriterLock
+from routes.metric_files import allocate
 
 LOG = logging.getLogger("walkthrough")
 

@@ -1,5 +1,5 @@
 """What is written down of a request: who, what, how it ended. Never a query's values, a header, a token or
-a body. How a line looks, and where it goes, is the server's to say (`serving/logs.py`)."""
+a body. How a line looks, and where it goes, is the server's to say (`serving/logging.py`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flask import Response
 from flask import g
 from flask import request
 
-from access import current
+from access import request_state as current
 from access.caller import Caller
 from routes.postgrest.limits import excerpt
 

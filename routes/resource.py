@@ -13,33 +13,33 @@ from flask import Blueprint
 from flask import Response
 
 from access import policy
-from access import taken
+from access.accounts import email_disclosure as taken
+from access.accounts.people import require_sign_in_by
 from access.caller import Caller
 from access.decorators import admit
 from access.decorators import requires
-from access.people import require_sign_in_by
 from access.policy import AccessRule
+from engine.query import execute
+from engine.query.catalog import catalog
+from engine.query.read import plan
+from engine.query.rule import Action
+from engine.query.write.insert import Conflict
+from engine.query.write.insert import Insertion
+from engine.query.write.insert import Written
+from engine.storage.database import reading
+from engine.storage.database import writing
 from models import User
-from models.base import Model
-from models.db import reading
-from models.db import writing
-from models.sql import execute
-from models.sql import plan
-from models.sql.catalog import catalog
-from models.sql.rows import Conflict
-from models.sql.rows import Insertion
-from models.sql.rows import Written
-from models.sql.rule import Action
-from routes.asked import Asked
-from routes.asked import known_columns
-from routes.asked import read_changes
-from routes.asked import read_insertion
+from models.fields import Model
 from routes.body import read_body
-from routes.edge import respond
+from routes.middleware import respond
 from routes.postgrest import representation
 from routes.postgrest import requests
 from routes.postgrest.preferences import Operation
 from routes.postgrest.preferences import TransactionEnd
+from routes.relation_request import Asked
+from routes.relation_request import known_columns
+from routes.relation_request import read_changes
+from routes.relation_request import read_insertion
 
 
 def blueprint(model: type[Model]) -> Blueprint:

@@ -14,7 +14,7 @@ from flask import request
 
 from access.decorators import requires_entrance
 from routes import rpc
-from routes.edge import respond
+from routes.middleware import respond
 from routes.postgrest import openapi
 from routes.postgrest import requests
 from routes.postgrest import swagger

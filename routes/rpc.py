@@ -28,19 +28,19 @@ from access.decorators import public
 from access.decorators import requires_call
 from access.decorators import requires_caller
 from access.policy import AccessRule
+from engine.reporting import dashboard as statistics
+from engine.reporting.chart import draw_chart
+from engine.reporting.visible_rows import Visible
+from engine.storage.database import Transaction
+from engine.storage.database import reading
+from engine.storage.database import writing
 from models import Building
 from models import Inspection
-from models import statistics
-from models.chart import draw_chart
-from models.db import Transaction
-from models.db import reading
-from models.db import writing
 from models.types import BIGINT
 from models.types import DATE
 from models.types import UUID
-from models.visible import Visible
 from routes.body import read_body
-from routes.edge import respond
+from routes.middleware import respond
 from routes.postgrest import calls
 from routes.postgrest import requests
 from routes.postgrest.calls import Arguments

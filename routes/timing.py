@@ -11,7 +11,7 @@ import time
 from flask import Response
 from flask import g
 
-from access import current
+from access import request_state as current
 from access.caller import SERVICE
 
 ASKED_BY = "HTTP_X_SERVER_TIMING"

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import config
-from serving import demonstration
-from serving import start
-from serving.commands import CommandFailed
-from serving.commands import flask
-from serving.lock import AlreadyServed
-from serving.lock import is_served
+from engine.storage.server_lock import AlreadyServed
+from engine.storage.server_lock import is_served
+from serving.start import checks as start
+from serving.start import demo as demonstration
+from serving.start.commands import CommandFailed
+from serving.start.commands import flask
 
 DESCRIPTION = "Serve Walkthrough, making keys and database on the first start."
 

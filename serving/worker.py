@@ -38,9 +38,9 @@ from serving.incoming import Settled
 from serving.incoming import look
 from serving.incoming import split_target
 from serving.lead import Crew
-from serving.logs import run_logged
+from serving.logging import run_logged
 from serving.refusal import write_refusal
-from serving.stop import let_signals_through
+from serving.shutdown import let_signals_through
 
 HEAD_SECONDS_MAX: Final = 10.0  # a head is one or two packets; ten seconds forgive three lost ones
 REQUEST_SECONDS_MAX: Final = 60.0  # 5 MiB of CSV in, 32 MiB out, at some 5 Mbit/s

@@ -92,8 +92,8 @@ def as_made(app: object) -> tuple[object, dict, dict]:
 
 def open_again(app: object, file: pathlib.Path) -> None:
     """Have an application serve another database from now on; what it knew of the one before is that one's."""
-    from models.attach import elsewhere
-    from models.upkeep import ensure_schema
+    from engine.attach import elsewhere
+    from engine.maintenance.check import ensure_schema
     from routes import metrics
 
     app.config["DATABASE_URL"] = databases.url(file)

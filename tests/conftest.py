@@ -40,7 +40,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import settings
 
-from models import migrations
+from engine.maintenance import migrations
 from tests import databases
 from tests import tokens
 from tests.applications import import_rows

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from access.accounts.access_token import Claims
 from access.caller import Role
-from access.token import Claims
-from models.db import Database
-from models.sql.sqlite import Connection
+from engine.storage.database import Database
+from engine.storage.sqlite import Connection
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA

@@ -17,9 +17,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from models.migrations import schema_version
-from models.sql.sqlite import driver
-from models.sql.writer_lock import WriterLock
+from engine.maintenance.migrations import schema_version
+from engine.storage.sqlite import driver
+from engine.storage.writer_lock import WriterLock
 
 SCHEMA = pathlib.Path(__file__).parent.parent / "engine" / "postgres" / "schema.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from serving.lock import AlreadyServed
-from serving.lock import ServingLock
+from engine.storage.server_lock import AlreadyServed
+from engine.storage.server_lock import ServingLock
 from tests.ports import free_port
 from tests.raw import read_to_end
 

@@ -1,7 +1,7 @@
 """Migrations to version 2 that the tests register."""
 
-from models import migrations
-from models.migrations import Migration
+from engine.maintenance import migrations
+from engine.maintenance.migrations import Migration
 
 NEXT = migrations.schema_version() + 1
 

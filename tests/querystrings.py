@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from models.sql.query import Node
-from models.sql.query import Query
+from engine.query.shape import Node
+from engine.query.shape import Query
 from routes.postgrest.querystring import parse
 
 

@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models.sql.catalog import catalog
-from models.sql.plan import plan_read
-from models.sql.skip_scan import partitions_of
-from models.sql.statement import parameter
+from engine.query.catalog import catalog
+from engine.query.read.plan import plan_read
+from engine.query.read.skip_scan import partitions_of
+from engine.query.statement import parameter
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA
 from tests.test_everybodys_lists import INSPECTIONS

@@ -11,9 +11,9 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models.sql.counts import places
-from models.sql.counts import plan_tally
-from models.sql.statement import Binding
+from engine.query.statement import Binding
+from engine.reporting.counts import places
+from engine.reporting.counts import plan_tally
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA

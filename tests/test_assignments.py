@@ -14,8 +14,8 @@ from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Kind
 from access.caller import Role
-from models.db import Transaction
-from models.db import writing
+from engine.storage.database import Transaction
+from engine.storage.database import writing
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX

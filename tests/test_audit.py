@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from models import audit
-from models.db import database
+from engine import audit
+from engine.storage.database import database
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB

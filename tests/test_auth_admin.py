@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from access import password
+from access.accounts import password
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from access import deadline
-from access import password
+from access.accounts import deadline
+from access.accounts import password
 from tests import databases
 from tests import tokens
 from tests.conftest import MAX

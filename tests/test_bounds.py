@@ -10,22 +10,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from access import device
-from access import person
-from access import signin
-from access import throttle
-from access import token
+from access.accounts import access_token as token
+from access.accounts import kiosk_display as device
+from access.accounts import person
+from access.accounts import sign_in as signin
+from access.accounts import throttle
+from access.accounts.refresh_token import RefreshToken
+from access.accounts.sign_in import Session
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
-from access.refresh_token import RefreshToken
-from access.signin import Session
-from models import audit
-from models import followed
-from models.db import Transaction
-from models.sql import execute
-from models.sql.sqlite import ResponseTooLarge
-from models.tally import calendar_days
+from engine import audit
+from engine.query import execute
+from engine.reporting import incremental_counts as followed
+from engine.reporting.status_counts import calendar_days
+from engine.storage.database import Transaction
+from engine.storage.sqlite import ResponseTooLarge
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
 from routes.postgrest import representation

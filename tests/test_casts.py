@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.sql import functions
+from engine.storage import sql_functions as functions
 from models.types import InvalidInput
 from tests import databases
 from tests.conftest import Response

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models import db
+from engine.storage import database as db
 from tests.conftest import MOE
 from tests.conftest import dump
 from tests.conftest import ids

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from access import password
+from access.accounts import password
 from tests.applications import open_app
 from tests.conftest import MIA
 from tests.conftest import MOE

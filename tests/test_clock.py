@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from access import throttle
-from models import clock as clocks
-from models.clock import Clock
-from models.clock import share
-from models.transaction import stored_moment
+from access.accounts import throttle
+from engine.storage import clock as clocks
+from engine.storage.clock import Clock
+from engine.storage.clock import share
+from engine.storage.transaction import stored_moment
 from models.types import write_timestamp
 from tests import databases
 from tests import tokens

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from routes.commands import FILE
+from routes.cli.commands import FILE
 from tests import databases
 from tests import tokens
 from tests.applications import open_app

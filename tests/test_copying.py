@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from models import copying
-from models import transaction
-from models.db import database
+from engine.maintenance import copy as copying
+from engine.storage import transaction
+from engine.storage.database import database
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import MOE

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from access import administration
-from access import device
-from access import people
+from access.accounts import administration
+from access.accounts import kiosk_display as device
+from access.accounts import people
 from access.caller import SERVICE
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
-from models.db import Transaction
+from engine.storage.database import Transaction
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from access import people
-from models.db import reading
+from access.accounts import people
+from engine.storage.database import reading
 from tests.conftest import MOE
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from models.sql.catalog import catalog
-from models.sql.skip_scan import partitions_of
+from engine.query.catalog import catalog
+from engine.query.read.skip_scan import partitions_of
 from routes.postgrest.querystring import parse
 from tests.applications import import_rows
 from tests.applications import open_app

@@ -14,10 +14,10 @@ from access.explain import Explanation
 from access.explain import Reason
 from access.explain import UserOutOfReach
 from access.explain import arms_of
+from engine.storage.database import Transaction
+from engine.storage.database import reading
 from models import Building
 from models import Inspection
-from models.db import Transaction
-from models.db import reading
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX

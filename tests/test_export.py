@@ -14,7 +14,7 @@ import pytest
 
 from config import PROJECT
 from config import SECRETS_NAME
-from serving.lock import ServingLock
+from engine.storage.server_lock import ServingLock
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
@@ -334,7 +334,7 @@ def test_export_that_breaks_off_leaves_what_was_there(
 ) -> None:
     file = tmp_path / "all.json"
     file.write_text("the last one")
-    monkeypatch.setattr("models.archive.json.dumps", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("engine.maintenance.import_export.json.dumps", lambda *_, **__: 1 / 0)
 
     status, _ = export(app, file)
 

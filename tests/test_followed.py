@@ -13,21 +13,21 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models import changes
-from models import chart
-from models import followed
-from models import points
-from models import statistics
+from engine.query.rule import Extent
+from engine.reporting import changes
+from engine.reporting import chart
+from engine.reporting import chart_counts as points
+from engine.reporting import chart_statements as chart_statements
+from engine.reporting import counts
+from engine.reporting import dashboard as statistics
+from engine.reporting import incremental_counts as followed
+from engine.reporting.visible_rows import Visible
+from engine.storage.database import reading
+from engine.storage.versioned_cache import VersionedCache
 from models.audit_log import AuditLog
-from models.base import Model
 from models.building import Building
-from models.db import reading
+from models.fields import Model
 from models.inspection import Inspection
-from models.sql import counts
-from models.sql import points as chart_statements
-from models.sql.rule import Extent
-from models.versioned_cache import VersionedCache
-from models.visible import Visible
 from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB

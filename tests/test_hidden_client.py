@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from models.schema import ASTRAY
+from engine.maintenance.schema import ASTRAY
 from tests import databases
 from tests.conftest import ids
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from access import device
+from access.accounts import kiosk_display as device
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
-from models.transaction import stored_moment
+from engine.storage.transaction import stored_moment
 from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import MOE

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from models.db import database
-from models.sql import plan_cache
-from models.sql import sqlite
-from models.sql.plan import plan_read
-from models.sql.query import LARGE_LETTERS
-from models.sql.query import LARGE_SIZE
+from engine.query import plan_cache
+from engine.query.read.plan import plan_read
+from engine.query.shape import LARGE_LETTERS
+from engine.query.shape import LARGE_SIZE
+from engine.storage import sqlite
+from engine.storage.database import database
 from routes.postgrest.querystring import parse
 from tests import databases
 from tests.applications import open_app

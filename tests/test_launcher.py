@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from models.migrations import schema_version
-from models.sql import sqlite
+from engine.maintenance.migrations import schema_version
+from engine.storage import sqlite
+from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
-from serving import start
-from serving.lock import ServingLock
+from serving.start import checks as start
 from tests.applications import open_app
 from tests.ports import free_port
 

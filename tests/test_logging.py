@@ -17,7 +17,7 @@ import config
 from models.types import read_integer
 from routes import request_log
 from routes import resource
-from serving import logs
+from serving import logging as logs
 from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import uuid
@@ -302,7 +302,7 @@ def test_another_log_level_is_refused_in_one_line() -> None:
 CONFIGURED = """
 import logging
 import sys
-from serving import logs
+from serving import logging as logs
 logs.configure(sys.argv[1])
 logs.configure(sys.argv[1])
 logging.getLogger("walkthrough").info({"event": "request"})

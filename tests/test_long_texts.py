@@ -10,8 +10,8 @@ import pytest
 
 from engine.postgres.schema import SCHEMA
 from engine.postgres.transaction import ServerTransaction
-from models.sql.catalog import catalog
-from models.sql.query import SHORT_CHARACTERS_MAX
+from engine.query.catalog import catalog
+from engine.query.shape import SHORT_CHARACTERS_MAX
 from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.conftest import ROOT

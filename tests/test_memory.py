@@ -17,7 +17,7 @@ from tests import databases
 PROJECT = Path(__file__).resolve().parent.parent
 ACCOUNT = """
 import ctypes, sys, threading
-from serving import memory
+from serving.start import memory
 if sys.argv[1] == "shared":
     assert memory.share_one_arena()
 together = threading.Barrier(4)
@@ -51,7 +51,7 @@ def test_a_file_is_served_without_anything_of_postgresql_s(tmp_path: Path) -> No
 
 FORKED = """
 import runpy, sys
-from serving import start
+from serving.start import checks as start
 start.load("app", *runpy.run_path("gunicorn.conf.py")["POSTGRESQL"])
 before = set(sys.modules)
 from app import create_app
@@ -84,7 +84,7 @@ def test_threads_allocate_from_one_arena(how: str, is_one: bool) -> None:
 
 
 def test_another_c_library_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    from serving import memory
+    from serving.start import memory
 
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
 

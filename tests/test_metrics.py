@@ -17,10 +17,10 @@ from flask import Response as FlaskResponse
 from flask import g
 
 import models.sql
-from models.sql.writer_lock import LockTimeout
+from engine.storage.writer_lock import LockTimeout
+from routes import metric_files as meters
 from routes.metrics import CACHES
 from routes.metrics import MeasuredTurns
-from serving import meters
 from tests import tokens
 from tests.conftest import Api
 
@@ -271,7 +271,7 @@ EVERY_SERIES = """
 import os, sys
 from pathlib import Path
 from app import create_app
-from serving import meters
+from routes import metric_files as meters
 app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": "s" * 40, "SERVICE_KEY": "k" * 40})
 found = app.extensions["walkthrough.meters"]
 pairs = {(rule.rule, method) for rule in app.url_map.iter_rules() for method in rule.methods}

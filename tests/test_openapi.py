@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV2SpecValidator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import config
-from models.sql.catalog import catalog
+from engine.query.catalog import catalog
 from routes import rpc
 from routes.postgrest import openapi_schemas
 from tests.conftest import CAST

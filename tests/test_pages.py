@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from engine.query import execute
+from engine.storage.sqlite import driver
 from models import pages as module
-from models.sql import execute
-from models.sql.sqlite import driver
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import CAST

@@ -6,17 +6,17 @@ import time
 import argon2
 import pytest
 
-from access import password
-from access.deadline import Deadline
-from access.password import HASHER
-from access.password import NOBODYS_HASH
-from access.password import Hashing
-from access.password import HashQueueFull
-from access.password import UnfitPassword
-from access.password import WeakPassword
-from access.password import hashing
-from access.password import require_new
-from access.password import require_possible
+from access.accounts import password
+from access.accounts.deadline import Deadline
+from access.accounts.password import HASHER
+from access.accounts.password import NOBODYS_HASH
+from access.accounts.password import Hashing
+from access.accounts.password import HashQueueFull
+from access.accounts.password import UnfitPassword
+from access.accounts.password import WeakPassword
+from access.accounts.password import hashing
+from access.accounts.password import require_new
+from access.accounts.password import require_possible
 
 
 def soon(seconds: float = 0.05) -> Deadline:

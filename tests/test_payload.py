@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest.limits import NumberOutOfRange
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.payload import InvalidPayload

@@ -16,9 +16,9 @@ from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.faults import Fault
-from models.sql.query import NotEmbedded
-from models.sql.query import Query
+from engine.query.shape import NotEmbedded
+from engine.query.shape import Query
+from models.errors import Fault
 from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import Limits

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from models.sql.query import Column
-from models.sql.query import Condition
-from models.sql.query import Embed
-from models.sql.query import Filter
-from models.sql.query import LogicTree
-from models.sql.query import Node
-from models.sql.query import OrderTerm
-from models.sql.query import Shape
-from models.sql.query import Step
-from models.sql.query import Value
+from engine.query.shape import Column
+from engine.query.shape import Condition
+from engine.query.shape import Embed
+from engine.query.shape import Filter
+from engine.query.shape import LogicTree
+from engine.query.shape import Node
+from engine.query.shape import OrderTerm
+from engine.query.shape import Shape
+from engine.query.shape import Step
+from engine.query.shape import Value
 from routes.postgrest.querystring import parse
 from tests.querystrings import ask
 from tests.querystrings import root

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from models.faults import Fault
-from models.sql.query import NotEmbedded
-from models.sql.query import Query
+from engine.query.shape import NotEmbedded
+from engine.query.shape import Query
+from models.errors import Fault
 from routes.postgrest.encoding import Undecodable
 from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import Limits

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest.limits import NegativeLimit
 from routes.postgrest.limits import NumberOutOfRange
 from routes.postgrest.limits import UnsatisfiableRange

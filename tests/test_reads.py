@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from models.sql import functions
+from engine.storage import sql_functions as functions
 from tests.conftest import Response
 
 REPRESENTED = "return=representation"

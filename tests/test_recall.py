@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import models.transaction as module
-from models.db import Database
-from models.sql.sqlite import driver
+import engine.storage.transaction as module
+from engine.storage.database import Database
+from engine.storage.sqlite import driver
 from tests.applications import open_app
 
 pytestmark = pytest.mark.sqlite("a server is asked each time")

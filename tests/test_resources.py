@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
+from engine import audit
+from engine.maintenance import import_export as archive
+from engine.maintenance.planner_stats import SUPPOSED
+from engine.maintenance.schema import ASTRAY
+from engine.query.catalog import catalog
 from models import RESOURCES
-from models import archive
-from models import audit
 from models import credential
-from models.base import Filled
-from models.schema import ASTRAY
-from models.sql.catalog import catalog
-from models.supposed import SUPPOSED
+from models.fields import Filled
 from tests import conftest
 from tests import databases
 from tests.access import WELL_FORMED
@@ -68,7 +68,7 @@ def test_what_is_exported_stands_behind_what_it_points_at() -> None:
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 def test_the_trail_tells_of_its_rows(api: Callable, triggers: set[str], name: str) -> None:
-    """All that is shown of a row, and nothing that is hidden (models/audit.py, engine/postgres/schema.sql)."""
+    """All that is shown of a row, and nothing that is hidden (engine/audit.py, engine/postgres/schema.sql)."""
     assert {f"{name}_audit_{change}" for change in ("insert", "update", "delete")} <= triggers
 
     assert well_formed(api, "root", "POST", name).status == 201
@@ -80,7 +80,7 @@ def test_the_trail_tells_of_its_rows(api: Callable, triggers: set[str], name: st
 
 
 def test_what_changes_hands_is_told_to_both() -> None:
-    """A table whose rows are of a client, or of somebody of one, says by which column (models/audit.py)."""
+    """A table whose rows are of a client, or of somebody of one, says by which column (engine/audit.py)."""
     owners = ("client_id", "admin_id", "manager_id")
     handed = {
         name: next((each for each in owners if each in RESOURCES[name].__table__.c), None)
@@ -107,7 +107,7 @@ def test_every_resource_has_figures_to_plan_by() -> None:
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
 def test_a_hidden_column_is_kept_by_the_database(name: str) -> None:
     """By a foreign key that has it in it, or else by triggers, and a look at what would have gone astray
-    (models/schema.py): who may read a row hangs on it."""
+    (engine/maintenance/schema.py): who may read a row hangs on it."""
     table = RESOURCES[name].__table__
     in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
 

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from engine.maintenance.schema import SCHEMA
 from models import RESOURCES
 from models import credential
-from models.schema import SCHEMA
 from models.types import TEXT
 from models.types import TEXT_BYTES_MAX
 from tests import databases

@@ -11,15 +11,15 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
+from engine.attach import elsewhere
+from engine.maintenance import check as upkeep
 from engine.postgres import session
 from engine.postgres.errors import foreign_key_violation
-from models import upkeep
-from models.attach import elsewhere
-from models.db import database
-from models.sql import sqlite
-from models.sql.constraints import CheckViolation
-from models.sql.constraints import ForeignKeyViolation
-from models.sql.writer_lock import LockTimeout
+from engine.query.constraints import CheckViolation
+from engine.query.constraints import ForeignKeyViolation
+from engine.storage import sqlite
+from engine.storage.database import database
+from engine.storage.writer_lock import LockTimeout
 from models.types import OutOfRange
 from tests import databases
 from tests.applications import open_app

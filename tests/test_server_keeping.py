@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from models import upkeep
-from models.db import database
+from engine.maintenance import check as upkeep
+from engine.storage.database import database
 from tests import databases
 from tests import private_server
 from tests.applications import open_app

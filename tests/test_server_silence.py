@@ -24,10 +24,10 @@ from engine.postgres import database as server
 from engine.postgres import session as sessions
 from engine.postgres import transaction as transactions
 from engine.postgres.transaction import ServerTransaction
-from models.db import database
-from models.sql.constraints import Unreachable
-from models.sql.constraints import Unresolved
-from models.sql.sqlite import TimedOut
+from engine.query.constraints import Unreachable
+from engine.query.constraints import Unresolved
+from engine.storage.database import database
+from engine.storage.sqlite import TimedOut
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import errors as postgrest_errors
 from tests import databases

@@ -12,9 +12,9 @@ import pytest
 from engine.postgres import session
 from engine.postgres.session import FAILURES_MAX
 from engine.postgres.transaction import ServerTransaction
-from models.db import database
-from models.sql.constraints import Unreachable
-from models.sql.statement import LARGE_CHARACTERS
+from engine.query.constraints import Unreachable
+from engine.query.statement import LARGE_CHARACTERS
+from engine.storage.database import database
 from models.types import NulInText
 from tests import databases
 from tests.signin import open_service

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app import NotStarted
-from models.migrations import Migration
+from engine.maintenance.migrations import Migration
 from tests import databases
 from tests.applications import open_app
 from tests.migrations import ADD_PHONE

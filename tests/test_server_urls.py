@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from app import NotStarted
+from engine.attach import elsewhere
 from engine.postgres.schema import reason
-from models.attach import elsewhere
-from models.sql.constraints import Unreachable
+from engine.query.constraints import Unreachable
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import Database

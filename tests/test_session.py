@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from access import people
-from access import refresh_token
-from access import signin
+from access.accounts import people
+from access.accounts import refresh_token
+from access.accounts import sign_in as signin
+from access.accounts.people import claims_for
+from access.accounts.refresh_token import RefreshTokens
+from access.accounts.sign_in import Banned
+from access.accounts.sign_in import RefreshTokenNotFound
+from access.accounts.sign_in import RefreshTokenUsed
+from access.accounts.sign_in import Scope
+from access.accounts.sign_in import Session
+from access.accounts.sign_in import SessionExpired
+from access.accounts.sign_in import SignedIn
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
-from access.people import claims_for
-from access.refresh_token import RefreshTokens
 from access.session import SessionGone
-from access.signin import Banned
-from access.signin import RefreshTokenNotFound
-from access.signin import RefreshTokenUsed
-from access.signin import Scope
-from access.signin import Session
-from access.signin import SessionExpired
-from access.signin import SignedIn
-from models.db import database
-from models.faults import Fault
+from engine.storage.database import database
+from models.errors import Fault
 from tests import databases
 from tests.conftest import MIA
 from tests.conftest import MOE

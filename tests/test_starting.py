@@ -18,11 +18,11 @@ from pathlib import Path
 import click
 import pytest
 
-from serving import start
-from serving import stop
-from serving.lock import AlreadyServed
-from serving.lock import ServingLock
-from serving.lock import is_served
+from engine.storage.server_lock import AlreadyServed
+from engine.storage.server_lock import ServingLock
+from engine.storage.server_lock import is_served
+from serving import shutdown as stop
+from serving.start import checks as start
 from tests.few_lines import HONEST
 from tests.few_lines import PROJECT
 from tests.few_lines import Server

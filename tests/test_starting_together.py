@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from serving import ports
+from serving.start import ports
 from tests.few_lines import APPLICATION
 from tests.few_lines import PROJECT
 from tests.few_lines import Server

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from models.db import Database
-from models.sql import sqlite
-from models.transaction import Transaction
+from engine.storage import sqlite
+from engine.storage.database import Database
+from engine.storage.transaction import Transaction
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import DATASET

@@ -10,19 +10,19 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models import chart
-from models import points
-from models import statistics
-from models import tally
-from models.chart import Interval
-from models.chart import InvalidPeriod
-from models.db import reading
-from models.sql import counts
-from models.sql import points as chart_statements
-from models.sql.statement import Binding
-from models.sql.statement import Statement
-from models.statistics import NoSuchBuilding
-from models.visible import Visible
+from engine.query.statement import Binding
+from engine.query.statement import Statement
+from engine.reporting import chart
+from engine.reporting import chart_counts as points
+from engine.reporting import chart_statements as chart_statements
+from engine.reporting import counts
+from engine.reporting import dashboard as statistics
+from engine.reporting import status_counts as tally
+from engine.reporting.chart import Interval
+from engine.reporting.chart import InvalidPeriod
+from engine.reporting.dashboard import NoSuchBuilding
+from engine.reporting.visible_rows import Visible
+from engine.storage.database import reading
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import stderr
+from serving import standard_error as stderr
 from tests.durability.served import serving
 from tests.http.service import ask
 from tests.http.service import served_over

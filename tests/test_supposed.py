@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from models.db import Database
-from models.schema import schema
-from models.sql import sqlite
-from models.supposed import KEPT
-from models.supposed import SUPPOSED
+from engine.maintenance.planner_stats import KEPT
+from engine.maintenance.planner_stats import SUPPOSED
+from engine.maintenance.schema import schema
+from engine.storage import sqlite
+from engine.storage.database import Database
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.costs import LISTS

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from access import taken
-from access import throttle
+from access.accounts import email_disclosure as taken
+from access.accounts import throttle
+from access.accounts.throttle import Guess
+from access.accounts.throttle import TooManyTries
+from access.accounts.throttle import client_address
+from access.accounts.throttle import digest
+from access.accounts.throttle import guess_at
 from access.caller import SERVICE
 from access.caller import STANDINGS
 from access.caller import Caller
 from access.caller import Role
-from access.throttle import Guess
-from access.throttle import TooManyTries
-from access.throttle import client_address
-from access.throttle import digest
-from access.throttle import guess_at
-from models.db import database
+from engine.storage.database import database
 from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.signin import HERE

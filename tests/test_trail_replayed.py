@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from models.archive import export_archive
+from engine.maintenance.import_export import export_archive
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import CAST

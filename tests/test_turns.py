@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from models.sql import writer_lock as module
-from models.sql.sqlite import DiskFailed
-from models.sql.writer_lock import LockTimeout
+from engine.storage import writer_lock as module
+from engine.storage.sqlite import DiskFailed
+from engine.storage.writer_lock import LockTimeout
 from tests.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails

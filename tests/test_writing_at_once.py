@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.maintenance.import_export import Unrestricted
 from engine.postgres.transaction import ServerTransaction
-from models.archive import Unrestricted
-from models.sql import mutate
-from models.sql import rows as insertions
-from models.sql import sqlite
-from models.transaction import Transaction
+from engine.query.write import insert as insertions
+from engine.query.write import plan as mutate
+from engine.storage import sqlite
+from engine.storage.transaction import Transaction
 from tests import databases
 from tests.conftest import ADA
 from tests.conftest import BOB

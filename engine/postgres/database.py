@@ -31,21 +31,21 @@ from engine.postgres.transaction import BEGIN_READ
 from engine.postgres.transaction import BEGIN_WRITE
 from engine.postgres.transaction import ServerTransaction
 from engine.postgres.transaction import WriteTransaction
-from models.clock import Clock
-from models.connections import CONNECTIONS_MAX
-from models.connections import Busy
-from models.db import LOCK_SECONDS_MAX
-from models.db import OPEN
-from models.db import PROBE_WAIT_SECONDS_MAX
-from models.db import READ_SECONDS_MAX
-from models.db import WRITE_SECONDS_MAX
-from models.db import Database
-from models.faults import Fault
-from models.sql.constraints import Locked
-from models.sql.dialect import SPELLINGS
-from models.sql.writer_lock import LockTimeout
-from models.transaction import Transaction
-from models.versioned_cache import VersionedCache
+from engine.query.constraints import Locked
+from engine.query.dialect.base import SPELLINGS
+from engine.storage.clock import Clock
+from engine.storage.database import LOCK_SECONDS_MAX
+from engine.storage.database import OPEN
+from engine.storage.database import PROBE_WAIT_SECONDS_MAX
+from engine.storage.database import READ_SECONDS_MAX
+from engine.storage.database import WRITE_SECONDS_MAX
+from engine.storage.database import Database
+from engine.storage.pool import CONNECTIONS_MAX
+from engine.storage.pool import Busy
+from engine.storage.transaction import Transaction
+from engine.storage.versioned_cache import VersionedCache
+from engine.storage.writer_lock import LockTimeout
+from models.errors import Fault
 
 Answer = TypeVar("Answer")
 

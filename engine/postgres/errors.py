@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import psycopg
 
+from engine.query import constraints
+from engine.query.catalog import ForeignKey
+from engine.query.catalog import catalog
+from engine.query.constraints import Unreachable
+from engine.query.patterns import InvalidRegularExpression
+from engine.storage.sqlite import DiskFailed
+from engine.storage.sqlite import DiskFull
+from engine.storage.sqlite import FileCorrupt
+from engine.storage.sqlite import TimedOut
 from models import types
-from models.faults import Fault
-from models.sql import constraints
-from models.sql.catalog import ForeignKey
-from models.sql.catalog import catalog
-from models.sql.constraints import Unreachable
-from models.sql.patterns import InvalidRegularExpression
-from models.sql.sqlite import DiskFailed
-from models.sql.sqlite import DiskFull
-from models.sql.sqlite import FileCorrupt
-from models.sql.sqlite import TimedOut
+from models.errors import Fault
 
 ERRORS = (psycopg.Error,)
 

@@ -25,16 +25,16 @@ from engine.postgres.session import connect
 from engine.postgres.session import milliseconds
 from engine.postgres.transaction import BEGIN_READ
 from engine.postgres.transaction import ServerTransaction
-from models.connections import CONNECTIONS_MAX
-from models.db import OPEN
-from models.sql.constraints import Locked
-from models.sql.constraints import Unreachable
-from models.sql.sqlite import DiskFailed
-from models.sql.sqlite import DiskFull
-from models.sql.sqlite import FileCorrupt
-from models.sql.sqlite import TimedOut
-from models.transaction import Transaction
-from models.versioned_cache import VersionedCache
+from engine.query.constraints import Locked
+from engine.query.constraints import Unreachable
+from engine.storage.database import OPEN
+from engine.storage.pool import CONNECTIONS_MAX
+from engine.storage.sqlite import DiskFailed
+from engine.storage.sqlite import DiskFull
+from engine.storage.sqlite import FileCorrupt
+from engine.storage.sqlite import TimedOut
+from engine.storage.transaction import Transaction
+from engine.storage.versioned_cache import VersionedCache
 
 Answer = TypeVar("Answer")
 

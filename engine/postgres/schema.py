@@ -10,6 +10,11 @@ from pathlib import Path
 import psycopg
 import sqlalchemy as sa
 
+from engine.maintenance import check as upkeep
+from engine.maintenance import copy as copying
+from engine.maintenance.migrations import EARLIER_VERSION
+from engine.maintenance.migrations import pending
+from engine.maintenance.migrations import schema_version
 from engine.postgres import errors
 from engine.postgres.database import ServerDatabase
 from engine.postgres.replicas import IDENTITY
@@ -18,15 +23,10 @@ from engine.postgres.session import POOLER_REFUSED
 from engine.postgres.session import PoolerRefused
 from engine.postgres.session import connection_words
 from engine.postgres.transaction import ServerTransaction
-from models import copying
-from models import upkeep
-from models.faults import Fault
-from models.migrations import EARLIER_VERSION
-from models.migrations import pending
-from models.migrations import schema_version
-from models.sql.constraints import Unreachable
-from models.sql.spelling_postgresql import ANY_LANGUAGE
-from models.transaction import Transaction
+from engine.query.constraints import Unreachable
+from engine.query.dialect.postgresql import ANY_LANGUAGE
+from engine.storage.transaction import Transaction
+from models.errors import Fault
 
 LOG = logging.getLogger("walkthrough")
 

@@ -27,8 +27,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from models.sql.constraints import Unreachable
-from models.sql.statement import LARGE_CHARACTERS
+from engine.query.constraints import Unreachable
+from engine.query.statement import LARGE_CHARACTERS
 from models.types import Bound
 
 Result = TypeVar("Result")

@@ -16,17 +16,17 @@ from engine.postgres.errors import translate
 from engine.postgres.errors import translate_of_commit
 from engine.postgres.session import GRACE_SECONDS
 from engine.postgres.session import Session
-from models.clock import Clock
-from models.sql.constraints import Locked
-from models.sql.constraints import OnlyReads
-from models.sql.dialect import SPELLINGS
-from models.sql.sqlite import TimedOut
-from models.sql.writer_lock import LockTimeout
-from models.transaction import NotKept
-from models.transaction import Parameters
-from models.transaction import Transaction
-from models.transaction import paged
-from models.versioned_cache import VersionedCache
+from engine.query.constraints import Locked
+from engine.query.constraints import OnlyReads
+from engine.query.dialect.base import SPELLINGS
+from engine.storage.clock import Clock
+from engine.storage.sqlite import TimedOut
+from engine.storage.transaction import NotKept
+from engine.storage.transaction import Parameters
+from engine.storage.transaction import Transaction
+from engine.storage.transaction import paged
+from engine.storage.versioned_cache import VersionedCache
+from engine.storage.writer_lock import LockTimeout
 
 BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
-from access.person import Person
-from access.signin import SignedIn
-from access.token import AUDIENCE
+from access.accounts.access_token import AUDIENCE
+from access.accounts.person import Person
+from access.accounts.sign_in import SignedIn
 from models.types import write_timestamp
 from routes.gotrue.payload import Object
 

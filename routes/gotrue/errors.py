@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import json
 
-from access import account
-from access import administration
 from access import decorators
-from access import password
-from access import person
 from access import policy
 from access import session
-from access import signin
-from access import throttle
-from access import token
-from models import connections
+from access.accounts import access_token as token
+from access.accounts import administration
+from access.accounts import own_account as account
+from access.accounts import password
+from access.accounts import person
+from access.accounts import sign_in as signin
+from access.accounts import throttle
+from engine.query import constraints
+from engine.storage import file_identity as place
+from engine.storage import pool as connections
+from engine.storage import sqlite
+from engine.storage.writer_lock import LockTimeout
 from models import types
-from models.faults import Fault
-from models.sql import constraints
-from models.sql import place
-from models.sql import sqlite
-from models.sql.writer_lock import LockTimeout
+from models.errors import Fault
 from routes.gotrue import payload as gotrue_payload
 from routes.gotrue import sessions
 from routes.gotrue import users

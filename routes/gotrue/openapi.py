@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 from typing import Final
 
+from access.accounts.password import PASSWORD_CHARACTERS_MIN
+from access.accounts.sign_in import Scope
 from access.caller import Role
-from access.password import PASSWORD_CHARACTERS_MIN
-from access.signin import Scope
 
 Json = dict[str, Any]
 

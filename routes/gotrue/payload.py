@@ -13,7 +13,7 @@ from marshmallow import Schema
 from marshmallow import ValidationError
 from marshmallow import fields
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest.payload import parse_payload
 
 BODY_BYTES_MAX: Final = 16 << 10

@@ -7,8 +7,8 @@ from dataclasses import field
 
 from marshmallow import Schema
 
-from access.signin import Scope
-from models.faults import Fault
+from access.accounts.sign_in import Scope
+from models.errors import Fault
 from routes.gotrue.payload import InvalidBody
 from routes.gotrue.payload import load
 from routes.gotrue.payload import said

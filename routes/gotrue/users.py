@@ -14,14 +14,14 @@ from dataclasses import field
 from marshmallow import Schema
 from marshmallow import fields
 
-from access.account import OwnChanges
-from access.administration import Search
-from access.administration import Wanted
+from access.accounts.administration import Search
+from access.accounts.administration import Wanted
+from access.accounts.own_account import OwnChanges
+from access.accounts.person import UNSAID
+from access.accounts.person import Unsaid
+from access.accounts.person import read_email
 from access.caller import Role
-from access.person import UNSAID
-from access.person import Unsaid
-from access.person import read_email
-from models.faults import Fault
+from models.errors import Fault
 from models.types import BIGINT
 from models.types import read_uuid
 from routes.gotrue.payload import InvalidBody

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 from typing import Final
 
-from models.faults import Fault
-from models.sql.catalog import UnknownColumn
+from engine.query.catalog import UnknownColumn
+from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Unparsable
@@ -167,7 +167,7 @@ def read_body(name: str, body: bytes, content_type: str | None, query_string: by
     {'id': 1}
     >>> read_body("f", b"", None, b"id=eq.1")
     Traceback (most recent call last):
-    models.sql.catalog.UnknownColumn: column f.id does not exist
+    engine.query.catalog.UnknownColumn: column f.id does not exist
     """
     for key, value in words(query_string).items():
         parse_filter(key, (), value, Reading(LIMITS))

@@ -1,6 +1,6 @@
 """Which rows: filters and the trees of and/or, with the values they hold.
 
-Yields plain data of `models.sql.query`; whether an operator suits a column is the planner's.
+Yields plain data of `engine.query.shape`; whether an operator suits a column is the planner's.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from models.sql.query import SHORT_CHARACTERS_MAX
-from models.sql.query import Condition
-from models.sql.query import Filter
-from models.sql.query import LogicTree
-from models.sql.query import Path
+from engine.query.shape import SHORT_CHARACTERS_MAX
+from engine.query.shape import Condition
+from engine.query.shape import Filter
+from engine.query.shape import LogicTree
+from engine.query.shape import Path
 from routes.postgrest.lexer import FIELD_NAME
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Scanner

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import TooMuch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote_to_bytes
 
-from models.faults import Fault
+from models.errors import Fault
 
 
 class Undecodable(Fault):

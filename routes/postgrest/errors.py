@@ -10,30 +10,30 @@ from dataclasses import dataclass
 
 from access import assignments
 from access import decorators
-from access import throttle
-from access import token
-from models import chart
-from models import connections
-from models import faults
-from models import points
-from models import statistics
+from access.accounts import access_token as token
+from access.accounts import throttle
+from engine.query import catalog
+from engine.query import constraints
+from engine.query import operators
+from engine.query import patterns
+from engine.query import shape as query
+from engine.query.read import aggregates as groups
+from engine.query.read import columns
+from engine.query.read import embed
+from engine.query.read import planner
+from engine.query.write import row_security as judge
+from engine.query.write import upsert
+from engine.reporting import chart
+from engine.reporting import chart_counts as points
+from engine.reporting import dashboard as statistics
+from engine.storage import file_identity as place
+from engine.storage import pool as connections
+from engine.storage import sql_functions as functions
+from engine.storage import sqlite
+from engine.storage.writer_lock import LockTimeout
+from models import errors as faults
 from models import types
-from models.faults import Fault
-from models.sql import catalog
-from models.sql import columns
-from models.sql import constraints
-from models.sql import embed
-from models.sql import functions
-from models.sql import groups
-from models.sql import judge
-from models.sql import operators
-from models.sql import patterns
-from models.sql import place
-from models.sql import planner
-from models.sql import query
-from models.sql import sqlite
-from models.sql import upsert
-from models.sql.writer_lock import LockTimeout
+from models.errors import Fault
 from routes.postgrest import calls
 from routes.postgrest import conditions
 from routes.postgrest import csv

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from models.faults import Fault
-from models.sql.query import Path
-from models.sql.query import Step
-from models.sql.query import Value
+from engine.query.shape import Path
+from engine.query.shape import Step
+from engine.query.shape import Value
+from models.errors import Fault
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import TooMuch

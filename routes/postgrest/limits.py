@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from models.faults import Fault
+from models.errors import Fault
 
 BIGINT_MAX: Final = 2**63 - 1
 """The largest number PostgreSQL's bigint holds, and SQLite's integer."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest.limits import excerpt
 
 HEADERS_REMEMBERED_MAX: Final = 256

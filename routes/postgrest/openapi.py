@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import config
-from models.sql.catalog import Relation
-from models.sql.catalog import catalog
+from engine.query.catalog import Relation
+from engine.query.catalog import catalog
 from routes.gotrue import openapi as gotrue
 from routes.postgrest import openapi_schemas as schemas
 from routes.postgrest.limits import LIMITS

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from typing import Final
 
-from models.sql import operators
-from models.sql.catalog import Attribute
-from models.sql.catalog import Relation
+from engine.query import operators
+from engine.query.catalog import Attribute
+from engine.query.catalog import Relation
 from models.types import TEXT
 from routes.gotrue import openapi as gotrue
 from routes.postgrest import openapi_schemas as schemas

@@ -17,12 +17,12 @@ from typing import get_origin
 from typing import get_type_hints
 
 from access import explain
-from models import chart
-from models import statistics
-from models.base import Filled
-from models.sql.catalog import Attribute
-from models.sql.catalog import Relation
-from models.sql.rows import CHOSEN_ID_MAX
+from engine.query.catalog import Attribute
+from engine.query.catalog import Relation
+from engine.query.write.insert import CHOSEN_ID_MAX
+from engine.reporting import chart
+from engine.reporting import dashboard as statistics
+from models.fields import Filled
 from models.types import BIGINT
 from models.types import INT32
 from models.types import INT64

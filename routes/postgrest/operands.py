@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest.lexer import Scanner
 from routes.postgrest.lexer import unescape
 from routes.postgrest.limits import Limits

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
 
-from models.faults import Fault
+from models.errors import Fault
 from models.types import has_vanished
 from routes.postgrest.csv import parse_csv
 from routes.postgrest.encoding import Undecodable

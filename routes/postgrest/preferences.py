@@ -16,7 +16,7 @@ from typing import Final
 from typing import TypeVar
 from zoneinfo import available_timezones
 
-from models.faults import Fault
+from models.errors import Fault
 from models.types import UnknownTimezone
 from routes.postgrest.limits import excerpt
 from routes.postgrest.media import HEADERS_REMEMBERED_MAX

@@ -14,16 +14,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from models.faults import Fault
-from models.sql.query import Column
-from models.sql.query import Condition
-from models.sql.query import Embed
-from models.sql.query import Node
-from models.sql.query import NotEmbedded
-from models.sql.query import OrderTerm
-from models.sql.query import Path
-from models.sql.query import Query
-from models.sql.query import Shape
+from engine.query.shape import Column
+from engine.query.shape import Condition
+from engine.query.shape import Embed
+from engine.query.shape import Node
+from engine.query.shape import NotEmbedded
+from engine.query.shape import OrderTerm
+from engine.query.shape import Path
+from engine.query.shape import Query
+from engine.query.shape import Shape
+from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.conditions import parse_logic_tree
 from routes.postgrest.encoding import decode_pairs
@@ -84,7 +84,7 @@ def parse(query_string: bytes, limits: Limits = LIMITS) -> Query:
     True
     >>> parse(b"nope.id=eq.1")
     Traceback (most recent call last):
-    models.sql.query.NotEmbedded: 'nope' is not an embedded resource in this request
+    engine.query.shape.NotEmbedded: 'nope' is not an embedded resource in this request
     """
     if limits is not LIMITS or len(query_string) > REMEMBERED_BYTES_MAX:
         return _parse(query_string, limits)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping
 
-from models.faults import Fault
-from models.sql.catalog import Relation
-from models.sql.query import Filter
-from models.sql.query import Query
+from engine.query.catalog import Relation
+from engine.query.shape import Filter
+from engine.query.shape import Query
+from models.errors import Fault
 from routes.postgrest.limits import UnsatisfiableRange
 from routes.postgrest.limits import excerpt
 from routes.postgrest.payload import Row

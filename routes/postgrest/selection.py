@@ -1,6 +1,6 @@
 """What is asked for and in which order: the texts of `select`, `order`, `columns`, `on_conflict`.
 
-Yields plain data of `models.sql.query`; whether such a column or embed exists is the planner's.
+Yields plain data of `engine.query.shape`; whether such a column or embed exists is the planner's.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from models.sql.query import Column
-from models.sql.query import Embed
-from models.sql.query import Node
-from models.sql.query import OrderTerm
-from models.sql.query import Path
+from engine.query.shape import Column
+from engine.query.shape import Embed
+from engine.query.shape import Node
+from engine.query.shape import OrderTerm
+from engine.query.shape import Path
 from routes.postgrest.lexer import FIELD_NAME
 from routes.postgrest.lexer import Reading
 from routes.postgrest.lexer import Scanner

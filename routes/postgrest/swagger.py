@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Final
 
 import config
-from models.base import Filled
-from models.sql.catalog import Attribute
-from models.sql.catalog import Relation
-from models.sql.catalog import catalog
+from engine.query.catalog import Attribute
+from engine.query.catalog import Relation
+from engine.query.catalog import catalog
+from models.fields import Filled
 from routes.postgrest import openapi
 from routes.postgrest import openapi_schemas as schemas
 from routes.postgrest.media import BODIES

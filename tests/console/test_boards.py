@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.seal import IDLE_SECONDS_MAX
-from routes.console.seal import RENEWED_AFTER_SECONDS
+from routes.console.session.session_cookie import IDLE_SECONDS_MAX
+from routes.console.session.session_cookie import RENEWED_AFTER_SECONDS
 from tests.clients.server import password_of
 from tests.conftest import ADA
 from tests.conftest import BOB
@@ -54,14 +54,14 @@ def test_a_board_shows_what_its_user_sees_and_nothing_else(desk: Callable) -> No
 def test_a_board_cannot_write_by_construction(
     app: object, desk: Callable, monkeypatch: object
 ) -> None:
-    from models.db import writing
-    from routes.console import kiosk
+    from engine.storage.database import writing
+    from routes.console.pages import kiosk
 
     board = enter(desk, make_board(desk("ada")))
     tried: list[str] = []
 
     def attempt(caller: object) -> dict:
-        from models.db import reading
+        from engine.storage.database import reading
 
         for way in (lambda: writing().__enter__(), lambda: None):
             try:
@@ -117,15 +117,15 @@ def test_what_ends_a_board(desk: Callable, api: Callable, end: Callable) -> None
 def test_a_board_runs_out(app: object, desk: Callable) -> None:
     import time
 
-    import models.db
+    import engine.storage.database
 
     board = enter(desk, make_board(desk("ada"), days="30"))
     real = time.time
     try:
-        models.db.time.time = lambda: real() + 30 * 86_400 + 1
+        engine.storage.database.time.time = lambda: real() + 30 * 86_400 + 1
         assert board.get("/console/kiosk/board").status_code == 401
     finally:
-        models.db.time.time = real
+        engine.storage.database.time.time = real
 
 
 def test_a_boards_token_is_no_bearer_and_is_not_kept(
@@ -137,7 +137,7 @@ def test_a_boards_token_is_no_bearer_and_is_not_kept(
 
     assert api(Bearer(f"Bearer {token}")).get("/inspections").status == 401
     with app.app_context():
-        from models.db import reading
+        from engine.storage.database import reading
 
         with reading() as transaction:
             rows = transaction.all("SELECT * FROM devices")
@@ -315,8 +315,8 @@ def test_a_board_whose_person_is_banned_for_a_while_comes_back_by_itself(
 def test_a_board_that_meets_a_busy_service_asks_again(
     desk: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from models.sql.writer_lock import no_turn
-    from routes.console import kiosk
+    from engine.storage.writer_lock import no_turn
+    from routes.console.pages import kiosk
 
     def fail(caller: object) -> dict:
         raise no_turn()

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from access import explain
-from models.faults import Fault
-from models.sql.sqlite import timed_out
-from models.sql.writer_lock import no_turn
+from engine.storage.sqlite import timed_out
+from engine.storage.writer_lock import no_turn
+from models.errors import Fault
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS
 from tests.console.conftest import Form

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from models.db import writing
-from routes.console import people
-from routes.console import records
+from engine.storage.database import writing
+from routes.console.components import records
+from routes.console.pages import people
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from models.db import OPEN
-from models.sql.sqlite import TimedOut
-from routes.console import downloads
-from routes.console import searching
+from engine.storage.database import OPEN
+from engine.storage.sqlite import TimedOut
+from routes.console.components import downloads
+from routes.console.components import search as searching
 from tests.conftest import MOE
 
 FILE = "/console/inspections.csv"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routes.console import inspections
-from routes.console.listing import in_dialect
-from routes.console.listing import search
-from routes.console.listing import wanted
+from routes.console.components.list_query import in_dialect
+from routes.console.components.list_query import search
+from routes.console.components.list_query import wanted
+from routes.console.pages import inspections
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import NO_ONE
 from tests.safety.examples import sized

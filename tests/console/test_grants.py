@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console import engine
+from routes.console.components import queries as engine
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -214,7 +214,7 @@ def test_a_hidden_email_and_none_take_the_same_questions(
 def test_an_inspection_is_granted_to_an_email_where_people_are_too_many_to_list(
     office: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from routes.console import inspection_access
+    from routes.console.pages import inspection_access
 
     monkeypatch.setattr(inspection_access, "PEOPLE_OFFERED", 1)
     page = office("ada").page("/console/inspections/1")

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from models.sql import execute
-from models.sql.sqlite import ResponseTooLarge
-from routes.console import engine
-from routes.console.engine import Found
+from engine.query import execute
+from engine.storage.sqlite import ResponseTooLarge
+from routes.console.components import queries as engine
+from routes.console.components.queries import Found
 from tests.conftest import MOE
 
 ANSWER_BYTES_MAX = 20_000

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console import access_matrix
-from routes.console import devices
-from routes.console import grants
-from routes.console import people
-from routes.console import why
+from routes.console.components import grants
+from routes.console.pages import access_matrix
+from routes.console.pages import explain as why
+from routes.console.pages import kiosk_displays as devices
+from routes.console.pages import people
 from tests.conftest import ADA
 from tests.conftest import MAX
 from tests.conftest import MOE

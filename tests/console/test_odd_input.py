@@ -7,10 +7,10 @@ from urllib.parse import quote_from_bytes
 
 import pytest
 
-from routes.console.door import COOKIE
-from routes.console.door import DEVICE_COOKIE
-from routes.console.door import FORM_TYPE
-from routes.console.door import SIGN_IN_COOKIE
+from routes.console.session.auth import COOKIE
+from routes.console.session.auth import DEVICE_COOKIE
+from routes.console.session.auth import FORM_TYPE
+from routes.console.session.auth import SIGN_IN_COOKIE
 from tests.conftest import MIA
 from tests.conftest import MOE
 

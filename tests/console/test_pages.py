@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from models import chart
-from models.sql.sqlite import TimedOut
+from engine.reporting import chart
+from engine.storage.sqlite import TimedOut
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX

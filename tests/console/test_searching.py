@@ -8,15 +8,15 @@ import pytest
 
 from access.caller import Caller
 from access.session import person
-from models.db import reading
-from models.sql.sqlite import TimedOut
-from routes.console import engine
-from routes.console import inspections
-from routes.console import people
-from routes.console import searching
-from routes.console.listing import Wanted
-from routes.console.listing import in_dialect
-from routes.console.listing import wanted
+from engine.storage.database import reading
+from engine.storage.sqlite import TimedOut
+from routes.console.components import queries as engine
+from routes.console.components import search as searching
+from routes.console.components.list_query import Wanted
+from routes.console.components.list_query import in_dialect
+from routes.console.components.list_query import wanted
+from routes.console.pages import inspections
+from routes.console.pages import people
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import CAST
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.seal import AGE_SECONDS_MAX
-from routes.console.seal import IDLE_SECONDS_MAX
-from routes.console.seal import RENEWED_AFTER_SECONDS
+from routes.console.session.session_cookie import AGE_SECONDS_MAX
+from routes.console.session.session_cookie import IDLE_SECONDS_MAX
+from routes.console.session.session_cookie import RENEWED_AFTER_SECONDS
 from tests import tokens
 from tests.clients.server import password_of
 from tests.conftest import ADA
@@ -323,7 +323,7 @@ def test_one_is_sent_on_within_the_console_only(desk: Callable, wanted: str, loc
 
 
 def test_keys_that_rotate_keep_sessions(app: object, desk: Callable) -> None:
-    from routes.console.seal import Seals
+    from routes.console.session.session_cookie import Seals
 
     ada = desk("ada")
     app.extensions["walkthrough.seals"] = Seals([tokens.SECRET_KEY.encode(), b"n" * 48])

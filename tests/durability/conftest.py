@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from models.db import Database
+from engine.storage.database import Database
 from tests.applications import open_app
 from tests.durability.served import Served
 from tests.durability.shim import DATABASE

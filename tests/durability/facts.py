@@ -1,6 +1,6 @@
 """Facts put into a database, and read again."""
 
-from models.db import Database
+from engine.storage.database import Database
 
 PUT = "INSERT INTO facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 

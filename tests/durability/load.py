@@ -12,7 +12,7 @@ import sys
 import threading
 from http.client import HTTPException
 
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 from tests.durability.served import Answer
 from tests.durability.served import Consumer
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from app import create_app
-from models.commit_group import Group
-from models.commit_group import Pace
+from engine.storage import sqlite
+from engine.storage.commit_group import Group
+from engine.storage.commit_group import Pace
 from models.sql import log
-from models.sql import sqlite
 
 CHECKPOINT_PAGES = 20
 AHEAD = bytes(32 << 10)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from models import backup
-from models.db import Database
-from models.sql import copies
-from models.sql.sqlite import driver
-from models.upkeep import RefusedFile
+from engine.maintenance import backup
+from engine.maintenance.check import RefusedFile
+from engine.storage import file_copies as copies
+from engine.storage.database import Database
+from engine.storage.sqlite import driver
 from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
@@ -209,7 +209,7 @@ def test_a_backup_that_somebody_has_open_is_not_replaced(database, tmp_path, mon
     target = tmp_path / "today.backup"
     backup.back_up(database.path, target)
     leave_log(target)
-    monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 100)
+    monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 100)
     with closing(driver.connect(str(target))) as reader:
         assert reader.execute("SELECT count(*) FROM inspectors").fetchone()[0] > 0
 

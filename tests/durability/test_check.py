@@ -11,9 +11,9 @@ import pytest
 
 import config
 from app import NotStarted
-from models import migrations
-from models import upkeep
-from models.sql.sqlite import driver
+from engine.maintenance import check as upkeep
+from engine.maintenance import migrations
+from engine.storage.sqlite import driver
 from tests.applications import open_app
 from tests.conftest import MOE
 from tests.conftest import RESOURCES
@@ -260,7 +260,7 @@ def test_a_disk_without_a_log_is_refused(file, monkeypatch):
     with closing(driver.connect(str(file))) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM users").fetchone()
-        monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 50)
+        monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 50)
 
         with pytest.raises(NotStarted) as refusal:
             open_app(file)
@@ -272,7 +272,7 @@ def test_a_disk_without_a_log_is_refused(file, monkeypatch):
 def test_a_setting_that_does_not_take_is_refused(file, monkeypatch, name):
     planted = tuple((each, value, expected if each != name else 99)
                     for each, value, expected in upkeep.sqlite.PRAGMAS)  # fmt: skip
-    monkeypatch.setattr("models.sql.sqlite.PRAGMAS", planted)
+    monkeypatch.setattr("engine.storage.sqlite.PRAGMAS", planted)
 
     with pytest.raises(NotStarted, match=f"PRAGMA {name} is . not 99|PRAGMA {name} is") as refusal:
         open_app(file)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from models import backup
-from models.sql import copies
-from models.sql.sqlite import driver
-from models.upkeep import RefusedFile
-from serving.lock import ServingLock
+from engine.maintenance import backup
+from engine.maintenance.check import RefusedFile
+from engine.storage import file_copies as copies
+from engine.storage.server_lock import ServingLock
+from engine.storage.sqlite import driver
 from tests import tokens
 from tests.conftest import CAST
 from tests.durability import shim
@@ -138,7 +138,7 @@ def test_a_file_that_is_served_is_not_written_anew(place):
 
 
 def test_a_file_that_another_program_has_open_is_not_written_anew(place, monkeypatch):
-    monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 100)
+    monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 100)
     with closing(driver.connect(str(place))) as connection:
         connection.execute("SELECT count(*) FROM users").fetchall()
 

@@ -16,7 +16,7 @@ from dataclasses import field
 
 import pytest
 
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from models.sql import drafts
+from engine.storage import atomic_files as drafts
 from tests.durability.served import Served
 
 DEAD = "0123456789abcdef"
 ENDING = """
 import os, signal, sys
 from flask.cli import main
-from models.sql import copies
+from engine.storage import file_copies as copies
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 copies.settle = lambda *_: os.kill(os.getpid(), {signal})

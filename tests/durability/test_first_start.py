@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from models import upkeep
-from models.migrations import migrate
-from models.sql import copies
-from models.sql import sqlite
-from models.sql.writer_lock import LockTimeout
+from engine.maintenance import check as upkeep
+from engine.maintenance.migrations import migrate
+from engine.storage import file_copies as copies
+from engine.storage import sqlite
+from engine.storage.writer_lock import LockTimeout
 from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.served import Served
@@ -99,7 +99,7 @@ def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_
         raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
 
     monkeypatch.setattr("tests.databases.url", lambda file: "postgresql://h/d")
-    monkeypatch.setattr("models.attach.importlib.import_module", missing)
+    monkeypatch.setattr("engine.attach.importlib.import_module", missing)
 
     assert refusal(tmp_path / "a.db") == (
         "PostgreSQL needs what is in requirements-postgres.txt: No module named 'psycopg'"

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 from tests.durability.conftest import scaled
 from tests.durability.load import Load
 from tests.durability.load import integrity

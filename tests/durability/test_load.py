@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from models import backup
-from models.sql.sqlite import driver
+from engine.maintenance import backup
+from engine.storage.sqlite import driver
 from tests.durability.conftest import scaled
 from tests.durability.load import Load
 from tests.durability.load import integrity

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from models.db import Database
+from engine.storage import sqlite
+from engine.storage.database import Database
 from models.sql import log
-from models.sql import sqlite
 from tests.durability.facts import PUT
 from tests.durability.facts import names
 from tests.durability.facts import put

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from models.sql.sqlite import driver
+from engine.storage.sqlite import driver
 from tests import tokens
 from tests.durability.conftest import scaled
 from tests.durability.served import Served

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from app import NotStarted
-from models import migrations
-from models.db import Database
-from models.migrations import migrate
-from models.schema import statements
-from models.sql import copies
-from models.sql import sqlite
-from models.sql.sqlite import driver
-from models.sql.writer_lock import WriterLock
-from serving.lock import ServingLock
+from engine.maintenance import migrations
+from engine.maintenance.migrations import migrate
+from engine.maintenance.schema import statements
+from engine.storage import file_copies as copies
+from engine.storage import sqlite
+from engine.storage.database import Database
+from engine.storage.server_lock import ServingLock
+from engine.storage.sqlite import driver
+from engine.storage.writer_lock import WriterLock
 from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
@@ -244,9 +244,9 @@ SCRIPT = """
 import os
 import sys
 from pathlib import Path
-from models import migrations
-from models.migrations import migrate
-from models.sql.writer_lock import WriterLock
+from engine.maintenance import migrations
+from engine.maintenance.migrations import migrate
+from engine.storage.writer_lock import WriterLock
 from tests.migrations import ADD_PHONE
 
 path = Path(sys.argv[1])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from models.migrations import migrate
-from models.sql import drafts
+from engine.maintenance.migrations import migrate
+from engine.storage import atomic_files as drafts
 from tests.durability.served import Served
 from tests.durability.test_setback import OLD_KEY
 from tests.durability.test_setback import kept_key

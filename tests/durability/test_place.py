@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from models.db import Database
-from models.sql.place import FileLeft
-from models.sql.place import Place
-from models.sql.place import identity
-from models.sql.sqlite import driver
+from engine.storage.database import Database
+from engine.storage.file_identity import FileLeft
+from engine.storage.file_identity import Place
+from engine.storage.file_identity import identity
+from engine.storage.sqlite import driver
 from tests.applications import open_app
 from tests.durability.facts import names
 from tests.durability.facts import put

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from models.sql.sqlite import ERRORS
-from models.sql.sqlite import driver
+from engine.storage.sqlite import ERRORS
+from engine.storage.sqlite import driver
 from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled

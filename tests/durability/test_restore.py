@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from app import NotStarted
-from models.sql.sqlite import driver
-from serving.lock import ServingLock
+from engine.storage.server_lock import ServingLock
+from engine.storage.sqlite import driver
 from tests import tokens
 from tests.applications import open_app
 from tests.conftest import CAST
@@ -127,7 +127,7 @@ def test_a_restore_under_a_running_server_is_refused(place, tmp_path):
 
 
 def test_a_restore_under_another_program_is_refused(place, tmp_path, monkeypatch):
-    monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 100)
+    monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 100)
     with closing(driver.connect(str(place))) as connection:
         connection.execute("SELECT count(*) FROM users").fetchall()
 

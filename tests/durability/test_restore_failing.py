@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from models import backup
-from models.clock import Clock
-from models.sql import copies
-from models.sql import drafts
-from models.sql.sqlite import driver
-from models.upkeep import RefusedFile
+from engine.maintenance import backup
+from engine.maintenance.check import RefusedFile
+from engine.storage import atomic_files as drafts
+from engine.storage import file_copies as copies
+from engine.storage.clock import Clock
+from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.served import PROJECT
 from tests.durability.served import Served
@@ -168,10 +168,10 @@ def test_the_log_of_a_damaged_file_goes_with_it(place, monkeypatch):
 SCRIPT = """
 import sys
 from pathlib import Path
-from models import backup
-from models.clock import Clock
-from models.sql import copies
-from models.sql import drafts
+from engine.maintenance import backup
+from engine.storage.clock import Clock
+from engine.storage import file_copies as copies
+from engine.storage import atomic_files as drafts
 from tests.durability import test_restore_failing
 
 copies.held = test_restore_failing.damaged
@@ -238,7 +238,7 @@ def test_whoever_opens_the_old_file_meanwhile_waits_and_leaves_no_log(place, mon
 
 def test_who_has_opened_the_file_anew_before_it_was_held_is_in_its_way(place, monkeypatch):
     """Between the end of the log and the lock somebody may begin another log."""
-    monkeypatch.setattr("models.sql.sqlite.BUSY_MILLISECONDS", 50)
+    monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 50)
     readers = []
 
     class Connection(driver.Connection):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from models.transaction import stored_moment
-from serving.lock import ServingLock
+from engine.storage.server_lock import ServingLock
+from engine.storage.transaction import stored_moment
 from tests import databases
 from tests import tokens
 from tests.applications import open_app

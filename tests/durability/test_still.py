@@ -10,11 +10,11 @@ import pytest
 from flask.cli import ScriptInfo
 
 from app import NotStarted
-from models import archive
-from models.sql import copies
-from models.sql import sqlite
-from models.sql.sqlite import driver
-from serving.lock import ServingLock
+from engine.maintenance import import_export as archive
+from engine.storage import file_copies as copies
+from engine.storage import sqlite
+from engine.storage.server_lock import ServingLock
+from engine.storage.sqlite import driver
 from tests.applications import open_app
 from tests.durability.load import integrity
 
@@ -148,7 +148,9 @@ def test_what_is_written_to_meanwhile_is_no_copy(stuck, tmp_path, monkeypatch, w
 
 
 def test_an_older_versions_file_is_backed_up_and_not_exported(stuck, tmp_path, monkeypatch):
-    monkeypatch.setattr("models.still.recognise", lambda transaction, path: "older")
+    monkeypatch.setattr(
+        "engine.maintenance.readonly_file.recognise", lambda transaction, path: "older"
+    )
 
     assert run(stuck, "backup", str(tmp_path / "kept"))[0] == 0
     status, told = run(stuck, "export", str(tmp_path / "all.json"))

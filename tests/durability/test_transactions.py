@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from models.db import Database
-from models.db import NotKept
-from models.faults import Fault
-from models.sql import sqlite
-from models.sql.constraints import Locked
-from models.sql.writer_lock import LockTimeout
+from engine.query.constraints import Locked
+from engine.storage import sqlite
+from engine.storage.database import Database
+from engine.storage.database import NotKept
+from engine.storage.writer_lock import LockTimeout
+from models.errors import Fault
 from tests.durability.facts import PUT
 from tests.durability.facts import names
 from tests.durability.facts import put

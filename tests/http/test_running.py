@@ -210,7 +210,7 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(
 )
 def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, clients: int) -> None:
     """A limit that may be raised is no bound: that of a shell, or of a service's unit, is 1,024 where nobody says."""
-    question = "from serving.descriptors import clients_max; print(clients_max())"
+    question = "from serving.start.descriptors import clients_max; print(clients_max())"
     told = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
         cwd=PROJECT, capture_output=True, text=True, check=True,
@@ -226,7 +226,7 @@ def test_too_few_descriptors_to_serve_with_are_told_at_the_start(
     limit: str, is_refused: bool
 ) -> None:
     """With half as many a worker says that it listens, ends at the first request, and is started again without end."""
-    question = "from serving.descriptors import too_few; print(too_few())"
+    question = "from serving.start.descriptors import too_few; print(too_few())"
     told = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
         cwd=PROJECT, capture_output=True, text=True, check=True,

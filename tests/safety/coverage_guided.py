@@ -7,8 +7,8 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["routes.postgrest", "models.sql.query", "models.types"]):
-    from models.faults import Fault
+with atheris.instrument_imports(include=["routes.postgrest", "engine.query.shape", "models.types"]):
+    from models.errors import Fault
     from routes.postgrest import payload
     from routes.postgrest import preferences
     from routes.postgrest import querystring

@@ -6,8 +6,8 @@ import random
 from urllib.parse import urlencode
 
 from access.caller import Role
-from routes.console.seal import Seal
-from routes.console.seal import Seals
+from routes.console.session.session_cookie import Seal
+from routes.console.session.session_cookie import Seals
 from tests import tokens
 from tests.safety.grammar import Grammar
 from tests.safety.sites import MOMENT

@@ -5,11 +5,11 @@ import functools
 from access import assignments
 from access import explain
 from access import session
-from models.sql import counts
-from models.sql import mutate
-from models.sql import plan
-from models.sql import points
-from models.sql.plan_cache import PlanCache
+from engine.query.plan_cache import PlanCache
+from engine.query.read import plan
+from engine.query.write import plan as mutate
+from engine.reporting import chart_statements as points
+from engine.reporting import counts
 
 ROOMS = (plan, mutate, counts, points, assignments, explain, session)
 KEPT = [

@@ -8,15 +8,15 @@ import pytest
 from flask import g
 
 from access import decorators
+from access.accounts.access_token import Claims
 from access.caller import STANDINGS
 from access.caller import Caller
-from access.token import Claims
-from models.db import reading
-from models.sql import execute
-from models.sql import operators
-from models.transaction import Transaction
+from engine.query import execute
+from engine.query import operators
+from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from routes import resource
-from routes.asked import Asked
+from routes.relation_request import Asked
 from tests.safety.sites import Site
 
 Patch = pytest.MonkeyPatch

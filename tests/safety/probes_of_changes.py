@@ -11,8 +11,8 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models.sql import operators
-from models.sql import plan
+from engine.query import operators
+from engine.query.read import plan
 from routes import resource
 from routes import rpc
 from routes.postgrest.querystring import parse

@@ -20,7 +20,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 
 from engine.postgres import database as server
-from models.clock import Clock
+from engine.storage.clock import Clock
 from tests import databases
 from tests import oracle
 from tests import tokens

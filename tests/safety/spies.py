@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from models.sql import functions
+from engine.storage import sql_functions as functions
 from tests import databases
 from tests.safety.sides import Side
 

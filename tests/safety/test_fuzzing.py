@@ -20,7 +20,7 @@ from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.faults import Fault
+from models.errors import Fault
 from routes.postgrest import querystring
 from routes.postgrest.media import parse_accept
 from routes.postgrest.preferences import parse_prefer

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import pytest
 
 from engine.postgres.database import ServerDatabase
-from models.db import LOCK_SECONDS_MAX
-from models.db import Database
+from engine.storage.database import LOCK_SECONDS_MAX
+from engine.storage.database import Database
 from tests import databases
 from tests import tokens
 from tests.conftest import RESOURCES
@@ -335,8 +335,8 @@ def test_without_the_time_limit_it_would_run_on(
     path = f"/buildings?select=id&name=not.like.{PATTERN}&limit=90"
     with monkeypatch.context() as unlimited:
         heavy.app.extensions["walkthrough"].close()
-        unlimited.setattr("models.sql.sqlite.Connection.overdue", lambda self: 0)
-        unlimited.setattr("models.sql.sqlite.Connection.in_time", lambda self: 1)
+        unlimited.setattr("engine.storage.sqlite.Connection.overdue", lambda self: 0)
+        unlimited.setattr("engine.storage.sqlite.Connection.in_time", lambda self: 1)
         endless, seconds = send(heavy, "admin", "GET", path)
     heavy.app.extensions["walkthrough"].close()
 

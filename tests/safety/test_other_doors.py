@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import pytest
 
-from access import administration
 from access import explain
-from access import people
+from access.accounts import administration
+from access.accounts import people
 from access.session import person
-from models.db import reading
+from engine.storage.database import reading
 from models.types import InvalidInput
-from routes.console import choosing
+from routes.console.components import person_choice as choosing
 from tests.safety.doors import Doors
 from tests.safety.doors import furnish
 from tests.safety.examples import share

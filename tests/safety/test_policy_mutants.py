@@ -38,7 +38,7 @@ from models import Client
 from models import ClientManagerBuildingAccess
 from models import Inspection
 from models import User
-from models.base import Row
+from models.fields import Row
 from routes import rpc
 from tests import databases
 from tests.safety.examples import share

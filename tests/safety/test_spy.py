@@ -9,8 +9,8 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models.sql import operators
-from models.sql import plan
+from engine.query import operators
+from engine.query.read import plan
 from routes.postgrest.querystring import parse
 from tests.safety.planted import forget_plans
 from tests.safety.sites import Site

@@ -14,7 +14,7 @@ from hypothesis.stateful import precondition
 from hypothesis.stateful import rule
 from hypothesis.stateful import run_state_machine_as_test
 
-from models import statistics
+from engine.reporting import dashboard as statistics
 from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import model

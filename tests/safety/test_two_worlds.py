@@ -20,15 +20,15 @@ import sqlalchemy as sa
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models.sql import blame
-from models.sql import execute
-from models.sql import operators
-from models.sql import plan
-from models.sql.catalog import UnknownColumn
-from models.sql.embed import Printer
-from models.sql.planner import Planner
-from models.sql.query import Shape
-from models.sql.statement import Statement
+from engine.query import execute
+from engine.query import operators
+from engine.query.catalog import UnknownColumn
+from engine.query.read import plan
+from engine.query.read.embed import Printer
+from engine.query.read.planner import Planner
+from engine.query.shape import Shape
+from engine.query.statement import Statement
+from engine.query.write import constraint_diagnosis as blame
 from tests import oracle
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES

@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from models.db import database
-from models.db import reading
+from engine.storage.database import database
+from engine.storage.database import reading
 from tests import databases
 from tests.conftest import CAST
 from tests.conftest import Api

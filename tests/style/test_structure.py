@@ -18,14 +18,14 @@ from access.decorators import check_marks
 from access.policy import CALLS
 from access.policy import POLICIES
 from access.policy import AccessRule
+from engine.query import operators
+from engine.query.catalog import catalog
+from engine.query.dialect.base import SPELLINGS
+from engine.query.read.planner import Planner
+from engine.query.read.planner import UnguardedRelation
+from engine.query.rule import Action
 from models import RESOURCES
-from models.faults import Fault
-from models.sql import operators
-from models.sql.catalog import catalog
-from models.sql.dialect import SPELLINGS
-from models.sql.planner import Planner
-from models.sql.planner import UnguardedRelation
-from models.sql.rule import Action
+from models.errors import Fault
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import conditions
 from routes.postgrest import errors
@@ -65,10 +65,10 @@ WEB = {"flask", "flask_sqlalchemy", "werkzeug"}
 WEB_IMPORTERS = {
     "app.py",
     "gunicorn.conf.py",
-    "models/base.py",
-    "models/attach.py",
-    "models/db.py",
-    "access/current.py",
+    "models/fields.py",
+    "engine/attach.py",
+    "engine/storage/database.py",
+    "access/request_state.py",
     "access/decorators.py",
 }
 """The files outside of `routes/` that import Flask."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from models.db import Database
-from models.sql import sqlite
+from engine.storage import sqlite
+from engine.storage.database import Database
 from models.sql import turns
 from tests.applications import open_app
 from tests.durability.shared_commits.writers import FOREVER

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from engine.query.constraints import Locked
+from engine.query.constraints import UniqueViolation
+from engine.storage import sqlite
+from engine.storage.database import NotKept
+from engine.storage.transaction import Transaction
 from models import group_commit
-from models.db import NotKept
-from models.sql import sqlite
 from models.sql import turns
-from models.sql.constraints import Locked
-from models.sql.constraints import UniqueViolation
-from models.transaction import Transaction
 from tests.durability.shared_commits.writers import COSTLY_WRITE
 from tests.durability.shared_commits.writers import FOREVER
 from tests.durability.shared_commits.writers import INSERT

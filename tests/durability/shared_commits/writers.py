@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from models.db import Database
-from models.sql import sqlite
-from models.transaction import Transaction
+from engine.storage import sqlite
+from engine.storage.database import Database
+from engine.storage.transaction import Transaction
 from tests.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails

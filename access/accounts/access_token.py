@@ -1,0 +1,219 @@
+"""JWTs out, claims in: compact HS256 by itsdangerous' Signer, a list of keys, and no clock of its own.
+
+Only the one header algorithm is accepted and it is compared, never obeyed; every part is encoded again
+and compared, since base64 has several spellings of the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from itsdangerous import BadSignature
+from itsdangerous import Signer
+
+from access.caller import Role
+from models.errors import Fault
+from models.types import read_uuid
+
+AUDIENCE = "authenticated"
+SKEW_SECONDS_MAX = 5  # how far ahead iat and nbf may lie; exp is given no leeway
+TOKEN_BYTES_MAX = 8_192
+JsonObject = dict[str, object]
+
+HEADER = {"alg": "HS256", "typ": "JWT"}
+
+
+class InvalidToken(Fault):
+    """No JWT of ours: form, algorithm or signature (PGRST301)."""
+
+
+class RefusedClaims(Fault):
+    """A JWT of ours that says what it may not, or says it too late (PGRST303)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a verified token says, each claim of its type."""
+
+    user_id: str
+    role: Role
+    client_id: int | None
+    issued_at: int | None
+    not_before: int | None
+    expires_at: int
+    session_id: str | None
+
+
+class Signers:
+    """The keys, oldest first: the newest signs, all verify."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.signer = Signer(
+            [key.encode() for key in keys],
+            sep=b".",
+            key_derivation="none",
+            digest_method=hashlib.sha256,
+        )
+
+    def issue(self, claims: Mapping[str, object]) -> str:
+        """A compact JWT of these claims."""
+        signed: bytes = self.signer.sign(encode(HEADER) + b"." + encode(claims))
+        return signed.decode()
+
+    def read(self, token: str) -> Claims:
+        """The claims of a token that is ours, in force or not: a function of token and keys alone.
+
+        InvalidToken or RefusedClaims for any other.
+        """
+        return read_claims(self.payload(token))
+
+    def payload(self, token: str) -> object:
+        parts = (
+            token.encode("utf-8", "replace").split(b".") if len(token) <= TOKEN_BYTES_MAX else []
+        )
+        if len(parts) != 3:
+            raise InvalidToken(f"Expected 3 parts in JWT; got {len(parts)}")
+        header = decode(parts[0])
+        if not isinstance(header, dict) or header.get("alg") != "HS256" or "crit" in header:
+            raise InvalidToken("Wrong or unsupported encoding algorithm")
+        if decode_bytes(parts[2]) is None:
+            raise InvalidToken("JWT cryptographic operation failed")
+        try:
+            self.signer.unsign(b".".join(parts))
+        except BadSignature:
+            raise InvalidToken("JWT cryptographic operation failed") from None
+        return decode(parts[1])
+
+
+def encode(part: Mapping[str, object]) -> bytes:
+    text = json.dumps(part, separators=(",", ":"), allow_nan=False)
+    return base64.urlsafe_b64encode(text.encode()).rstrip(b"=")
+
+
+def decode_bytes(part: bytes) -> bytes | None:
+    """The bytes that a part spells, if it is their one canonical spelling."""
+    try:
+        raw = base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+    except (binascii.Error, ValueError):
+        return None
+    return raw if base64.urlsafe_b64encode(raw).rstrip(b"=") == part else None
+
+
+def decode(part: bytes) -> object:
+    raw = decode_bytes(part)
+    if raw is None:
+        raise InvalidToken("JWT is not base64url")
+    try:
+        return json.loads(raw, object_pairs_hook=once, parse_constant=refuse)
+    except RecursionError:
+        raise InvalidToken("JWT is not JSON") from None
+    except ValueError:
+        raise InvalidToken("JWT is not JSON") from None
+
+
+def once(pairs: list[tuple[str, object]]) -> JsonObject:
+    """An object whose names are all different: which of two would count is anybody's guess."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise DuplicateClaim("duplicate claim names")
+    return found
+
+
+class DuplicateClaim(RefusedClaims):
+    """Two claims, or header fields, of one name."""
+
+
+def refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+REFUSED = "JWT claims refused"
+
+
+def require_in_force(claims: Claims, now: int) -> Claims:
+    """Refuse claims that are over, or not yet."""
+    if claims.expires_at <= now:
+        raise RefusedClaims("JWT expired")
+    if claims.issued_at is not None and claims.issued_at > now + SKEW_SECONDS_MAX:
+        raise RefusedClaims("JWT issued at future")
+    if claims.not_before is not None and claims.not_before > now + SKEW_SECONDS_MAX:
+        raise RefusedClaims("JWT not yet valid")
+    return claims
+
+
+def read_claims(payload: object) -> Claims:
+    """Claims by their types; one text for everything that is wrong with who they name."""
+    if not isinstance(payload, dict):
+        raise RefusedClaims("The JWT claims are not an object")
+    expires_at = numeric_date(payload, "exp")
+    if expires_at is None:
+        raise RefusedClaims("The JWT has no expiry")
+    audience = payload.get("aud", AUDIENCE)
+    if audience != AUDIENCE and not (isinstance(audience, list) and AUDIENCE in audience):
+        raise RefusedClaims("JWT not in audience")
+    text_claim(payload, "email")  # it is told to consumers, and decides nothing here
+    return Claims(
+        read_subject(payload),
+        read_role(payload),
+        whole_number(payload, "client_id", nullable=True),
+        numeric_date(payload, "iat"),
+        numeric_date(payload, "nbf"),
+        expires_at,
+        text_claim(payload, "session_id"),
+    )
+
+
+def whole_number(payload: JsonObject, claim: str, *, nullable: bool = False) -> int | None:
+    value = payload.get(claim)
+    if claim not in payload or (value is None and nullable):
+        return None
+    if type(value) is float and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise RefusedClaims(f"The JWT '{claim}' claim must be a number")
+    return value
+
+
+def numeric_date(payload: JsonObject, claim: str) -> int | None:
+    """A moment, in the whole seconds of which it is: it may have a fraction (RFC 7519, section 2)."""
+    value = payload.get(claim)
+    if type(value) is float and 0 <= value < 2**53:
+        return int(value)
+    return whole_number(payload, claim)
+
+
+def text_claim(payload: JsonObject, claim: str) -> str | None:
+    value = payload.get(claim)
+    if isinstance(value, str) and is_writable(value):
+        return value
+    if claim in payload:
+        raise RefusedClaims(f"The JWT '{claim}' claim must be a string")
+    return None
+
+
+def is_writable(text: str) -> bool:
+    """Whether a database takes it for a text: no NUL, and no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def read_subject(payload: JsonObject) -> str:
+    subject = payload.get("sub")
+    if not isinstance(subject, str):
+        raise RefusedClaims(REFUSED)
+    try:
+        return read_uuid(subject)
+    except Fault:
+        raise RefusedClaims(REFUSED) from None
+
+
+def read_role(payload: JsonObject) -> Role:
+    role = payload.get("role")
+    if not isinstance(role, str) or role not in {each.value for each in Role}:
+        raise RefusedClaims(REFUSED)
+    return Role(role)

@@ -1,0 +1,109 @@
+"""Migrate a SQLite file: a copy of the file, then every pending script in one transaction.
+
+A power cut leaves the old version or the new one: `user_version` is on the file's first page and is committed with
+the tables. The write lock is held throughout, so that one of several starting processes migrates.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from engine.maintenance import migrations
+from engine.maintenance.migrations import Migration
+from engine.maintenance.schema import ASTRAY
+from engine.maintenance.schema import DANGLING
+from engine.maintenance.schema import schema
+from engine.maintenance.schema import statements
+from engine.storage import file_copies as copies
+from engine.storage import sqlite
+from engine.storage.writer_lock import WriterLock
+
+WAIT_SECONDS_MAX = 600.0  # for another process that migrates the same file
+
+
+class MigrationFailed(Exception):
+    """The file stays at its version. The message is one line."""
+
+
+def migrate(path: Path, writer_lock: WriterLock) -> int:
+    """Migrate the file and return the version that it had before."""
+    with writer_lock.held(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        pending = migrations.pending(version)
+        if not pending:
+            return version
+        save_copy(path, version)
+        try:
+            apply(connection, pending)
+        except sqlite.ERRORS as error:
+            raise MigrationFailed(f"{path} stays at schema {version}: {error}") from error
+        return version
+
+
+def save_copy(path: Path, version: int) -> None:
+    """Copy the file beside earlier copies, and drop the new copy if it equals the last one."""
+    earlier: list[Path] = []
+    while os.path.lexists(target := backup_path(path, version, len(earlier) + 1)):
+        earlier.append(target)
+    copies.copy(path, target)
+    if earlier and filecmp.cmp(earlier[-1], target, shallow=False):
+        target.unlink()
+
+
+def backup_path(path: Path, version: int, number: int = 1) -> Path:
+    """Return the path of the n-th copy of a file that had this version.
+
+    >>> backup_path(Path("a.db"), 1).name, backup_path(Path("a.db"), 1, 2).name
+    ('a.db.schema-1', 'a.db.schema-1.2')
+    """
+    return path.with_name(f"{path.name}.schema-{version}{f'.{number}' if number > 1 else ''}")
+
+
+def apply(connection: Any, pending: Sequence[Migration]) -> None:
+    """Run the scripts in one transaction. Commit if every foreign key has its row, else roll back and raise."""
+    run = connection.execute
+    run("PRAGMA foreign_keys = OFF")
+    run("BEGIN IMMEDIATE")
+    try:
+        for migration in pending:
+            for statement in statements(migration.sqlite):
+                run(statement)
+            run(f"PRAGMA user_version = {migration.version}")
+        recreate_schema_objects(connection)
+        for question in (DANGLING, ASTRAY):
+            found = run(question).fetchone()
+            if found is not None:
+                raise sqlite.driver.IntegrityError(f"afterwards {found[0]}")
+        run("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            run("ROLLBACK")
+        raise
+
+
+def recreate_schema_objects(connection: Any) -> None:
+    """Make indexes, views and triggers those of a new file. Equal ones stay."""
+    with closing(sqlite.driver.connect(":memory:")) as new:
+        for statement in schema():
+            new.execute(statement)
+        wanted = schema_objects(new)
+    present = schema_objects(connection)
+    for name, (kind, sql) in present.items():
+        if wanted.get(name) != (kind, sql):
+            connection.execute(f"DROP {kind} {name}")
+    for name, (kind, sql) in wanted.items():
+        if present.get(name) != (kind, sql):
+            connection.execute(sql)
+
+
+def schema_objects(connection: Any) -> dict[str, tuple[str, str]]:
+    """Return kind and statement of every index, view and trigger, by name."""
+    found = connection.execute(
+        "SELECT name, type, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
+    )
+    return {name: (kind, sql) for name, kind, sql in found.fetchall()}

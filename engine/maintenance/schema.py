@@ -1,0 +1,46 @@
+"""The statements that make a new file: the tables of schema.sql, and the triggers of the audit trail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine import audit
+from engine.storage import sqlite
+
+SCHEMA = Path(__file__).resolve().parent.parent / "schema.sql"
+
+DANGLING = """
+    SELECT "table" || coalesce(' row ' || rowid, '') || ' points at nothing in ' || parent
+    FROM pragma_foreign_key_check
+"""
+"""What foreign keys of a file would not let be, had they been asked: a program need not ask them."""
+
+ASTRAY = """
+    SELECT 'reports_lead row ' || reading.id || ' is of another client than its inspection'
+    FROM reports_lead AS reading JOIN inspections AS inspection ON inspection.id = reading.inspection_id
+    WHERE reading.client_id <> inspection.client_id
+"""
+"""What no foreign key of a file holds: triggers do, as long as they are there."""
+
+
+def schema() -> list[str]:
+    """Every statement, in order."""
+    return [*statements(SCHEMA.read_text(encoding="utf-8")), *audit.triggers()]
+
+
+def statements(script: str) -> list[str]:
+    """Split a script into statements, each of which ends a line. A trigger's body holds semicolons of its own.
+
+    Raise ValueError if the last statement has no semicolon.
+    """
+    found: list[str] = []
+    pending = ""
+    for line in script.splitlines():
+        code = line.split("--")[0].rstrip()
+        pending = f"{pending}\n{code}" if pending else code
+        if code.endswith(";") and sqlite.driver.complete_statement(pending):
+            found.append(pending)
+            pending = ""
+    if pending.strip():
+        raise ValueError(f"the last statement has no semicolon: {pending.strip()}")
+    return found

@@ -1,0 +1,97 @@
+"""What a chart counts: inspections by day, or month, and status, and the busiest buildings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.query.dialect.base import json_array
+from engine.query.statement import Binding
+from engine.reporting import chart_statements as chart_statements
+from engine.reporting.chart_statements import POINT_LABELS_MAX
+from engine.reporting.visible_rows import Visible
+from engine.reporting.visible_rows import read
+from engine.storage.database import Transaction
+from models.errors import Fault
+
+
+class TooManyLabels(Fault):
+    """A chart of more different statuses than anybody reads (54000)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the chart tells apart more than {POINT_LABELS_MAX} pairs of period and status",
+            hint="Choose dates closer together.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BusyBuilding:
+    """A visible building, and how many visible inspections it had."""
+
+    building_id: int
+    name: str
+    total: int
+    completed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The days of a chart, both ends included, and whether it tells them apart or only their months."""
+
+    start: str
+    end: str
+    by_month: bool
+
+    @property
+    def characters(self) -> int:
+        """How much of a day is told apart."""
+        return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
+
+    def binding(self, visible: Visible, keys: str = "[]") -> Binding:
+        return visible.binding(keys, start_date=self.start, end_date=self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """How many of which day or month and status, and the busiest buildings, busiest first, then by id."""
+
+    counted: Mapping[tuple[str, str | None], int]
+    busiest: list[BusyBuilding]
+
+
+def read_points(transaction: Transaction, visible: Visible, window: Window) -> Points:
+    """Count all that is visible. Raises TooManyLabels."""
+    counted = read_series(transaction, visible, window)
+    if len(counted) > POINT_LABELS_MAX:
+        raise TooManyLabels
+    return Points(counted, read_busiest(transaction, visible, window))
+
+
+def read_series(
+    transaction: Transaction, visible: Visible, window: Window
+) -> dict[tuple[str, str | None], int]:
+    """Return how many inspections each period and status has."""
+    name, rule = transaction.spelling.name, visible.rule
+    statement = chart_statements.plan_points(name, rule, window.characters)
+    rows = read(transaction, statement, window.binding(visible))
+    return {(period, status): count for period, status, count in rows}
+
+
+def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:
+    """The busiest buildings; none without an inspection."""
+    statement = chart_statements.plan_busiest(transaction.spelling.name, visible.rule)
+    rows = [row for row in read(transaction, statement, window.binding(visible)) if row[2]]
+    outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
+    return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
+
+
+def read_outcomes(
+    transaction: Transaction, visible: Visible, window: Window, keys: Iterable[int]
+) -> dict[int, tuple[int, int, int]]:
+    """Of those buildings that had any: how many inspections, how many completed, and how many failed."""
+    statement = chart_statements.plan_outcomes(transaction.spelling.name, visible.rule)
+    rows = read(transaction, statement, window.binding(visible, json_array(keys)))
+    return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

@@ -1,0 +1,169 @@
+"""The numbers of dashboard and building, over whatever rows it is handed as visible.
+
+The fields of what it answers are the keys of the answer, in that order. What counts as overdue, upcoming,
+last, next and so on is said where it is answered; what it costs, in docs/decisions/0017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from dataclasses import replace
+
+from engine.audit import last_change
+from engine.reporting import counts
+from engine.reporting.counts import COMPLETED
+from engine.reporting.counts import FAILED
+from engine.reporting.incremental_counts import Followed
+from engine.reporting.incremental_counts import follow
+from engine.reporting.status_counts import Counts
+from engine.reporting.status_counts import labelled
+from engine.reporting.status_counts import read_tally
+from engine.reporting.visible_rows import Visible
+from engine.reporting.visible_rows import read
+from engine.storage.database import Transaction
+from models.errors import Fault
+
+RATE_DIGITS = 4
+
+
+class NoSuchBuilding(Fault):
+    """A building that is not there or not to be seen (PT404); nobody is told which."""
+
+    def __init__(self) -> None:
+        super().__init__("Building not found")
+
+
+# The dashboard
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """Everything visible at a glance. Days are the calendar's in UTC; today is the transaction's.
+
+    overdue: scheduled or in progress, dated before today. upcoming: scheduled from today to 30 days on.
+    completed_this_month: completed, dated in today's month. last_inspection: the latest day, not after
+    today, of a completed or failed inspection. next_inspection: the earliest day from today on of a
+    scheduled one. What has no date is none of these.
+    """
+
+    total_inspections: int
+    total_buildings: int
+    by_status: Counts
+    by_type: Counts
+    overdue: int
+    upcoming: int
+    completed_this_month: int
+    last_inspection: str | None
+    next_inspection: str | None
+    generated_at: str
+
+
+def dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
+    """Count everything visible as it stands at the transaction's moment."""
+    key = ("dashboard", visible, transaction.moment.date())
+    _, _, found = transaction.cache.get(
+        transaction.version, key, lambda: count_dashboard(transaction, visible, key)
+    )
+    return replace(found, generated_at=transaction.now)
+
+
+def count_dashboard(
+    transaction: Transaction, visible: Visible, key: Hashable
+) -> tuple[int, Followed, Dashboard]:
+    """The last line of the audit log, the counts as of it, and their dashboard: incrementally, if that can be."""
+    line, followed = last_change(transaction), None
+    latest = transaction.cache.latest(key)
+    if latest is not None and latest[0] <= line:
+        counted_at, then, _ = latest
+        followed = then if counted_at == line else follow(transaction, visible, then, counted_at)
+    if followed is None:
+        followed = count_all(transaction, visible)
+    return line, followed, dashboard_of(followed, transaction.now)
+
+
+def count_all(transaction: Transaction, visible: Visible) -> Followed:
+    buildings = counts.plan_buildings(transaction.spelling.name, visible.rule)
+    tally = read_tally(transaction, visible)
+    number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
+    return Followed(number, tally)
+
+
+def dashboard_of(followed: Followed, now: str) -> Dashboard:
+    tally = followed.tally
+    return Dashboard(
+        total_inspections=tally.total,
+        total_buildings=followed.buildings,
+        by_status=tally.by_status(),
+        by_type=tally.by_type(),
+        overdue=tally.overdue,
+        upcoming=tally.upcoming,
+        completed_this_month=tally.completed_this_month,
+        last_inspection=tally.last_inspection,
+        next_inspection=tally.next_inspection,
+        generated_at=now,
+    )
+
+
+# One building
+
+
+@dataclass(frozen=True, slots=True)
+class LeadReadings:
+    """The lead-paint readings of a building."""
+
+    readings: int
+    by_result: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class BuildingStats:
+    """One building. The rates are the shares of completed and of failed ones among all its inspections,
+    from 0 to 1, and 0 where it has none; the days are the dashboard's."""
+
+    building_id: int
+    name: str
+    total_inspections: int
+    by_status: Counts
+    by_type: Counts
+    last_inspection: str | None
+    next_inspection: str | None
+    overdue: int
+    completion_rate: float
+    failure_rate: float
+    lead: LeadReadings
+
+
+def building_stats(transaction: Transaction, visible: Visible, building_id: int) -> BuildingStats:
+    """Count what happened in a building, or raise NoSuchBuilding."""
+    named = counts.plan_name(transaction.spelling.name, visible.rule)
+    name = transaction.value(named.sql, named.bind(visible.binding(building_id=building_id)))
+    if name is None:
+        raise NoSuchBuilding
+    tally = read_tally(transaction, visible, building_id)
+    by_status = tally.by_status()
+    return BuildingStats(
+        building_id=building_id,
+        name=name,
+        total_inspections=tally.total,
+        by_status=by_status,
+        by_type=tally.by_type(),
+        last_inspection=tally.last_inspection,
+        next_inspection=tally.next_inspection,
+        overdue=tally.overdue,
+        completion_rate=share(by_status[COMPLETED], tally.total),
+        failure_rate=share(by_status[FAILED], tally.total),
+        lead=read_lead(transaction, visible, building_id),
+    )
+
+
+def share(part: int, total: int) -> float:
+    return round(part / total, RATE_DIGITS) if total else 0
+
+
+def read_lead(transaction: Transaction, visible: Visible, building_id: int) -> LeadReadings:
+    statement = counts.plan_readings(transaction.spelling.name, visible.rule)
+    rows = read(transaction, statement, visible.binding(building_id=building_id))
+    total = rows[0][2] if rows else 0
+    rest = total - sum(row[1] for row in rows)
+    return LeadReadings(total, labelled(((row[0], row[1]) for row in rows), (), rest))

@@ -1,0 +1,34 @@
+"""The rows that statistics count: whatever a rule lets somebody see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.query.rule import Rule
+from engine.query.statement import Binding
+from engine.query.statement import Statement
+from engine.reporting import counts
+from engine.storage.database import Transaction
+from models.types import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """The rows that count: a rule, and the values that it takes of whoever asks."""
+
+    rule: Rule
+    caller_id: str | None
+    caller_client_id: int | None
+
+    def binding(self, keys: str = "[]", **given: Bound) -> Binding:
+        return Binding(
+            caller_id=self.caller_id,
+            caller_client_id=self.caller_client_id,
+            keys=keys,
+            new=counts.places(**given),
+        )
+
+
+def read(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
+    return transaction.all(statement.sql, statement.bind(binding))

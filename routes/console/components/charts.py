@@ -1,0 +1,177 @@
+"""Numbers to shapes: where each bar of a drawing stands. The templates write the SVG.
+
+Shapes carry classes and plain geometry, no style of their own, so that the pages' policy needs no
+`unsafe-inline`; behind every drawing stands a table with the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.reporting.chart import Chart
+
+WIDTH, HEIGHT = 940, 200
+LEFT, BOTTOM, TOP = 34, 22, 8
+LABELS_MAX = 12
+POINTS_MAX = 130  # more bars than that nobody tells apart, nor reads their table
+STATUSES = ("completed", "failed", "in_progress", "scheduled", "cancelled", "none", "other")
+NAMES = {"none": "no status"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A rectangle, and what it says when pointed at."""
+
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """Columns, one a period, stacked by status; and the lines to read them by."""
+
+    bars: tuple[Bar, ...]
+    periods: tuple[Label, ...]
+    lines: tuple[Label, ...]
+    kinds: tuple[str, ...]
+    rows: tuple[tuple[str, int, tuple[int, ...]], ...]
+
+
+def stacked(chart: Chart) -> Stacked:
+    """The chart's series by status, from the bottom up."""
+    kinds = tuple(
+        kind for kind in STATUSES if any(point.by_status.get(kind) for point in chart.series)
+    )
+    top = round_up(max((point.total for point in chart.series), default=0))
+    step = (WIDTH - LEFT) / max(1, len(chart.series))
+    each = -(-len(chart.series) // LABELS_MAX)
+    scale = (HEIGHT - BOTTOM - TOP) / top
+    bars: list[Bar] = []
+    periods: list[Label] = []
+    for place, point in enumerate(chart.series):
+        x = LEFT + place * step
+        y = float(HEIGHT - BOTTOM)
+        name = period_name(point.period, chart.interval.value)
+        for kind in kinds:
+            count = point.by_status.get(kind, 0)
+            if not count:
+                continue
+            tall = count * scale
+            y -= tall
+            says = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
+            bars.append(Bar(kind, r(x + step * 0.1), r(y), r(step * 0.8), r(tall), says))
+        if place % max(1, each) == 0:
+            periods.append(Label(name, r(x + step / 2), HEIGHT - 6))
+    lines = tuple(
+        Label(f"{top * part // 2:,}", LEFT, r(HEIGHT - BOTTOM - top * part / 2 * scale))
+        for part in range(3)
+    )
+    rows = tuple(
+        (
+            period_name(point.period, chart.interval.value),
+            point.total,
+            tuple(point.by_status.get(kind, 0) for kind in kinds),
+        )
+        for point in chart.series
+    )
+    return Stacked(tuple(bars), tuple(periods), lines, kinds, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One row of a bar chart: its name, its number, and its length of a hundred."""
+
+    name: str
+    count: int
+    percent: float
+    key: str = ""
+
+
+def shares(counts: Mapping[str, int]) -> list[Share]:
+    """Counts as bars, the longest first; what does not occur is left out."""
+    most = max(counts.values(), default=0) or 1
+    found = sorted(((name, count) for name, count in counts.items() if count), key=longest)
+    return [
+        Share(NAMES.get(name, name.replace("_", " ")), count, r(100 * count / most), name)
+        for name, count in found
+    ]
+
+
+def longest(pair: tuple[str, int]) -> tuple[int, str]:
+    return -pair[1], pair[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A building's bar: completed, failed, and the rest, of a hundred together at most."""
+
+    building_id: int
+    name: str
+    total: int
+    completed: int
+    failed: int
+    widths: tuple[float, float, float]
+
+
+def busiest(chart: Chart, rows_max: int = 10) -> list[Busy]:
+    shown = chart.buildings[:rows_max]
+    most = max((each.total for each in shown), default=0) or 1
+    return [
+        Busy(
+            each.building_id,
+            each.name,
+            each.total,
+            each.completed,
+            each.failed,
+            (
+                r(100 * each.completed / most),
+                r(100 * each.failed / most),
+                r(100 * (each.total - each.completed - each.failed) / most),
+            ),
+        )
+        for each in shown
+    ]
+
+
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
+def period_name(period: str, interval: str) -> str:
+    """A period as an axis says it.
+
+    >>> period_name("2026-01-01", "month"), period_name("2026-02-01", "month")
+    ('Jan 26', 'Feb 26')
+    >>> period_name("2026-02-09", "week")
+    '9 Feb'
+    """
+    year, month, day = period.split("-")
+    name = MONTHS[int(month) - 1]
+    return f"{name} {year[2:]}" if interval == "month" else f"{int(day)} {name}"
+
+
+def round_up(count: int) -> int:
+    """An even number to end an axis at.
+
+    >>> round_up(0), round_up(3), round_up(37), round_up(1234)
+    (2, 4, 40, 1400)
+    """
+    step = 2
+    while count > step * 10:
+        step *= 10
+    return max(step, -(-count // step) * step)
+
+
+def r(number: float) -> float:
+    return round(number, 1)

@@ -1,0 +1,90 @@
+"""/console/: what is due, what failed, and where most happens, over whatever the caller sees."""
+
+from __future__ import annotations
+
+import datetime
+
+from flask import Response
+from flask import request
+
+from access.caller import Caller
+from engine.reporting import chart
+from engine.reporting import chart_counts as points
+from engine.reporting import dashboard as statistics
+from engine.reporting import status_counts as tally
+from engine.storage.database import reading
+from engine.storage.sqlite import TimedOut
+from models.types import DatetimeOutOfRange
+from models.types import InvalidDatetime
+from models.types import read_date
+from routes.console.components import charts
+from routes.console.components import queries as engine
+from routes.console.components.page import bp
+from routes.console.components.page import said
+from routes.console.components.page import show
+from routes.console.session import auth as door
+
+LIST_ROWS = 8
+OPEN = "status=in.(scheduled,in_progress)"
+UNDRAWN = (
+    chart.InvalidPeriod,
+    points.TooManyLabels,
+    InvalidDatetime,
+    DatetimeOutOfRange,
+    TimedOut,
+)
+NO_CHART = chart.Chart("", "", chart.Interval.MONTH, [], [])
+COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
+
+
+@bp.get("/")
+@door.requires_session(joins=False)
+def dashboard(caller: Caller) -> Response:
+    problem: str | None = None
+    try:
+        drawn = chosen_chart(caller)
+    except UNDRAWN as fault:
+        problem = said(fault)
+        drawn = NO_CHART
+    with reading() as transaction:
+        numbers = statistics.dashboard(transaction, engine.visible_to(caller))
+        today = transaction.moment.date()
+    return show(
+        "dashboard.html",
+        400 if problem else 200,
+        numbers=numbers,
+        chart=drawn,
+        typed=request.args,
+        stacked=charts.stacked(drawn),
+        types=charts.shares(numbers.by_type),
+        busiest=charts.busiest(drawn),
+        overdue=overdue(caller, today),
+        upcoming=upcoming(caller, today),
+        days=tally.calendar_days(today),
+        problem=problem,
+    )
+
+
+def chosen_chart(caller: Caller) -> chart.Chart:
+    """The chart between the dates of the address, or of the last twelve months."""
+    start, end = (
+        read_date(text) if (text := request.args.get(name, "").strip()) else None
+        for name in ("from", "to")
+    )
+    with reading() as transaction:
+        drawn = chart.draw_chart(transaction, engine.visible_to(caller), start, end)
+    if len(drawn.series) > charts.POINTS_MAX:
+        raise chart.InvalidPeriod("Choose dates at most ten years apart")
+    return drawn
+
+
+def overdue(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:
+    """What should have been done by now, the longest overdue first."""
+    text = f"{COLUMNS}&{OPEN}&date_visited=lt.{today}&order=date_visited.asc,id.asc"
+    return engine.ask(caller, "inspections", text, limit=rows)
+
+
+def upcoming(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:
+    """What is scheduled from today on."""
+    text = f"{COLUMNS}&status=eq.scheduled&date_visited=gte.{today}&order=date_visited.asc,id.asc"
+    return engine.ask(caller, "inspections", text, limit=rows)
