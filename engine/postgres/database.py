@@ -1,7 +1,7 @@
 """A PostgreSQL server as the application's database: the same transactions as on a file.
 
 One writer at a time here too, by an advisory lock that lasts as long as its transaction: what a rule, a check or a
-count has found still holds at the COMMIT, and no statement of another transaction overtakes it (docs/decisions/0301).
+count has found still holds at the COMMIT, and no statement of another transaction overtakes it (docs/decisions/0020).
 """
 
 from __future__ import annotations

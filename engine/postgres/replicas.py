@@ -1,7 +1,7 @@
 """Hot standbys: which of them may answer a read for the primary, and what happens when one cannot.
 
 A read asks one replica at most, on a session that is open already: it waits for no connection. What a replica cannot
-answer, the primary does, in the snapshot in which it looked the caller up (docs/decisions/0304).
+answer, the primary does, in the snapshot in which it looked the caller up (docs/decisions/0021).
 """
 
 from __future__ import annotations

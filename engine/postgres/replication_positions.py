@@ -1,7 +1,7 @@
 """How far a replica's snapshot has to have replayed to stand in for the primary's.
 
 The rows of a caller, and who may read them, are the same in two snapshots of one database if the last audit line that
-decides rights is the same, and the caller's own last line is in both (docs/decisions/0304). Only a server has replicas.
+decides rights is the same, and the caller's own last line is in both (docs/decisions/0021). Only a server has replicas.
 """
 
 from __future__ import annotations
