@@ -29,11 +29,7 @@ def create_app(
 ) -> Flask:
     """Make the service; `overrides` win over the environment, which wins over the kept secrets.
 
-<<<<<<< HEAD
     `has_right_to_serve`: this process, or its parent, holds the lock of engine/storage/server_lock.py.
-=======
-    `has_right_to_serve`: this process, or the one that forked it, holds the lock on the database (engine/storage/server_lock.py).
->>>>>>> mm_schema
     """
     app = Service(__name__, static_folder=None)
     settings = config.in_force(overrides)

@@ -112,6 +112,13 @@ class Steps:
         connection.driver_connection.set_progress_handler(None, 0)
 
 
+def forget_lists(database: Database) -> None:
+    """Drop the cached lists, and keep the counts that later ones start from."""
+    cache = database.cache
+    for key in [key for key, entry in cache.entries.items() if isinstance(entry.value, list)]:
+        cache.drop(key)
+
+
 def steps(
     app: Flask,
     who: str,
@@ -134,10 +141,10 @@ def steps(
     assert client.get(path, headers=headers).status_code in (200, 206)
     if counts_anew:
         database.cache.clear()
+    forget_lists(database)
     if posted is not None:
         by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
         assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201
-    database.cache.clear()
     counted = Steps()
     with database.connections.checked_out(database.reader) as connection:
         counted.begin(connection)

@@ -103,7 +103,7 @@ def spelled(statement: str) -> str:
 def turn(file: pathlib.Path) -> Iterator[Callable[..., object]]:
     """Hold the turn to write, as another process does; what this yields is `sql` of whoever has it."""
     if SERVER is None:
-        with WriterLock(pathlib.Path(f"{file}.lock")).turn(5):
+        with WriterLock(pathlib.Path(f"{file}.lock")).held(5):
             yield partial(sql, file)
         return
     with turn_in(NAMES[file]) as connection:
@@ -124,8 +124,8 @@ def queue(opened: Any) -> Iterator[Callable[[], int]]:
     """Hold the turn to write that an app of this process needs, by its `app.extensions["walkthrough"]`; what this
     yields tells how many requests wait for it. Who waits first is first, on both."""
     if SERVER is None:
-        with opened.turns.held(1):
-            yield lambda: len(opened.turns.waiting)
+        with opened.writer_lock.held(1):
+            yield lambda: len(opened.writer_lock.waiting)
         return
     with turn_in(opened.url.database):
         yield partial(waiting_in, opened.url.database)

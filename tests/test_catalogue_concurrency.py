@@ -62,7 +62,7 @@ def opened(api: Callable) -> object:
 
 
 def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "LOCK_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(resource, "writing", partial(resource.writing, 0.05))
     paths = ("/buildings?id=eq.1", "/buildings?id=eq.4", "/buildings?id=eq.999")
 
     with databases.queue(opened(own)):

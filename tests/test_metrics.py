@@ -20,7 +20,7 @@ import models.sql
 from engine.storage.writer_lock import LockTimeout
 from routes import metric_files as meters
 from routes.metrics import CACHES
-from routes.metrics import MeasuredTurns
+from routes.metrics import MeasuredWriterLock
 from tests import tokens
 from tests.conftest import Api
 
@@ -164,20 +164,20 @@ def test_versions_are_told_to_the_operator(api: Callable) -> None:
     assert {"version", "python", "sqlite", "flask", "gunicorn"} <= set(re.findall(r"(\w+)=", build))
 
 
-def test_the_wait_for_a_turn_is_measured_also_when_it_was_in_vain(tmp_path: Path) -> None:
+def test_the_wait_for_the_writer_lock_is_measured_when_it_times_out_too(tmp_path: Path) -> None:
     waits: list[float] = []
-    turns = MeasuredTurns(tmp_path / "a.lock", waits.append)
+    lock = MeasuredWriterLock(tmp_path / "a.lock", waits.append)
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with turns.held(1):
+        with lock.held(1):
             taken.set()
             done.wait(5)
 
     holder = threading.Thread(target=hold)
     holder.start()
     taken.wait(5)
-    with pytest.raises(LockTimeout), turns.held(0.05):
+    with pytest.raises(LockTimeout), lock.held(0.05):
         pass
     done.set()
     holder.join()
@@ -478,7 +478,7 @@ def timing_of(api: Api, path: str = "/inspections", **headers: str) -> str | Non
 def test_timing_is_told_to_the_service_key_that_asks(api: Callable) -> None:
     told = timing_of(api("service"), **{"X-Server-Timing": "1"})
 
-    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], turn;dur=[0-9]+\.[0-9]", told)
+    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], lock;dur=[0-9]+\.[0-9]", told)
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])

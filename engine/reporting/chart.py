@@ -94,10 +94,11 @@ def draw_chart(
         series = series_of(points, interval, periods)
         return line, points, Chart(window.start, window.end, interval, series, points.busiest)
 
-    _, _, found = transaction.cache.get(
-        transaction.version, key, draw, lambda drawn: size_of_points(drawn[1])
+    _, _, found = transaction.cached(
+        key, draw, lambda drawn: size_of_points(drawn[1]), is_base=True
     )
-    return found
+    chart: Chart = found
+    return chart
 
 
 def size_of_points(points: Points) -> int:

@@ -1,10 +1,4 @@
-"""The statements that count: what engine/reporting/dashboard.py asks, each over rows that a rule lets be seen. Those of charts
-are `points.py`'s.
-
-Each is driven by the rule, never by rows nobody sees; where the rule is one condition it is a walk
-along an index that holds all it needs. Where two ways of grouping mean the same, the one in the order of
-an index is written. No value stands in a statement: days and ids are `Binding.new`, as in PLACES.
-"""
+"""The statements of the dashboard's counts, each over the rows that the row rule shows."""
 
 from __future__ import annotations
 

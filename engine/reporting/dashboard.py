@@ -22,9 +22,11 @@ from engine.reporting.status_counts import read_tally
 from engine.reporting.visible_rows import Visible
 from engine.reporting.visible_rows import read
 from engine.storage.database import Transaction
+from engine.storage.versioned_cache import size_of
 from models.errors import Fault
 
 RATE_DIGITS = 4
+PAIR_BYTES = 100  # a pair and its count, without the texts
 
 
 class NoSuchBuilding(Fault):
@@ -62,10 +64,11 @@ class Dashboard:
 def dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
     """Count everything visible as it stands at the transaction's moment."""
     key = ("dashboard", visible, transaction.moment.date())
-    _, _, found = transaction.cache.get(
-        transaction.version, key, lambda: count_dashboard(transaction, visible, key)
+    _, _, found = transaction.cached(
+        key, lambda: count_dashboard(transaction, visible, key), size_of_dashboard, is_base=True
     )
-    return replace(found, generated_at=transaction.now)
+    dashboard: Dashboard = replace(found, generated_at=transaction.now)
+    return dashboard
 
 
 def count_dashboard(
@@ -80,6 +83,12 @@ def count_dashboard(
     if followed is None:
         followed = count_all(transaction, visible)
     return line, followed, dashboard_of(followed, transaction.now)
+
+
+def size_of_dashboard(counted: tuple[int, Followed, Dashboard]) -> int:
+    """The bytes that a dashboard takes in the cache."""
+    _, followed, _ = counted
+    return sum(PAIR_BYTES + size_of(pair) for pair in followed.tally.pairs)
 
 
 def count_all(transaction: Transaction, visible: Visible) -> Followed:

@@ -36,11 +36,11 @@ from engine.storage.transaction import OPEN
 from engine.storage.transaction import NotKept
 from engine.storage.transaction import Opened
 from engine.storage.transaction import Transaction
-from engine.storage.versioned_cache import DataVersion
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.wal import WalCheckpointer
 from engine.storage.writer_lock import LockTimeout
 from engine.storage.writer_lock import WriterLock
+from engine.storage.data_version import DataVersion
 from models.errors import Fault
 
 READ_SECONDS_MAX = 2.0
@@ -79,7 +79,7 @@ class Database:
         self.clock = Clock()
         self.connections = Connections(writer, reader)
         self.connections.look = self.require_place
-        self.data_version = DataVersion(lambda: self.connections.opened(reader))
+        self.data_version = DataVersion(lambda: self.connections.check_out(reader))
         self.checkpointer = WalCheckpointer(
             str(path), lambda: self.connections.checked_out(reader), self.hold_writer_lock
         )
@@ -214,7 +214,12 @@ class Database:
         # The time limit starts here: what BEGIN IMMEDIATE waited for is not this transaction's work.
         connection.deadline = time.monotonic() + seconds_max
         if not transaction.writes:
-            transaction.learn_version(self.data_version)
+            try:
+                transaction.learn_version(self.data_version)
+            except BaseException:
+                connection.deadline = float("inf")
+                transaction.roll_back()
+                raise
         return OPEN.set(transaction)
 
     def finish(self, transaction: Transaction, token: Opened, *, has_failed: bool = False) -> bool:

@@ -74,8 +74,8 @@ class Connections:
     def close(self) -> None:
         """Give every connection back to the system."""
         for engine, idle in self.idle.items():
-            while idle:
-                idle.pop().close()
+            while (taken := taken_from(idle)) is not None:
+                taken.close()
             engine.dispose()
 
 

@@ -265,11 +265,22 @@ class Transaction:
         row = self.one(sql, parameters)
         return row[0] if row is not None else None
 
-    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """Return the cached value of `key` at this snapshot's data version; without a version, call `compute`."""
-        if self.version is None:
+    def cached(
+        self,
+        key: Hashable,
+        compute: Callable[[], Any],
+        bytes_of: Callable[[Any], int] | None = None,
+        *,
+        is_base: bool = False,
+    ) -> Any:
+        """Return the cached value of `key` at this snapshot's data version; without a version, call `compute`.
+
+        A value that `is_base` is cached without a version too: later counts start from it (VersionedCache.latest). A
+        transaction that writes caches nothing, since it may be rolled back.
+        """
+        if self.writes or (self.version is None and not is_base):
             return compute()
-        return self.cache.get(self.version, key, compute)
+        return self.cache.get(self.version, key, compute, bytes_of)
 
     def learn_version(self, data_version: Callable[[], int]) -> None:
         """Open the snapshot and learn its data version; None where a commit comes in between.
@@ -278,13 +289,15 @@ class Transaction:
         version. Otherwise a version that is the same before and after the snapshot opens is the snapshot's.
         """
         connection = self.connection
-        mark = self.run("PRAGMA data_version").fetchone()[0]
+        mark = self.value("PRAGMA data_version")
         if connection.version is None or mark != connection.data_mark:
+            connection.version = None  # an error leaves no version with another snapshot's mark
             self.run("COMMIT")
             before = data_version()
             self.run(self.bounds.begin)
-            connection.data_mark = self.run("PRAGMA data_version").fetchone()[0]
-            connection.version = before if data_version() == before else None
+            connection.data_mark = self.value("PRAGMA data_version")
+            if data_version() == before:
+                connection.version = before
         self.version = connection.version
 
     def act_as(self, actor_id: str | None) -> None:

@@ -1,7 +1,7 @@
 """Cached results of reads, each valid for one version of the database.
 
-There is one invalidation rule: an entry answers only a snapshot of the same data version. `DataVersion` gives a file's
-version; a PostgreSQL server tells none, and its snapshots compute each time.
+There is one invalidation rule: an entry answers only a snapshot of the same data version (`models/data_version.py`).
+A snapshot without a version computes each time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ from typing import Final
 from typing import NamedTuple
 from typing import TypeVar
 from typing import cast
-
-import sqlalchemy as sa
-
-from engine.storage import sqlite
 
 Result = TypeVar("Result")
 
@@ -37,13 +33,21 @@ class Entry(NamedTuple):
     size: int
 
 
+class Computation:
+    """A call of `compute` that other threads wait for."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.result: tuple[Any] | None = None  # None until it has returned
+
+
 class VersionedCache:
     """One process's cached results. The least recently used entry is evicted first."""
 
     def __init__(self) -> None:
         self.entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self.bytes = 0
-        self.computing: dict[tuple[int, Hashable], threading.Event] = {}
+        self.computing: dict[tuple[int, Hashable], Computation] = {}
         self.mutex = threading.Lock()  # guards the three above
 
     def get(
@@ -56,28 +60,29 @@ class VersionedCache:
         """Return the value of `key` at a data version; call `compute` if it is not cached.
 
         `bytes_of` returns the size of a value that `size_of` does not know. Concurrent calls for one key and version
-        compute once: the others wait for the first, at most WAIT_SECONDS_MAX.
+        compute once: the others wait at most WAIT_SECONDS_MAX, then compute the value themselves.
         """
         if version is None:
             return self.put(None, key, compute(), bytes_of)
-        while True:
-            with self.mutex:
-                entry = self.entries.get(key)
-                if entry is not None and entry.version == version:
-                    self.entries.move_to_end(key)
-                    return cast(Result, entry.value)
-                other = self.computing.get((version, key))
-                if other is None:
-                    done = self.computing[version, key] = threading.Event()
-                    break
-            if not other.wait(WAIT_SECONDS_MAX):
-                return compute()
+        with self.mutex:
+            entry = self.entries.get(key)
+            if entry is not None and entry.version == version:
+                self.entries.move_to_end(key)
+                return cast(Result, entry.value)
+            other = self.computing.get((version, key))
+            if other is None:
+                mine = self.computing[version, key] = Computation()
+        if other is not None:
+            other.done.wait(WAIT_SECONDS_MAX)
+            return other.result[0] if other.result is not None else compute()
         try:
-            return self.put(version, key, compute(), bytes_of)
+            value = compute()
+            mine.result = (value,)
+            return self.put(version, key, value, bytes_of)
         finally:
             with self.mutex:
                 del self.computing[version, key]
-            done.set()
+            mine.done.set()
 
     def put(
         self,
@@ -121,33 +126,3 @@ def size_of(value: object) -> int:
     if isinstance(value, list | tuple):
         return sum(map(size_of, value))
     return 0
-
-
-class DataVersion:
-    """The data version of a file: a number that changes with each commit of any process.
-
-    One connection, which never writes, watches the file (SQLite's `PRAGMA data_version`).
-    """
-
-    def __init__(self, connect: Callable[[], sa.PoolProxiedConnection]) -> None:
-        self.connect = connect
-        self.connection: sa.PoolProxiedConnection | None = None
-        self.mutex = threading.Lock()
-
-    def __call__(self) -> int:
-        """Return the version that a snapshot taken now has. Raises the faults of a disk."""
-        with self.mutex:
-            if self.connection is None:
-                self.connection = self.connect()
-            driver_connection: Any = self.connection.driver_connection
-            try:
-                version: int = driver_connection.execute("PRAGMA data_version").fetchone()[0]
-            except sqlite.ERRORS as error:
-                raise sqlite.translate(error) from error
-        return version
-
-    def close(self) -> None:
-        with self.mutex:
-            if self.connection is not None:
-                self.connection.close()
-            self.connection = None

@@ -49,7 +49,7 @@ class WalCheckpointer:
         self.writer_lock = writer_lock
         self.mutex = threading.Lock()  # guards what follows
         self.written = threading.Event()
-        self.is_stopped = False
+        self.stopped = threading.Event()  # of the current thread
         self.thread: threading.Thread | None = None
         self.retry_at = 0.0
         self.has_warned = False
@@ -61,29 +61,33 @@ class WalCheckpointer:
         with self.mutex:
             self.written.set()
             if self.thread is None:
-                self.thread = threading.Thread(target=self.run, name="checkpoint", daemon=True)
+                self.stopped = threading.Event()
+                self.thread = threading.Thread(
+                    target=self.run, args=(self.stopped,), name="checkpoint", daemon=True
+                )
                 self.thread.start()
 
-    def run(self) -> None:
-        while self.goes_on():
-            time.sleep(POLL_SECONDS)
+    def run(self, stopped: threading.Event) -> None:
+        while self.goes_on(stopped):
+            if stopped.wait(POLL_SECONDS):
+                return
             self.written.clear()
             try:
                 with self.connect() as connection:
                     self.checkpoint(connection)
-            except (Fault, *sqlite.ERRORS, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - a thread that ended would leave the log to grow
                 LOG.warning("a checkpoint failed: %s", error)
-                time.sleep(RETRY_SECONDS)
+                stopped.wait(RETRY_SECONDS)
 
-    def goes_on(self) -> bool:
+    def goes_on(self, stopped: threading.Event) -> bool:
         """Wait for the next commit; return False to end the thread."""
         self.written.wait(IDLE_SECONDS)
         with self.mutex:
-            if self.written.is_set() and not self.is_stopped:
-                return True
-            if self.thread is threading.current_thread():
+            if stopped.is_set():
+                return False
+            if not self.written.is_set():
                 self.thread = None
-            return False
+            return self.written.is_set()
 
     def checkpoint(self, connection: sqlite.Connection) -> None:
         """Copy the log back once CHECKPOINT_PAGES wait to be copied; have a long log start from its beginning."""
@@ -108,10 +112,10 @@ class WalCheckpointer:
         """
         connection.wait_until(time.monotonic() + LOCK_SECONDS_MAX)
         try:
-            run(connection, "TRUNCATE")
-        except sqlite.ERRORS as error:
-            if not isinstance(sqlite.translate(error), sqlite.HARMLESS):
-                connection.broken = True
+            with suppress(Fault):  # the connection is marked as broken
+                run(connection, "TRUNCATE")
+        finally:
+            connection.wait_until(time.monotonic() + sqlite.BUSY_MILLISECONDS / 1_000)
 
     def size(self) -> int:
         """The size of the log's file in bytes; 0 where there is none."""
@@ -133,16 +137,19 @@ class WalCheckpointer:
         self.has_warned = is_too_long
 
     def stop(self) -> None:
-        """End the thread; a checkpoint that is under way finishes first."""
+        """End the thread; a checkpoint that is under way finishes first, within STOP_SECONDS_MAX."""
         with self.mutex:
             thread, self.thread = self.thread, None
-            self.is_stopped = True
-            self.written.set()
-        if thread is not None and thread is not threading.current_thread():
+            self.stopped.set()
+            self.written.set()  # wakes the thread
+        if thread is not None:
             thread.join(STOP_SECONDS_MAX)
-        self.is_stopped = False
         self.written.clear()
 
 
 def run(connection: sqlite.Connection, mode: str) -> None:
-    connection.driver_connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+    """Run a checkpoint. Raises the faults of a disk."""
+    try:
+        connection.driver_connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+    except sqlite.ERRORS as error:
+        raise connection.failed(error) from error

@@ -199,5 +199,7 @@ class BlockedWaiter:
             self.lock.blocked = None
             if self.is_wanted:
                 self.has_lock.set()
-            else:
+            elif (
+                self.lock.descriptor == self.descriptor
+            ):  # else the lock was closed, and freed by that
                 fcntl.flock(self.descriptor, fcntl.LOCK_UN)

@@ -315,11 +315,11 @@ def test_a_board_whose_person_is_banned_for_a_while_comes_back_by_itself(
 def test_a_board_that_meets_a_busy_service_asks_again(
     desk: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.storage.writer_lock import no_turn
+    from engine.storage.writer_lock import LockTimeout
     from routes.console.pages import kiosk
 
     def fail(caller: object) -> dict:
-        raise no_turn()
+        raise LockTimeout
 
     board, ada = enter(desk, make_board(desk("ada"))), desk("ada")
     monkeypatch.setattr(kiosk, "picture", fail)

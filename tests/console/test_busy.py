@@ -6,7 +6,7 @@ import pytest
 
 from access import explain
 from engine.storage.sqlite import timed_out
-from engine.storage.writer_lock import no_turn
+from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS
@@ -14,7 +14,10 @@ from tests.console.conftest import Form
 
 BUSY = "The service is busy just now, and nothing was kept. Send it again."
 LONG = "That took too long, and nothing was kept. Send it again."
-FAULTS = [pytest.param(no_turn(), BUSY, id="no turn"), pytest.param(timed_out(), LONG, id="late")]
+FAULTS = [
+    pytest.param(LockTimeout(), BUSY, id="lock timeout"),
+    pytest.param(timed_out(), LONG, id="late"),
+]
 
 FORMS = [
     ("/console/inspections/new", {"inspection_type": "fire", "building_id": "1", "notes": "typed"}),
@@ -77,7 +80,7 @@ def test_a_board_and_a_sign_in_are_asked_for_again(
 
 def test_what_is_no_form_to_fill_in_is_told_on_a_page(desk: Callable, fail: Callable) -> None:
     ada = desk("ada")
-    fail(no_turn())
+    fail(LockTimeout())
 
     answer = ada.send("/console/inspections/1/delete")
 

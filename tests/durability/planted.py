@@ -11,12 +11,11 @@ from typing import Any
 
 from app import create_app
 from engine.storage import sqlite
-from engine.storage.commit_group import Group
-from engine.storage.commit_group import Pace
-from models.sql import log
+from engine.storage import wal
+from engine.storage.commit_group import CommitGroup
 
 CHECKPOINT_PAGES = 20
-AHEAD = bytes(32 << 10)
+POLL_SECONDS = 0.005
 ANSWER_EARLY_SECONDS = 0.05
 
 
@@ -25,17 +24,11 @@ def pragma(name: str, value: object, expected: object) -> None:
     sqlite.PRAGMAS = (*others, (name, value, expected))
 
 
-def often_folded() -> Any:
-    """No fault: only a checkpoint every few pages, so that a cut often falls into one."""
-    log.PAGES_MIN = log.PAGES_MAX = CHECKPOINT_PAGES
-    return create_app()
-
-
-def written_ahead() -> Any:
-    """No fault: only zeros ahead of every few writes, however slow the disk, so that a cut often falls beside some."""
-    Pace.is_slow = False  # type: ignore[assignment,method-assign]
-    log.PAGES_MIN = log.PAGES_MAX = CHECKPOINT_PAGES * 20
-    log.ROOM_PAGES, log.ZEROS = 4, AHEAD  # type: ignore[misc]
+def frequent_checkpoints() -> Any:
+    """No fault: only a checkpoint and a restart of the log every few pages, so that a cut often falls into one."""
+    sqlite.CHECKPOINT_PAGES = CHECKPOINT_PAGES
+    wal.POLL_SECONDS = POLL_SECONDS  # type: ignore[misc]
+    wal.RESTART_PAGES = CHECKPOINT_PAGES  # type: ignore[misc]
     return create_app()
 
 
@@ -48,31 +41,31 @@ def normal() -> Any:
 def off() -> Any:
     """`synchronous=OFF`: nothing is."""
     pragma("synchronous", "OFF", 0)
-    return often_folded()
+    return frequent_checkpoints()
 
 
 def swallowing() -> Any:
     """Whatever COMMIT says is taken for success."""
-    committed = Group.committed
+    commit = CommitGroup.commit
 
-    def committed_anyhow(group: Group) -> None:
-        committed(group)
+    def committed_anyhow(group: CommitGroup) -> None:
+        commit(group)
 
-    Group.committed = committed_anyhow  # type: ignore[method-assign]
+    CommitGroup.commit = committed_anyhow  # type: ignore[method-assign]
     return create_app()
 
 
 def impatient() -> Any:
-    """Who shares the COMMIT of another does not wait for it."""
+    """A member of a commit group does not wait for its COMMIT."""
 
-    made = Group.__init__
+    made = CommitGroup.__init__
 
-    def make(group: Group, *arguments: Any) -> None:
+    def make(group: CommitGroup, *arguments: Any) -> None:
         made(group, *arguments)
         group.fault = None
 
-    Group.__init__ = make  # type: ignore[method-assign]
-    Group.wait = lambda group: None  # type: ignore[method-assign]
+    CommitGroup.__init__ = make  # type: ignore[method-assign]
+    CommitGroup.wait = lambda group: None  # type: ignore[method-assign]
     return create_app()
 
 

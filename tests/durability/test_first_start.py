@@ -176,9 +176,9 @@ def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
         pytest.param(
             sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"
         ),
-        pytest.param(LockTimeout("it took\ntoo long"), "it took too long", id="turn"),
+        pytest.param(LockTimeout(), "due to lock timeout", id="lock"),
         pytest.param(sqlite.WrongSetting("PRAGMA a is b, not c"), "is b, not c", id="setting"),
-        pytest.param(OSError(28, "No space left on device"), "No space left", id="system"),
+        pytest.param(OSError(28, "No space\nleft on device"), "No space left", id="system"),
         pytest.param(migrate.MigrationFailed("it stays at schema 1"), "stays at", id="step"),
     ],
 )

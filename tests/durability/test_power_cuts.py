@@ -21,7 +21,6 @@ from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity
 from tests.durability.load import verdict
-from tests.durability.planted import AHEAD
 from tests.durability.served import PROJECT
 from tests.durability.served import SHIPPED
 from tests.durability.served import Served
@@ -135,7 +134,7 @@ def cut(
     return outcome
 
 
-SOUND = [SHIPPED, f"{PLANTED}:often_folded()", f"{PLANTED}:written_ahead()"]
+SOUND = [SHIPPED, f"{PLANTED}:frequent_checkpoints()"]
 
 
 @pytest.mark.parametrize("application", SOUND)
@@ -143,14 +142,6 @@ def test_nothing_acknowledged_is_lost_in_a_power_cut(served, application):
     outcome = cut(served, application, 400, 150)
 
     assert outcome.faulty == 0, f"seed {SEED}: {outcome}"
-
-
-def test_cuts_fall_beside_zeros_that_were_written_ahead(served):
-    """Or the application that writes them often would show nothing."""
-    served.application = f"{PLANTED}:written_ahead()"
-    _, told = recorded(served, 100)
-
-    assert sum(record.op == b"W" and record.data == AHEAD for record in told) >= 3
 
 
 def test_without_the_sync_of_a_commit_acknowledged_writes_are_lost(served):
@@ -166,7 +157,7 @@ def test_without_any_sync_the_file_is_lost(served):
 
 
 def test_a_client_that_acknowledges_too_early_is_found_out(served):
-    outcome = cut(served, f"{PLANTED}:often_folded()", 100, 50, early=True)
+    outcome = cut(served, f"{PLANTED}:frequent_checkpoints()", 100, 50, early=True)
 
     assert outcome.lost >= 10, f"seed {SEED}: {outcome}"
 
@@ -191,7 +182,7 @@ def test_nothing_acknowledged_is_lost_where_writes_share_a_commit(served):
 
 @pytest.mark.flaky(reruns=2)  # on a busy machine the early answer may come too late to be one
 @pytest.mark.parametrize("fault", ["impatient()"])
-def test_a_unit_that_does_not_wait_for_its_group_is_found_out(served, fault):
+def test_a_member_that_does_not_wait_for_its_commit_group_is_found_out(served, fault):
     outcome = cut_groups(served, f"{PLANTED}:{fault}", 100, 200)
 
     # How often depends on how many share a COMMIT, and so on the machine: 5 of 100 were seen, and 105 of 200.

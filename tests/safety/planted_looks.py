@@ -1,8 +1,9 @@
-"""Faults of looking: who asks is not looked up, or not again; what was found is remembered too long, or for anybody;
+"""Faults of looking: who asks is not looked up, or not again; what is cached is stale, or answers another caller;
 a filter looks at rows behind the rule."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from flask import g
@@ -11,10 +12,10 @@ from access import decorators
 from access.accounts.access_token import Claims
 from access.caller import STANDINGS
 from access.caller import Caller
-from engine.query import execute
 from engine.query import operators
 from engine.storage.database import reading
 from engine.storage.transaction import Transaction
+from engine.storage.versioned_cache import VersionedCache
 from routes import resource
 from routes.relation_request import Asked
 from tests.safety.sites import Site
@@ -37,15 +38,19 @@ def look_up_off(patch: Patch, site: Site) -> None:
     )
 
 
-def found_for_ever(patch: Patch, site: Site) -> None:
+def cached_caller_for_ever(patch: Patch, site: Site) -> None:
+    """The rights of a user are cached, whatever the data version."""
     found: dict[object, object] = {}
+    cached = Transaction.cached
 
-    def recall(self: Transaction, question: object, ask: Callable[[], object]) -> object:
-        if question not in found:
-            found[question] = ask()
-        return found[question]
+    def stale(self: Transaction, key: tuple, compute: Callable, *more: object, **how: bool) -> Any:
+        if key[0] != "caller":
+            return cached(self, key, compute, *more, **how)
+        if key not in found:
+            found[key] = compute()
+        return found[key]
 
-    patch.setattr(Transaction, "recall", recall)
+    patch.setattr(Transaction, "cached", stale)
 
 
 def held_for_ever(patch: Patch, site: Site) -> None:
@@ -59,33 +64,30 @@ def held_for_ever(patch: Patch, site: Site) -> None:
     patch.setattr(decorators, "look_up", remember)
 
 
-def counted_for_ever(patch: Patch, site: Site) -> None:
-    patch.setattr(execute, "last_change", lambda transaction: 0)
+def version_ignored(patch: Patch, site: Site) -> None:
+    """A cached list, count or caller answers every data version."""
+    get = VersionedCache.get
+    patch.setattr(VersionedCache, "get", lambda cache, _, *given: get(cache, 0, *given))
 
 
-def counted_for_anybody(patch: Patch, site: Site) -> None:
-    """What is remembered is remembered by its statement alone."""
-    get = Remembered.get
-
-    def forgetful(kept: Remembered, change: int, question: tuple, answer: Callable) -> object:
-        return get(kept, change, question[:1], answer)
-
-    patch.setattr(Remembered, "get", forgetful)
+def is_count(key: tuple) -> bool:
+    return "count(*)" in str(key[0])
 
 
-def listed_for_ever(patch: Patch, site: Site) -> None:
-    get, keep = Pages.get, Pages.keep
-    patch.setattr(Pages, "get", lambda pages, _, question: get(pages, None, question))
-    patch.setattr(Pages, "keep", lambda pages, _, question, rows: keep(pages, None, question, rows))
+def key_without_caller(applies: Callable[[tuple], bool]) -> Apply:
+    """The key of a cached value is its statement alone."""
 
+    def apply(patch: Patch, site: Site) -> None:
+        get = VersionedCache.get
 
-def listed_for_anybody(patch: Patch, site: Site) -> None:
-    """What was listed is known by its statement alone."""
-    get, keep = Pages.get, Pages.keep
-    patch.setattr(Pages, "get", lambda pages, seen, question: get(pages, seen, question[:1]))
-    patch.setattr(
-        Pages, "keep", lambda pages, seen, question, rows: keep(pages, seen, question[:1], rows)
-    )
+        def forgetful(
+            cache: VersionedCache, version: int | None, key: tuple, *given: object
+        ) -> Any:
+            return get(cache, version, key[:1] if applies(key) else key, *given)
+
+        patch.setattr(VersionedCache, "get", forgetful)
+
+    return apply
 
 
 def barrier_off(patch: Patch, site: Site) -> None:

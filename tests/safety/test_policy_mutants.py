@@ -49,15 +49,14 @@ from tests.safety.killers import killed
 from tests.safety.planted import forget_plans
 from tests.safety.planted_looks import apikey_off
 from tests.safety.planted_looks import barrier_off
-from tests.safety.planted_looks import counted_for_anybody
-from tests.safety.planted_looks import counted_for_ever
+from tests.safety.planted_looks import cached_caller_for_ever
 from tests.safety.planted_looks import first_look_only
-from tests.safety.planted_looks import found_for_ever
-from tests.safety.planted_looks import listed_for_anybody
-from tests.safety.planted_looks import listed_for_ever
+from tests.safety.planted_looks import is_count
+from tests.safety.planted_looks import key_without_caller
 from tests.safety.planted_looks import look_up_off
 from tests.safety.planted_looks import no_look_at_all
 from tests.safety.planted_looks import no_second_look
+from tests.safety.planted_looks import version_ignored
 from tests.safety.sites import Site
 
 Patch = pytest.MonkeyPatch
@@ -252,21 +251,32 @@ OTHERS = [
     *map(may_choose_one, ("id", "updated_at")),
     Mutant("no apikey asked for", ("door",), apikey_off),
     Mutant("the user is not looked up", ("session",), look_up_off),
-    Mutant("what was counted is counted for ever", ("counts",), counted_for_ever),
-    Mutant("what was counted for one is anybody's", ("counts",), counted_for_anybody),
     Mutant("no barrier before filters", ("barrier",), barrier_off),
     Mutant("a write does not ask in its turn", ("again",), first_look_only),
     Mutant("a write that comes to nothing does not ask", ("session",), no_look_at_all),
     Mutant("a call does not ask again", ("again",), no_second_look(rpc)),
 ]
 
-# What a file is not asked for twice
+# The cache of a file
 
 OF_THE_DATABASE = (
     [
-        Mutant("the user is as they were once", ("session",), found_for_ever),
-        Mutant("what was listed is listed for ever", ("lists",), listed_for_ever),
-        Mutant("what was listed for one is anybody's", ("lists",), listed_for_anybody),
+        Mutant("the cached caller is stale", ("session",), cached_caller_for_ever),
+        Mutant("the version of a cached list is ignored", ("lists",), version_ignored),
+        Mutant("the version of a cached count is ignored", ("counts",), version_ignored),
+        Mutant(
+            "the key of a cached list lacks the caller",
+            ("lists",),
+            key_without_caller(lambda key: key[0] != "caller" and not is_count(key)),
+        ),
+        Mutant(
+            "the key of a cached count lacks the caller", ("counts",), key_without_caller(is_count)
+        ),
+        Mutant(
+            "the key of a cached caller lacks the user",
+            ("session",),
+            key_without_caller(lambda key: key[0] == "caller"),
+        ),
     ]
     if databases.SERVER is None
     else []

@@ -20,7 +20,7 @@ from tests.style.checks import shared_functions
 def folder(path: str) -> str:
     """Return the first two folders of a path, or the file's name if it is at the top.
 
-    >>> folder("routes/console/components/page.py"), folder("engine/storage/database.py"), folder("docs/SAFETY.md"), folder("app.py")
+    >>> folder("routes/console/pages.py"), folder("models/db.py"), folder("docs/SAFETY.md"), folder("app.py")
     ('routes/console', 'models', 'docs', 'app.py')
     """
     parts = path.split("/")

@@ -1,4 +1,4 @@
-"""A file, its disk, and who writes to it."""
+"""A database file, its disk, and threads that write to it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from pathlib import Path
 import pytest
 
 from engine.storage import sqlite
+from engine.storage import writer_lock
 from engine.storage.database import Database
-from models.sql import turns
 from tests.applications import open_app
-from tests.durability.shared_commits.writers import FOREVER
-from tests.durability.shared_commits.writers import Disk
-from tests.durability.shared_commits.writers import Writers
+from tests.storage.writers import FOREVER
+from tests.storage.writers import Disk
+from tests.storage.writers import Writers
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of turns lasts, and so does a group, however slow the machine."""
-    monkeypatch.setattr(turns, "RUN_SECONDS_MAX", FOREVER)
-    monkeypatch.setattr(turns, "GROUP_SECONDS_MAX", FOREVER)
+    """Runs of the writer lock and commit groups have no time limit, however slow the machine."""
+    monkeypatch.setattr(writer_lock, "RUN_SECONDS_MAX", FOREVER)
+    monkeypatch.setattr(writer_lock, "GROUP_SECONDS_MAX", FOREVER)
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def filled(tmp_path: Path, base_file: Path) -> Iterator[Database]:
+    """The database of the data set, in a file of its own."""
+    file = tmp_path / "filled.db"
+    file.write_bytes(base_file.read_bytes())
+    found = open_app(file).extensions["walkthrough"]
     yield found
     found.close()
 
@@ -46,5 +56,5 @@ def disk(database: Database, monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.fixture
-def writers(database: Database) -> Writers:
+def writers(database: Database, unhurried: None) -> Writers:
     return Writers(database)

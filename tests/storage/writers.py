@@ -1,4 +1,4 @@
-"""A disk that can be told to fail or to wait, and writers who line up for their turn."""
+"""A disk that can fail or wait, and threads that queue for the writer lock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Work = Callable[[Transaction], object]
 
 
 class Disk:
-    """What reaches the driver's COMMIT: how often, and with what result."""
+    """The COMMITs that reach the driver, and their result."""
 
     def __init__(self) -> None:
         self.commits = 0
@@ -40,15 +40,15 @@ class Disk:
 
 
 class Writers:
-    """Threads that write one after the other, and what each was told: None, or an exception."""
+    """Threads that write one after the other, and the result of each: None, or an exception."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.told: dict[str, BaseException | None] = {}
+        self.results: dict[str, BaseException | None] = {}
         self.threads: list[threading.Thread] = []
 
-    def line_up(self, name: str, work: Work | None = None, **how: Any) -> None:
-        """Start one behind the others, and wait until it stands in the queue."""
+    def enqueue(self, name: str, work: Work | None = None, **how: Any) -> None:
+        """Start a writer behind the others, and wait until it is in the queue."""
         before = len(self.database.writer_lock.waiting)
         self.start(name, work, **how)
         until(lambda: len(self.database.writer_lock.waiting) > before)
@@ -60,26 +60,31 @@ class Writers:
         *,
         is_brief: bool = True,
         seconds_max: float = FOREVER,
+        wait_seconds_max: float = FOREVER,
     ) -> None:
-        """Start one that does its work, or writes a row of its name."""
-        arguments = (name, work or insert(name), is_brief, seconds_max)
+        """Start a writer that does its work, or inserts a row with its name."""
+        arguments = (name, work or insert(name), is_brief, seconds_max, wait_seconds_max)
         thread = threading.Thread(target=self.write, args=arguments, daemon=True)
         thread.start()
         self.threads.append(thread)
 
-    def write(self, name: str, work: Work, is_brief: bool, seconds_max: float) -> None:
+    def write(
+        self, name: str, work: Work, is_brief: bool, seconds_max: float, wait_seconds_max: float
+    ) -> None:
         try:
-            with self.database.writing(seconds_max, is_brief=is_brief) as transaction:
+            with self.database.writing(
+                seconds_max, wait_seconds_max, is_brief=is_brief
+            ) as transaction:
                 work(transaction)
-            self.told[name] = None
-        except BaseException as error:  # noqa: BLE001 - whatever it is told
-            self.told[name] = error
+            self.results[name] = None
+        except BaseException as error:  # noqa: BLE001 - the result
+            self.results[name] = error
 
     def finish(self) -> dict[str, BaseException | None]:
         for thread in self.threads:
             thread.join(FOREVER)
             assert not thread.is_alive(), "a writer hangs"
-        return self.told
+        return self.results
 
 
 def insert(name: str) -> Work:
@@ -88,7 +93,7 @@ def insert(name: str) -> Work:
 
 @contextmanager
 def first(database: Database, name: str = "first", *, is_brief: bool = True) -> Iterator[None]:
-    """A write that has the turn until its block ends."""
+    """A write that holds the lock until its block ends."""
     with database.writing(is_brief=is_brief) as transaction:
         transaction.run(INSERT, (name,))
         yield
