@@ -1,7 +1,6 @@
 """docs/TUTORIAL.md: every shell block runs against a server over an empty database and prints the answer below it."""
 
 import os
-from pathlib import Path
 
 import pytest
 
