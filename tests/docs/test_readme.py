@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import demonstration
+from serving.start import demo
 from tests import databases
 from tests import tokens
 from tests.clients import node
@@ -34,7 +34,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     directory = tmp_path_factory.mktemp("demo")
     with serving(directory) as server:
         environ = environment(DATABASE_URL=databases.url(directory / "walkthrough.db"))
-        printed = demonstration.introduce(environ, server.url, tokens.ANON_KEY)
+        printed = demo.introduce(environ, server.url, tokens.ANON_KEY)
         [line] = [line for line in printed.splitlines() if line.startswith("  export ")]
         words = shlex.split(line)[1:]
         yield {"PATH": os.environ["PATH"], **dict(word.split("=", 1) for word in words)}
