@@ -362,14 +362,15 @@ def test_the_address_is_this_machine_unless_told():
             config.bind_address({"PORT": port})
 
 
-def test_the_readme_names_every_setting_and_no_other() -> None:
-    readme = (config.PROJECT / "README.md").read_text(encoding="utf-8")
-    table = readme.split("## Settings")[1].split("## Read on")[0]
+def test_the_operating_document_lists_exactly_the_settings() -> None:
+    document = (config.PROJECT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
+    table = document.split("\n## Settings\n")[1].split("\n## ")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
 
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
 
-    assert named == {*config.Settings.__annotations__, "HOST", "PORT", "LOG_LEVEL"}
+    of_the_process = {"HOST", "PORT", "LOG_LEVEL", "KEEPALIVE_SECONDS"}
+    assert named == {*config.Settings.__annotations__, *of_the_process}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def introduce(environ: Mapping[str, str], url: str, apikey: str) -> str:
             *_people(portfolio, passwords),
             "",
             *_questions(url, apikey, tokens),
+            *_values(url, apikey, tokens, *_somebody(speakers, passwords)),
             "Or sign in:",
             "",
             sign_in_line(url, apikey, *_somebody(speakers, passwords)),
@@ -103,6 +104,15 @@ def _questions(url: str, apikey: str, tokens: Mapping[str, str]) -> list[str]:
         lines += [f"  curl -s '{url}{question}' \\"]
         lines += [f"    -H 'apikey: {apikey}' \\", f"    -H 'Authorization: Bearer {token}'", ""]
     return lines
+
+
+def _values(
+    url: str, apikey: str, tokens: Mapping[str, str], email: str, password: str
+) -> list[str]:
+    """Return the shell line that sets the variables of README.md's examples."""
+    values = {"URL": url, "APIKEY": apikey, "TOKEN": tokens[email], "PASSWORD": password}
+    line = " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())
+    return [f"Values for the examples in README.md, as {email}:", "", f"  export {line}", ""]
 
 
 def _somebody(speakers: Mapping[str, str], passwords: Mapping[str, str]) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""The documents against the product: their examples run, their names exist."""
