@@ -33,6 +33,8 @@ TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before the end: below it, withou
 TOKEN_SECONDS_MAX = 7 * 24 * 3_600  # sessions are for longer; a week is generous
 PORT = 8_000
 COUNTING = "PROMETHEUS_MULTIPROC_DIR"  # by which prometheus-client counts in files
+KEEPALIVE_SECONDS = 75
+KEEPALIVE_SECONDS_MAX = 3_600
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 DRIVERS = ("sqlite", "sqlite+pysqlite")  # of a file; PostgreSQL's is psycopg, whatever a URL says
 KEY_NAMES = ("SECRET_KEY", "ANON_KEY", "SERVICE_KEY")
@@ -256,6 +258,15 @@ def log_level(environ: Mapping[str, str] = os.environ) -> str:
     if stated not in LOG_LEVELS:
         raise ConfigurationError(f"LOG_LEVEL is one of {', '.join(LOG_LEVELS)}, not '{stated}'")
     return stated
+
+
+def keepalive_seconds(environ: Mapping[str, str] = os.environ) -> int:
+    """Return for how many seconds an idle connection stays open: KEEPALIVE_SECONDS.
+
+    >>> keepalive_seconds({}), keepalive_seconds({"KEEPALIVE_SECONDS": "5"})
+    (75, 5)
+    """
+    return _whole_number(environ, "KEEPALIVE_SECONDS", KEEPALIVE_SECONDS, 1, KEEPALIVE_SECONDS_MAX)
 
 
 def count_in(directory: Path | None) -> None:

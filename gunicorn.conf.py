@@ -28,12 +28,13 @@ from gunicorn.workers.base import Worker  # noqa: E402
 import config as configuration  # noqa: E402  (`config` is a setting's name)
 from routes import metric_files as meters  # noqa: E402
 from serving import logging as logs  # noqa: E402
-from serving import refusal  # noqa: E402
 from serving import shutdown as stop  # noqa: E402
+from serving import standard_error as stderr  # noqa: E402
 from serving.start import checks as start  # noqa: E402
 from serving.start import descriptors  # noqa: E402
 from serving.start import memory  # noqa: E402
 from serving.start import ports  # noqa: E402
+from serving.worker import limits  # noqa: E402
 
 Stated = TypeVar("Stated")
 
@@ -65,7 +66,7 @@ bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
 workers = 2
 # Slow requests hold threads, not cores: 64 of them wait cheaply. Clients that say nothing, or half a head, hold none.
 threads = 32
-worker_class = "serving.worker.DeadlineWorker"
+worker_class = "serving.worker.loop.BufferingWorker"
 # One client more than there are descriptors would end a worker; the limit of open files is raised for as many.
 worker_connections = descriptors.clients_max()
 # One accept queue per worker. With a shared one connections pile up on one worker, and throughput
@@ -75,8 +76,9 @@ reuse_port = True
 preload_app = False
 # No leak to hide; a restart would reset whoever waits in the worker's accept queue.
 max_requests = 0
-# An idle connection costs no thread, but a slot; clients reconnect in a millisecond.
-keepalive = 5
+# Clients reuse a connection for up to a minute; a server that closes first makes their writes fail.
+# An idle connection costs no thread.
+keepalive = stated(configuration.keepalive_seconds)
 # The main loop only dispatches. One that stands still for 30 s is broken.
 timeout = 30
 # Longer than any request may take the database (reads 2 s, writes 5 s of waiting and 4 s of work).
@@ -84,10 +86,10 @@ graceful_timeout = 15
 
 # 64 KiB are taken: 1,000 UUIDs in an `in` list need 41 KB. gunicorn lowers any larger value
 # to its own constant without a word, and reads 0 as "no limit"; so both are set.
-gunicorn.http.message.MAX_REQUEST_LINE = refusal.REQUEST_LINE_BYTES_MAX + 1
-limit_request_line = refusal.REQUEST_LINE_BYTES_MAX
-limit_request_fields = refusal.HEADER_FIELDS_MAX
-limit_request_field_size = refusal.HEADER_BYTES_MAX
+gunicorn.http.message.MAX_REQUEST_LINE = limits.REQUEST_LINE_BYTES_MAX + 1
+limit_request_line = limits.REQUEST_LINE_BYTES_MAX
+limit_request_fields = limits.HEADER_FIELDS_MAX
+limit_request_field_size = limits.HEADER_BYTES_MAX
 # The C parser (`gunicorn[fast]`) is left out: 27.0.1 asks for gunicorn_h1c 0.6.14, and the newest that
 # could be had was 0.6.9. "python" keeps a stray copy of it from being picked up.
 http_parser = "python"
@@ -98,6 +100,9 @@ header_map = "drop"
 forwarder_headers = ""
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
+
+# The head of a response waits for its body (SingleWriteResponse), and sendfile would pass it.
+sendfile = False
 
 # gunicorn's default, 0, would make the database readable by everybody.
 umask = 0o077
@@ -135,7 +140,7 @@ def on_starting(server: Arbiter) -> None:
         if server.metrics_directory is None:
             server.log.warning("no place for temporary files: each worker counts for itself")
         configuration.count_in(server.metrics_directory)
-        server.endings = stop.Endings()
+        server.exit_flags = stop.ExitFlags()
         database = configuration.database_path(settings["DATABASE_URL"])
         server.serving_lock = start.claim(database) if database is not None else None
         start.load("app", *(POSTGRESQL if database is None else ()))
@@ -169,11 +174,12 @@ def pre_exec(server: Arbiter) -> None:
     server.log.warning(
         "USR2 is refused: there is one server at a time; to start anew, stop it and start it"
     )
+    stderr.flush_all()
     os._exit(0)
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
-    worker.ending = server.endings.expect()
+    worker.exit_flag = server.exit_flags.create()
     stop.hold_back_signals()  # the worker lets them through once it has handlers
 
 
@@ -186,12 +192,13 @@ def worker_exit(server: Arbiter, worker: Worker) -> None:
     """In the worker, when its requests are answered; in the arbiter, for one that is gone before it is killed."""
     if worker.pid == os.getpid():
         stop.close_database(getattr(worker, "wsgi", None))
-        worker.ending.say_well()
+        worker.exit_flag.set()
+        stderr.flush_all()
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
     """What a dead worker counted stays; what it had at the moment goes."""
-    server.endings.note(worker.ending)
+    server.exit_flags.collect(worker.exit_flag)
     meters.forget(server.metrics_directory, worker.pid)
 
 
@@ -199,7 +206,7 @@ def on_exit(server: Arbiter) -> None:
     """The workers are gone. A stop is a clean one here alone, and if none of them had to be killed."""
     meters.remove_directory(server.metrics_directory)
     if server.serving_lock is not None:
-        if server.endings.are_well():
+        if server.exit_flags.are_set():
             server.serving_lock.release()
         else:
             server.serving_lock.abandon()

@@ -9,8 +9,6 @@ import time
 from secrets import token_hex
 
 from flask import Response
-from flask import g
-from flask import request
 
 from access import request_state as current
 from access.caller import Caller
@@ -37,10 +35,11 @@ def chosen_id(sent: str | None) -> str:
 
 
 def log(response: Response) -> None:
-    """Write a request's line."""
+    """Write the line of a request."""
     if not LOG.isEnabledFor(logging.INFO):
         return
-    caller: Caller | None = g.get("caller")
+    request, notes = current.request(), current.notes()
+    caller: Caller | None = notes.get("caller")
     LOG.info(
         {
             "event": "request",
@@ -48,10 +47,10 @@ def log(response: Response) -> None:
             "method": request.method,
             "path": excerpt(request.path),
             "status": response.status_code,
-            "milliseconds": round((time.monotonic() - g.began) * 1_000, 1),
+            "milliseconds": round((time.monotonic() - notes.began) * 1_000, 1),
             "user_id": caller.id if caller is not None else None,
             "role": caller.role.value if caller is not None else None,
-            "refusal": g.get("refusal"),
+            "refusal": notes.get("refusal"),
         }
     )
 

@@ -16,13 +16,14 @@ import threading
 import traceback
 from collections.abc import Callable
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from typing import Final
 
 from gunicorn.glogging import Logger
 
-from serving.standard_error import PatientHandler
+from serving.standard_error import BatchHandler
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 FRAMES_MAX: Final = 20  # of an exception, the innermost; beyond it only recursion repeats itself
@@ -36,9 +37,8 @@ class JsonLines(logging.Formatter):
     """A record as one line of JSON; whatever is no printable ASCII is escaped in it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
         line: dict[str, object] = {
-            "time": moment.isoformat(timespec="milliseconds"),
+            "time": f"{date_and_time(int(record.created))}.{int(record.created % 1 * 1_000):03}+00:00",
             "level": record.levelname.lower(),
         }
         if isinstance(record.msg, Mapping):
@@ -49,7 +49,17 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             line["exception"] = describe(record.exc_info[1])
         # json escapes everything but DEL.
-        return json.dumps(line, default=kind_of).replace("\x7f", "\\u007f")
+        return ENCODER.encode(line).replace("\x7f", "\\u007f")
+
+
+@lru_cache(maxsize=1)
+def date_and_time(second: int) -> str:
+    """Return a Unix time in ISO 8601 without its zone, cached for its second.
+
+    >>> date_and_time(0)
+    '1970-01-01T00:00:00'
+    """
+    return datetime.datetime.fromtimestamp(second, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class JsonLogger(Logger):  # type: ignore[misc]
@@ -60,7 +70,7 @@ class JsonLogger(Logger):  # type: ignore[misc]
         configure(cfg.loglevel.upper())
         for place, handler in enumerate(self.error_log.handlers):
             if type(handler) is logging.StreamHandler:
-                self.error_log.handlers[place] = handler = PatientHandler(handler.stream)
+                self.error_log.handlers[place] = handler = BatchHandler(handler.stream)
                 handler._gunicorn = True
             handler.setFormatter(JsonLines())
 
@@ -74,7 +84,10 @@ class JsonLogger(Logger):  # type: ignore[misc]
 
 
 def configure(level: str) -> None:
-    """Have everything logged in this process go to standard error: ours from `level`, others' warnings."""
+    """Log everything in this process to standard error: the service from `level`, libraries from WARNING."""
+    # No line names a caller, thread or process; looking them up costs as much as the rest of a record.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.config.dictConfig(
         {
             "version": 1,
@@ -82,7 +95,7 @@ def configure(level: str) -> None:
             "formatters": {"json": {"()": JsonLines}},
             "handlers": {
                 "stderr": {
-                    "class": "serving.standard_error.PatientHandler",
+                    "class": "serving.standard_error.BatchHandler",
                     "stream": "ext://sys.stderr",
                     "formatter": "json",
                 }
@@ -155,3 +168,6 @@ def place(frame: traceback.FrameSummary) -> str:
 def kind_of(value: object) -> str:
     """Stand in for what is no JSON; its text might say too much."""
     return type(value).__name__
+
+
+ENCODER: Final = json.JSONEncoder(default=kind_of)

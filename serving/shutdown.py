@@ -1,12 +1,17 @@
-"""How does a worker stop? It hears of it however young it is, leaves its database closed, with the log folded
-into the file if nobody reads it, and says that it ended well."""
+"""Stop a worker: signals, the listeners, the database, and the flag that says it ended cleanly."""
 
 from __future__ import annotations
 
 import mmap
+import select
 import signal
+from contextlib import suppress
 from typing import Any
 from typing import Final
+
+from gunicorn.workers.base import Worker
+from gunicorn.workers.gthread import PollableMethodQueue
+from gunicorn.workers.gthread import ThreadWorker
 
 STOPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
@@ -16,63 +21,112 @@ FOLD_SECONDS_MAX = (
 
 
 def hold_back_signals() -> None:
-    """Before a fork: until a new worker has handlers of its own it has gunicorn's, which would note a stop
-    in a queue that nobody reads there. It would serve on until it is killed."""
+    """Block the stop signals before a fork. A new worker still has the arbiter's handlers, which queue a signal
+    that nothing reads there."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
 
 
 def let_signals_through() -> None:
-    """After a fork, on either side; what was held back arrives."""
+    """Unblock the stop signals after a fork, in both processes; pending ones arrive."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
-class Ending:
-    """What a worker says at its end, and one that is killed does not: that it ended well.
+class ExitFlag:
+    """A byte of memory that a worker shares with its arbiter. The worker sets it when it ends cleanly.
 
-    It says so in a byte of memory that it shares with its arbiter. A file could be removed by whoever cleans up
-    after others, or find no place, and a worker that was killed would pass for one that ended well.
+    A file could be removed by others, or have no space; a killed worker would pass for one that ended cleanly.
     """
 
     def __init__(self) -> None:
-        self._said = mmap.mmap(-1, 1)
+        self._shared = mmap.mmap(-1, 1)
 
-    def say_well(self) -> None:
-        self._said[0] = 1
+    def set(self) -> None:
+        self._shared[0] = 1
 
-    def is_well(self) -> bool:
-        return self._said[0] == 1
+    def is_set(self) -> bool:
+        return self._shared[0] == 1
 
 
-class Endings:
-    """In the arbiter: how its workers ended."""
+class ExitFlags:
+    """The exit flags of an arbiter's workers."""
 
     def __init__(self) -> None:
-        self._expected: list[Ending] = []
-        self._all_well = True
+        self._running: list[ExitFlag] = []
+        self._all_set = True
 
-    def expect(self) -> Ending:
-        """Before a fork: a worker's end, of which nothing was said yet."""
-        ending = Ending()
-        self._expected.append(ending)
-        return ending
+    def create(self) -> ExitFlag:
+        """Return the flag of a worker that is about to be forked."""
+        flag = ExitFlag()
+        self._running.append(flag)
+        return flag
 
-    def note(self, ending: Ending) -> None:
-        """A worker is gone."""
-        self._all_well = self._all_well and ending.is_well()
-        self._expected.remove(ending)
+    def collect(self, flag: ExitFlag) -> None:
+        """Take note of a worker that has exited."""
+        self._all_set = self._all_set and flag.is_set()
+        self._running.remove(flag)
 
-    def are_well(self) -> bool:
-        """Whether every worker that there ever was ended well; the arbiter does not hear of each."""
-        return self._all_well and all(ending.is_well() for ending in self._expected)
+    def are_set(self) -> bool:
+        """Return whether every worker ended cleanly; gunicorn does not report each exit."""
+        return self._all_set and all(flag.is_set() for flag in self._running)
 
 
 def close_database(application: object) -> None:
-    """Close what a worker's application had open; an application without a database has none."""
-    found = database_of(application)
-    if found is not None:
-        found.shut_down(FOLD_SECONDS_MAX)
+    """Close the database of a worker's application, if it has one."""
+    database = getattr(application, "extensions", {}).get("walkthrough")
+    if database is not None:
+        database.shut_down(FOLD_SECONDS_MAX)
 
 
-def database_of(application: object) -> Any:
-    """An application's database, if it has one."""
-    return getattr(application, "extensions", {}).get("walkthrough")
+class ProcessLongQueue(PollableMethodQueue):
+    """Calls that threads hand to the main loop. Its pipe stays open as long as the process lives."""
+
+    def close(self) -> None:
+        """Keep the pipe: a thread that outlasts the main loop would write to a reused descriptor."""
+
+
+class StoppableWorker(ThreadWorker):
+    """gunicorn's threaded worker, which answers every accepted request before it ends."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.method_queue = ProcessLongQueue()
+        self._ends_at_once = False
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        let_signals_through()
+
+    def handle_quit(self, sig: int, frame: object) -> None:
+        """INT and QUIT: exit at once. Ctrl-C arrives twice, from the terminal and from the arbiter. gunicorn's
+        own handler would wait for a lock of the pool that the interrupted thread holds."""
+        if not self._ends_at_once:
+            self._ends_at_once = True
+            Worker.handle_quit(self, sig, frame)
+
+    def is_parent_alive(self) -> bool:
+        """Return whether the arbiter lives; without it, close the listeners before the last responses."""
+        if super().is_parent_alive():
+            return True
+        self.alive = False
+        self.set_accept_enabled(False)
+        return False
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """On a stop, accept the connections in the queue and close the listeners: a later client is refused at
+        once, or reaches another worker."""
+        super().set_accept_enabled(enabled)
+        if enabled or self.alive:
+            return
+        for listener in self.sockets:
+            with suppress(OSError):  # no descriptor is left
+                while listener.fileno() >= 0 and is_readable(listener):
+                    self.accept(listener)
+            listener.close()
+        self.sockets.clear()
+
+
+def is_readable(listener: Any) -> bool:
+    """Return whether a connection waits to be accepted."""
+    poller = select.poll()
+    poller.register(listener, select.POLLIN)
+    return bool(poller.poll(0))

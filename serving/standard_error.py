@@ -1,9 +1,8 @@
-"""Lines to standard error, for which nobody waits longer than a moment.
+"""Write log lines to standard error in batches, from a thread of its own: no request waits for the reader.
 
-Who reads them may stop: a supervisor that hangs, a terminal after Ctrl-S, a program that waits itself. Once a pipe is
-full a write to it waits, with the handler's lock, and all that log wait behind: every request, and the stop of the
-service. So a line waits for a second, and those behind it not at all until somebody reads again, who is told how many
-were left out.
+A reader may stop: a supervisor that hangs, a terminal after Ctrl-S. A write to a full pipe waits. The writer thread
+then waits for a second, drops what the pipe does not take, and reports the number of dropped lines once the pipe
+takes data again.
 """
 
 from __future__ import annotations
@@ -11,72 +10,143 @@ from __future__ import annotations
 import logging
 import os
 import select
+import threading
+import time
+import weakref
+from collections import deque
 from typing import Any
 from typing import Final
 
+BATCH_SECONDS: Final = 0.025  # a line is written at most twice as late
+LINES_MAX: Final = 20_000  # that wait for the writer, of some 250 bytes
 PATIENCE_SECONDS: Final = 1.0
-PIECE_BYTES: Final = 4_096  # a pipe that takes anything takes as much at once
+PIECE_BYTES: Final = 4_096  # a pipe that is writable takes at least this much
 
 
-class PatientHandler(logging.StreamHandler[Any]):
-    """Writes to a stream as long as somebody reads it."""
+class BatchHandler(logging.StreamHandler[Any]):
+    """A handler whose lines a background thread writes. `flush` writes them now."""
 
     _gunicorn = False
-    """By which gunicorn finds its own."""
+    """gunicorn finds its own handlers by this attribute."""
 
-    left_out = 0
-    """Lines, since somebody read last."""
+    def __init__(self, stream: Any = None) -> None:
+        super().__init__(stream)
+        self.dropped = 0  # lines since the last successful write
+        self.is_cut = False  # the last written line has no end
+        self.polled: tuple[int, select.poll] | None = None
+        self.reset()
+        ALL.add(self)
 
-    asked: tuple[int, select.poll] | None = None
-    """Where it writes to, and what tells whether it can."""
-
-    is_cut = False
-    """Whether the last line that was written has no end."""
+    def reset(self) -> None:
+        """Start with no lines and no writer, as in a forked child: the parent writes its own lines."""
+        self.lines: deque[str] = deque()
+        self.wake = threading.Event()
+        self.writing = threading.Lock()
+        self.writer: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or leave it out; the handler's lock is held meanwhile."""
-        descriptor = descriptor_of(self.stream)
-        if descriptor is None:
+        if descriptor_of(self.stream) is None:
             super().emit(record)
             return
         try:
-            text = self.format(record) + self.terminator
-            if self.left_out:
-                text = self.format(self.missing(record)) + self.terminator + text
-            if self.is_cut:
-                text = self.terminator + text
-            self.write(descriptor, text.encode(errors="backslashreplace"))
+            line = self.format(record)
         except RecursionError:
             raise
-        except Exception:  # noqa: BLE001  # as logging has it: a line is no reason for anything to fail
+        except Exception:  # noqa: BLE001  # as in logging: a line never fails its caller
             self.handleError(record)
+            return
+        if len(self.lines) >= LINES_MAX:
+            self.dropped += 1
+            return
+        self.lines.append(line)
+        if not self.wake.is_set():
+            self.wake.set()
+            if self.writer is None:
+                self.start_writer()
 
-    def missing(self, record: logging.LogRecord) -> logging.LogRecord:
-        """A record of how many lines were left out before this one."""
-        told = f"{self.left_out} lines were left out: nobody read them"
-        return logging.LogRecord(record.name, logging.WARNING, "", 0, told, None, None)
+    def start_writer(self) -> None:
+        self.writer = threading.Thread(target=self.run, name="log-writer", daemon=True)
+        try:
+            self.writer.start()
+        except RuntimeError:  # the interpreter ends; logging flushes all handlers then
+            self.writer = None
 
-    def write(self, descriptor: int, line: bytes) -> None:
-        """Write what somebody reads of it."""
-        seconds = 0.0 if self.left_out else PATIENCE_SECONDS
-        rest = line
-        while rest and self.takes(descriptor, seconds):
-            rest = rest[os.write(descriptor, rest[:PIECE_BYTES]) :]
-        if rest == line:
-            self.left_out += 1
+    def run(self) -> None:
+        while True:
+            self.wake.wait()
+            time.sleep(BATCH_SECONDS)
+            self.wake.clear()
+            self.write_lines()
+
+    def flush(self) -> None:
+        """Write all lines that wait. logging calls this at the end of the interpreter, too."""
+        if descriptor_of(self.stream) is None:
+            super().flush()
         else:
-            self.left_out, self.is_cut = 0, bool(rest)
+            self.write_lines()  # also waits for a batch that the writer has begun
+
+    def write_lines(self) -> None:
+        if not self.writing.acquire(timeout=2 * PATIENCE_SECONDS):
+            return
+        try:
+            descriptor = descriptor_of(self.stream)
+            batch = [self.lines.popleft() for _ in range(len(self.lines))]
+            if descriptor is not None and batch:
+                self.write(descriptor, batch)
+        except OSError:
+            self.dropped += len(batch)
+        finally:
+            self.writing.release()
+
+    def write(self, descriptor: int, batch: list[str]) -> None:
+        """Write lines for as long as the descriptor takes data within PATIENCE_SECONDS."""
+        before = self.dropped
+        notice = [self.format(self.notice())] if before else []
+        start = self.terminator if self.is_cut else ""
+        text = start + self.terminator.join([*notice, *batch, ""])
+        rest = text.encode(errors="backslashreplace")
+        whole, seconds = len(rest), 0.0 if before else PATIENCE_SECONDS
+        written = b""
+        while rest and self.takes(descriptor, seconds):
+            written = rest[: os.write(descriptor, rest[:PIECE_BYTES])]
+            rest = rest[len(written) :]
+        if len(rest) < whole:
+            self.dropped, self.is_cut = self.dropped - before, not written.endswith(b"\n")
+        lost = rest.count(b"\n") - (1 if self.is_cut and len(rest) < whole else 0)
+        self.dropped += min(lost, len(batch))
+
+    def notice(self) -> logging.LogRecord:
+        """Return a record of how many lines were dropped."""
+        message = f"{self.dropped} lines were left out: nobody read them"
+        return logging.LogRecord("walkthrough", logging.WARNING, "", 0, message, None, None)
 
     def takes(self, descriptor: int, seconds: float) -> bool:
-        """Whether something can be written, or an error told, within so many seconds."""
-        if self.asked is None or self.asked[0] != descriptor:
-            self.asked = descriptor, select.poll()
-            self.asked[1].register(descriptor, select.POLLOUT)
-        return bool(self.asked[1].poll(int(seconds * 1_000)))
+        """Return whether a write would not block, or would fail, within `seconds`."""
+        if self.polled is None or self.polled[0] != descriptor:
+            self.polled = descriptor, select.poll()
+            self.polled[1].register(descriptor, select.POLLOUT)
+        return bool(self.polled[1].poll(int(seconds * 1_000)))
+
+
+ALL: Final[weakref.WeakSet[BatchHandler]] = weakref.WeakSet()
+"""Every handler of this process."""
+
+
+def reset_all() -> None:
+    for handler in list(ALL):
+        handler.reset()
+
+
+def flush_all() -> None:
+    for handler in list(ALL):
+        handler.flush()
+
+
+os.register_at_fork(after_in_child=reset_all)
 
 
 def descriptor_of(stream: Any) -> int | None:
-    """Where a stream writes to; None where it is none of the system's."""
+    """Return the descriptor of a stream; None for a stream in memory."""
     try:
         found: int = stream.fileno()
     except (OSError, ValueError, AttributeError):

@@ -23,10 +23,10 @@ HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 APPLICATION = """
 import time
 
-import serving.worker
+import serving.worker.limits
 
-serving.worker.HEAD_SECONDS_MAX = 1.0
-serving.worker.REQUEST_SECONDS_MAX = 3.0
+serving.worker.limits.HEAD_SECONDS_MAX = 1.0
+serving.worker.limits.REQUEST_SECONDS_MAX = 3.0
 
 
 def app(environ, start_response):

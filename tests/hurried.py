@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from app import create_app
-from serving import worker
+from serving.worker import limits
 
 HEAD_SECONDS_MAX = 2.0
 REQUEST_SECONDS_MAX = 2.0
@@ -17,7 +17,7 @@ def fail() -> None:
 
 
 def make() -> Any:
-    worker.HEAD_SECONDS_MAX = HEAD_SECONDS_MAX  # type: ignore[misc]
-    worker.REQUEST_SECONDS_MAX = REQUEST_SECONDS_MAX  # type: ignore[misc]
+    limits.HEAD_SECONDS_MAX = HEAD_SECONDS_MAX
+    limits.REQUEST_SECONDS_MAX = REQUEST_SECONDS_MAX
     threading.Thread(target=fail, name=THREAD).start()
     return create_app()

@@ -362,6 +362,12 @@ def test_the_address_is_this_machine_unless_told():
             config.bind_address({"PORT": port})
 
 
+@pytest.mark.parametrize("stated", ["0", "3601", "a"])
+def test_keepalive_seconds_beyond_the_bounds_are_refused(stated: str) -> None:
+    with pytest.raises(config.ConfigurationError, match="KEEPALIVE_SECONDS"):
+        config.keepalive_seconds({"KEEPALIVE_SECONDS": stated})
+
+
 def test_the_operating_document_lists_exactly_the_settings() -> None:
     document = (config.PROJECT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
     table = document.split("\n## Settings\n")[1].split("\n## ")[0]

@@ -157,22 +157,22 @@ def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
         assert (tmp_path / "walkthrough.db.serving").exists()
 
 
-def test_an_end_is_a_good_one_if_every_worker_said_so():
-    endings = stop.Endings()
-    first, second = endings.expect(), endings.expect()
-    assert not endings.are_well()
+def test_stop_is_clean_if_every_worker_set_its_exit_flag():
+    flags = stop.ExitFlags()
+    first, second = flags.create(), flags.create()
+    assert not flags.are_set()
 
-    for ending in (first, second):
+    for flag in (first, second):
         if not (child := os.fork()):
-            ending.say_well()
+            flag.set()
             os._exit(0)
         os.waitpid(child, 0)
-    endings.note(first)
-    assert endings.are_well()
+    flags.collect(first)
+    assert flags.are_set()
 
-    endings.note(endings.expect())
-    endings.note(second)
-    assert not endings.are_well()
+    flags.collect(flags.create())
+    flags.collect(second)
+    assert not flags.are_set()
 
 
 def kill_one(server: Server) -> None:

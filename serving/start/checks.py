@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import logging
 import os
 import selectors
 import signal
@@ -207,6 +208,7 @@ def answer_as_child(check: Check, descriptor: int) -> NoReturn:
         with suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
+            logging.shutdown()  # the lines that wait for their writer
         os._exit(status)
 
 

@@ -11,7 +11,7 @@ import resource
 from contextlib import suppress
 from typing import Final
 
-CLIENTS_MAX: Final = 1_000
+CLIENTS_MAX: Final = 4_000  # idle for KEEPALIVE_SECONDS, most of them
 LEAST: Final = 64  # with 32 a worker ended, and was started again without end
 BESIDE: Final = 200  # 33 connections to a file take 99, a worker at rest some 40
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import worker
+from serving.worker import limits
 from tests import databases
 from tests import hurried
 from tests.durability.served import Served
@@ -161,14 +161,14 @@ def test_H04_slow_reader_holds_no_transaction_and_is_cut_off(in_a_hurry: Served)
 
 @pytest.mark.long
 def test_H04_slow_reader_is_cut_off_after_a_minute(service: Served) -> None:
-    assert read_slowly(service, worker.REQUEST_SECONDS_MAX + 2) < 29 * MIB
+    assert read_slowly(service, limits.REQUEST_SECONDS_MAX + 2) < 29 * MIB
 
 
 def test_H04_deadlines_are_the_shipped_ones_in_the_long_tier() -> None:
-    shipped = Path(worker.__file__).read_text()
+    shipped = Path(limits.__file__).read_text()
 
-    assert "HEAD_SECONDS_MAX: Final = 10.0" in shipped
-    assert "REQUEST_SECONDS_MAX: Final = 60.0" in shipped
+    assert "HEAD_SECONDS_MAX = 10.0" in shipped
+    assert "REQUEST_SECONDS_MAX = 60.0" in shipped
 
 
 # H05: queries that cost

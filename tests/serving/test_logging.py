@@ -22,7 +22,7 @@ from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import uuid
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parent.parent.parent
 CANARY = "canary-5d1e"
 REQUEST_KEYS = [
     "time", "level", "event", "request_id", "method", "path", "status", "milliseconds",
@@ -204,7 +204,7 @@ def test_an_incident_is_logged_without_a_word_of_the_caller(
     assert (incident["event"], incident["level"]) == ("incident", "error")
     assert request["request_id"] == incident["request_id"]
     assert [each["type"] for each in incident["exception"]] == ["RuntimeError", "InvalidInput"]
-    assert incident["exception"][0]["frames"][-1].startswith("tests/test_logging.py:")
+    assert incident["exception"][0]["frames"][-1].startswith("tests/serving/test_logging.py:")
     assert CANARY not in log.text
     assert CANARY not in response.text
 

@@ -1,11 +1,15 @@
-"""Who reads the log may stop: nothing waits for them longer than a moment, and a stop not at all."""
+"""Log lines are written in batches by a thread: no request waits for the reader, and none is lost at a stop."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import logging
 import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from serving import standard_error as stderr
+from tests.durability.served import PROJECT
 from tests.durability.served import serving
 from tests.http.service import ask
 from tests.http.service import served_over
@@ -35,8 +40,13 @@ def pipe() -> Iterator[tuple[int, int]]:
 def say(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     monkeypatch.setattr(stderr, "PATIENCE_SECONDS", 0.01)
     with os.fdopen(os.dup(pipe[1]), "w", encoding="utf-8") as stream:
-        handler = stderr.PatientHandler(stream)
-        yield lambda line: handler.handle(logging.makeLogRecord({"msg": line}))
+        handler = stderr.BatchHandler(stream)
+
+        def write(line: str) -> None:
+            handler.handle(logging.makeLogRecord({"msg": line}))
+            handler.flush()
+
+        yield write
 
 
 def in_time(task: Callable[[], None]) -> bool:
@@ -47,7 +57,7 @@ def in_time(task: Callable[[], None]) -> bool:
     return not thread.is_alive()
 
 
-def test_lines_that_nobody_reads_are_left_out_and_counted(
+def test_lines_that_a_full_pipe_does_not_take_are_counted(
     pipe: tuple[int, int], say: Callable[[str], None]
 ) -> None:
     line = "x" * 999
@@ -65,7 +75,7 @@ def test_lines_that_nobody_reads_are_left_out_and_counted(
     assert os.read(pipe[0], 1 << 16) == b"and again\n"
 
 
-def test_a_line_of_which_only_the_beginning_is_read_ends_before_the_next(
+def test_line_that_is_cut_off_ends_before_the_next_one(
     pipe: tuple[int, int], say: Callable[[str], None]
 ) -> None:
     assert in_time(lambda: say("x" * 3 * PIPE_BYTES))
@@ -75,7 +85,7 @@ def test_a_line_of_which_only_the_beginning_is_read_ends_before_the_next(
     assert os.read(pipe[0], 1 << 16) == b"\nnext\n"
 
 
-def test_a_line_longer_than_the_pipe_is_read_whole(
+def test_line_longer_than_the_pipe_is_written_whole(
     pipe: tuple[int, int], say: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stderr, "PATIENCE_SECONDS", 20.0)
@@ -95,7 +105,7 @@ def test_a_line_longer_than_the_pipe_is_read_whole(
 
 
 @pytest.mark.sqlite("no database has a part in it")
-def test_a_service_whose_log_nobody_reads_answers_and_stops(
+def test_service_with_a_blocked_log_answers_and_stops(
     base_file: Path, tmp_path: Path, pipe: tuple[int, int]
 ) -> None:
     own = served_over(base_file, tmp_path / "served")
@@ -107,3 +117,72 @@ def test_a_service_whose_log_nobody_reads_answers_and_stops(
     assert statuses == [200] * 60
     assert ended == 0
     assert not (tmp_path / "served" / "walkthrough.db.serving").exists()
+
+
+@pytest.fixture
+def handler(pipe: tuple[int, int]) -> Iterator[stderr.BatchHandler]:
+    with os.fdopen(os.dup(pipe[1]), "w", encoding="utf-8") as stream:
+        yield stderr.BatchHandler(stream)
+
+
+def test_caller_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> None:
+    began = time.monotonic()
+
+    for _ in range(stderr.LINES_MAX // 2):
+        handler.handle(logging.makeLogRecord({"msg": "x" * 99}))
+
+    assert time.monotonic() - began < stderr.PATIENCE_SECONDS
+
+
+def test_queue_of_lines_is_bounded(
+    handler: stderr.BatchHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stderr, "LINES_MAX", 5)
+    handler.wake.set()  # the writer has not begun
+
+    for _ in range(8):
+        handler.handle(logging.makeLogRecord({"msg": "x"}))
+
+    assert (len(handler.lines), handler.dropped) == (5, 3)
+
+
+def test_line_is_written_without_a_flush(
+    pipe: tuple[int, int], handler: stderr.BatchHandler
+) -> None:
+    os.set_blocking(pipe[0], True)
+
+    handler.handle(logging.makeLogRecord({"msg": "x"}))
+
+    assert os.read(pipe[0], 100) == b"x\n"
+
+
+LAST_LINES = """
+import logging, os, sys
+from serving import logging as logs
+logs.configure("INFO")
+for number in range(300):
+    logging.getLogger("walkthrough").info({"event": number})
+if not os.fork():
+    logging.getLogger("walkthrough").info({"event": "child"})
+    sys.exit(0)
+os.wait()
+"""
+
+
+def test_end_of_the_interpreter_writes_all_lines_once() -> None:
+    words = [sys.executable, "-c", LAST_LINES]
+    ended = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    events = [json.loads(line)["event"] for line in ended.stderr.splitlines()]
+    assert sorted(events, key=str) == sorted([*range(300), "child"], key=str)
+
+
+@pytest.mark.sqlite("no database has a part in it")
+def test_stop_writes_the_line_of_every_answered_request(base_file: Path, tmp_path: Path) -> None:
+    own = served_over(base_file, tmp_path / "served")
+    with serving(own):
+        statuses = [ask(own, "ada", "GET", "/buildings").status for _ in range(50)]
+        assert own.stop() == 0
+
+    lines = [json.loads(line) for line in own.log.read_text().splitlines()]
+    assert sum(line.get("path") == "/buildings" for line in lines) == len(statuses)

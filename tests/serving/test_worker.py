@@ -16,13 +16,14 @@ from http.client import HTTPConnection
 
 import pytest
 
-from serving import refusal
-from serving import worker
+from serving.worker import limits
+from serving.worker import refusal
 from tests.few_lines import HONEST
 from tests.few_lines import PATIENT
 from tests.few_lines import Server
 from tests.few_lines import served
 from tests.few_lines import serving
+from tests.raw import answers
 from tests.raw import read_to_end
 from tests.raw import still_waiting
 from tests.waiting import until
@@ -34,8 +35,8 @@ def server(tmp_path_factory) -> Iterator[Server]:
         yield running
 
 
-def test_the_shipped_deadlines_are_the_promised_ones():
-    assert (worker.HEAD_SECONDS_MAX, worker.REQUEST_SECONDS_MAX) == (10.0, 60.0)
+def test_shipped_deadlines():
+    assert (limits.HEAD_SECONDS_MAX, limits.REQUEST_SECONDS_MAX) == (10.0, 60.0)
 
 
 HOSTILE = [
@@ -93,7 +94,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("request_bytes", "status"), HOSTILE)
-def test_a_request_that_is_no_http_is_answered_in_json_and_closed(server, request_bytes, status):
+def test_malformed_request_is_refused_in_json_and_closed(server, request_bytes, status):
     answer = server.exchange(request_bytes)
 
     head, body = answer.split(b"\r\n\r\n", 1)
@@ -108,7 +109,7 @@ def test_a_request_that_is_no_http_is_answered_in_json_and_closed(server, reques
     assert json.loads(body) == {"code": code, "message": message, "details": None, "hint": None}
 
 
-def test_a_request_line_of_41_kilobytes_is_taken(server):
+def test_request_line_of_41_kilobytes_is_accepted(server):
     line = b"GET /?id=in.(" + b"x" * 41_000 + b") HTTP/1.1\r\n"
 
     answer = server.exchange(line + b"Host: a\r\nConnection: close\r\n\r\n")
@@ -116,7 +117,7 @@ def test_a_request_line_of_41_kilobytes_is_taken(server):
     assert answer.endswith(b"served")
 
 
-def test_no_header_passes_for_another_or_moves_the_application(server):
+def test_header_with_underscores_is_dropped(server):
     headers = {"X_Forwarded_For": "6.6.6.6", "SCRIPT_NAME": "/moved", "X-Forwarded-Proto": "https"}
     connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
     with contextlib.closing(connection):
@@ -128,7 +129,7 @@ def test_no_header_passes_for_another_or_moves_the_application(server):
     assert b"('wsgi.url_scheme', 'http')" in environ
 
 
-def test_clients_that_say_half_of_it_delay_nobody_and_are_sent_away(server):
+def test_partial_heads_delay_no_request_and_get_408(server):
     with contextlib.ExitStack() as crowd:
         half_sent = [crowd.enter_context(server.connect()) for _ in range(24)]
         for connection in half_sent:
@@ -136,10 +137,11 @@ def test_clients_that_say_half_of_it_delay_nobody_and_are_sent_away(server):
 
         assert all(served(server) for _ in range(10))
 
-        assert [read_to_end(connection) for connection in half_sent] == [b""] * 24
+        answers_ = [answers(read_to_end(connection)) for connection in half_sent]
+        assert [[each.status for each in found] for found in answers_] == [[408]] * 24
 
 
-def test_a_crowd_that_drips_is_sent_away(server):
+def test_dripping_heads_are_closed_at_the_deadline(server):
     """A hundred, more than there are threads; the deadline, here of a second, ends each of them while it drips on."""
     with contextlib.ExitStack() as crowd:
         dripping = [crowd.enter_context(server.connect()) for _ in range(100)]
@@ -163,7 +165,7 @@ def drip(connections: list[socket.socket], stop: threading.Event) -> None:
                 connection.sendall(b"X")
 
 
-def test_clients_that_say_nothing_take_no_thread(tmp_path):
+def test_silent_connections_hold_no_thread(tmp_path):
     """The deadline is the shipped one: others are served while all of them are still there."""
     with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
         silent = [crowd.enter_context(server.connect()) for _ in range(200)]
@@ -173,7 +175,7 @@ def test_clients_that_say_nothing_take_no_thread(tmp_path):
         assert still_waiting(silent) == 200
 
 
-def test_half_a_head_behind_a_whole_request_takes_no_thread(tmp_path):
+def test_partial_pipelined_head_holds_no_thread(tmp_path):
     """In one packet: the half is read along with the whole. The deadline is the shipped one; were there a thread for
     each of them, the last ones would be answered once the first ones are sent away."""
     whole, half, rest = HONEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
@@ -190,13 +192,13 @@ def test_half_a_head_behind_a_whole_request_takes_no_thread(tmp_path):
         assert b"SCRIPT_NAME" in clients[0].recv(65_536)
 
 
-def test_half_a_head_behind_a_whole_request_is_sent_away(server):
-    answer = server.exchange(HONEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
+def test_partial_pipelined_head_gets_408(server):
+    received = server.exchange(HONEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
 
-    assert answer.endswith(b"served")
+    assert [answer.status for answer in answers(received)] == [200, 408]
 
 
-def test_clients_that_do_not_hang_up_after_a_refusal_delay_nobody_for_long(server):
+def test_refused_connections_that_stay_open_delay_no_request(server):
     """gunicorn waits for each of them in its main loop, two seconds at a time: longer than anybody here waits."""
     with contextlib.ExitStack() as crowd:
         for _ in range(60):
@@ -205,7 +207,7 @@ def test_clients_that_do_not_hang_up_after_a_refusal_delay_nobody_for_long(serve
         assert all(served(server) for _ in range(5))
 
 
-def test_a_slow_reader_is_cut_off(server):
+def test_slow_reader_is_cut_off(server):
     with server.connect() as connection:
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
         time.sleep(4.5)  # longer than the shortened deadline and the sweep that enforces it
@@ -215,8 +217,9 @@ def test_a_slow_reader_is_cut_off(server):
     assert served(server)
 
 
-def test_a_slow_body_is_cut_off(server):
+def test_body_that_stops_gets_408(server):
     with server.connect() as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")
 
-        assert b"served" not in read_to_end(connection)
+        [answer] = answers(read_to_end(connection))
+        assert answer.status == 408

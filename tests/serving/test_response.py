@@ -1,4 +1,4 @@
-"""How an answer leaves: in one write where that is cheaper, with the same bytes as gunicorn's own."""
+"""A response is sent in one write where that is cheaper, with the same bytes as gunicorn's own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from gunicorn.http.wsgi import FileWrapper
 from gunicorn.http.wsgi import Response
 
-from serving import answer
-from serving.answer import OnePiece
+from serving.worker import response
+from serving.worker.response import SingleWriteResponse
 
 HEADERS = [("Content-Type", "application/json"), ("Content-Length", "5")]
 CHUNKED = HEADERS[:1]
-LARGE = b"x" * (answer.COPIED_BYTES_MAX + 1)
+LARGE = b"x" * (response.COPY_BYTES_MAX + 1)
 
 
 class Wire:
@@ -59,26 +59,28 @@ BODIES = {
     "chunks": (CHUNKED, lambda: [b"he", b"llo"], "GET", 4),
     "no chunks": (CHUNKED, list, "GET", 2),
     "a large one": (large(), lambda: [LARGE], "GET", 2),
-    "a file": (HEADERS, lambda: FileWrapper(io.BytesIO(b"hello")), "GET", 2),
+    "a file": (HEADERS, lambda: FileWrapper(io.BytesIO(b"hello")), "GET", 1),
 }
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_the_bytes_are_gunicorns(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_has_the_same_bytes_as_gunicorns(
+    body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gunicorn.util.http_date", lambda: "now")
     headers, pieces, method, count = BODIES[body]
 
-    ours = written(OnePiece, headers, pieces(), method)
+    ours = written(SingleWriteResponse, headers, pieces(), method)
 
     assert b"".join(ours) == b"".join(written(Response, headers, pieces(), method))
     assert len(ours) == count
 
 
-def test_a_date_is_that_of_its_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_date_header_is_that_of_its_second(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 0.9, 1.0, 86_400.0])
-    monkeypatch.setattr(answer, "time", types.SimpleNamespace(time=lambda: next(moments)))
+    monkeypatch.setattr(response, "time", types.SimpleNamespace(time=lambda: next(moments)))
 
-    assert [answer.http_date() for _ in range(4)] == [
+    assert [response.http_date() for _ in range(4)] == [
         "Thu, 01 Jan 1970 00:00:00 GMT",
         "Thu, 01 Jan 1970 00:00:00 GMT",
         "Thu, 01 Jan 1970 00:00:01 GMT",

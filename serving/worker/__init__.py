@@ -1,0 +1,1 @@
+"""The gunicorn worker: it buffers each request in its main loop and runs the application in threads."""

@@ -1,0 +1,279 @@
+"""gunicorn's threaded worker, whose threads get whole requests only.
+
+The main loop accepts connections and receives heads and bodies without blocking. A slow or silent client
+holds a buffer, not a thread. A thread runs the application and sends the response.
+"""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+import time
+from contextlib import suppress
+from functools import partial
+from itertools import takewhile
+from queue import Empty
+from queue import SimpleQueue
+from typing import Any
+
+import gunicorn.http.wsgi
+import gunicorn.util
+
+from serving.logging import run_logged
+from serving.shutdown import StoppableWorker
+from serving.worker import limits
+from serving.worker import refusal
+from serving.worker.connection import Connection
+from serving.worker.head_cache import create
+from serving.worker.request import BufferedRequest
+from serving.worker.request import SettingsCache
+from serving.worker.response import SingleWriteResponse
+from serving.worker.response import http_date
+
+SWEEP_SECONDS = 0.25
+STALL_SECONDS = 0.003
+RUNNER_IDLE_SECONDS = 0.1
+GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
+NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
+
+Queue = dict[Connection, None]
+
+
+class BufferingWorker(StoppableWorker):
+    """Each connection is in one queue: `idle` between requests, `receiving`, `serving` by a thread, or
+    `lingering` until a refused client closes. Only threads move connections from `serving` to `idle`."""
+
+    cfg: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.idle: Queue = {}
+        self.receiving: Queue = {}
+        self.serving: Queue = {}
+        self.lingering: Queue = {}
+        self.ready: SimpleQueue[tuple[Connection, BufferedRequest]] = SimpleQueue()
+        self._runners: set[object] = set()
+        self._started = self._seen = 0  # requests that threads have begun
+        self._stalled = 0.0
+        self._notified = 0.0
+        self.buffered = 0  # bytes of requests that arrived in pieces
+        self._next_sweep = 0.0
+
+    def init_process(self) -> None:
+        gunicorn.util.write_error = refusal.write_refusal
+        gunicorn.util.http_date = http_date
+        gunicorn.http.wsgi.Response = SingleWriteResponse
+        gunicorn.http.wsgi.create = create
+        self.cfg = SettingsCache(self.cfg)
+        super().init_process()
+
+    # The main loop
+
+    def notify(self) -> None:
+        if time.monotonic() > self._notified + 1:
+            self._notified = time.monotonic()
+            super().notify()
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        if not self.ready.empty():
+            timeout = STALL_SECONDS
+        elif self.receiving or self.lingering or not self.alive:
+            timeout = SWEEP_SECONDS
+        super().wait_for_and_dispatch_events(timeout)
+        now = time.monotonic()
+        if self.ready.empty() or self._started != self._seen:
+            self._seen, self._stalled = self._started, now + STALL_SECONDS
+        elif now > self._stalled:
+            self._start_runner()
+
+    def accept(self, listener: Any) -> None:
+        try:
+            sock, client = listener.accept()
+        except OSError as error:
+            if error.errno in NOT_ACCEPTED:
+                return
+            raise
+        sock.setblocking(True)  # for the threads; the main loop passes MSG_DONTWAIT
+        self.nr_conns += 1
+        conn = Connection(self.cfg, sock, client, listener.getsockname())
+        self._move(conn, self.receiving, time.monotonic() + limits.HEAD_SECONDS_MAX)
+        self._watch(conn)
+
+    def _watch(self, conn: Connection) -> None:
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
+
+    def _move(self, conn: Connection, queue: Queue, deadline: float) -> None:
+        conn.queue.pop(conn, None)
+        conn.deadline, conn.queue = deadline, queue
+        queue[conn] = None
+
+    def _on_readable(self, conn: Connection, sock: socket.socket) -> None:
+        try:
+            data = sock.recv(limits.RECEIVE_BYTES_MAX, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._refuse(conn, 400) if conn.request is not None else self._close(conn)
+        elif conn.queue is not self.lingering:
+            self._receive(conn, data)
+
+    def _receive(self, conn: Connection, data: bytes) -> None:
+        """Add received bytes to a request. Hand it to a thread once it is whole."""
+        try:
+            request = conn.receive(data)
+        except refusal.Refused as refused:
+            self._refuse(conn, refused.status)
+        except Exception as error:  # noqa: BLE001  # gunicorn's parser has many
+            self.handle_error(None, conn.sock, conn.client, error)
+            self._linger(conn)
+        else:
+            if request is None:
+                self._wait_for_more(conn)
+                return
+            conn.began = conn.body_began = 0.0
+            self.poller.unregister(conn.sock)
+            self._move(conn, self.serving, time.monotonic() + limits.REQUEST_SECONDS_MAX)
+            self.ready.put((conn, request))
+            if not self._runners:
+                self._start_runner()
+
+    def _wait_for_more(self, conn: Connection) -> None:
+        now = time.monotonic()
+        self._move(conn, self.receiving, conn.due(now))
+        self._count(conn, len(conn.pending) + len(conn.chunks))
+        if self.buffered > limits.BUFFERED_BYTES_MAX:
+            # Slow requests hold many bytes for long; a fast upload is soon whole.
+            held = sorted(self.receiving, key=lambda each: each.counted * (now - each.began))
+            while held and self.buffered > limits.BUFFERED_BYTES_MAX * 0.9:
+                self._refuse(held.pop(), 503)
+
+    def _count(self, conn: Connection, size: int) -> None:
+        self.buffered += size - conn.counted
+        conn.counted = size
+
+    def _refuse(self, conn: Connection, status: int) -> None:
+        path = conn.request.path if conn.request is not None else ""
+        self.log.info("refused a request with status %d", status)
+        with suppress(OSError):
+            refusal.send_now(conn.sock, refusal.compose(status, path))
+        self._linger(conn)
+
+    def _linger(self, conn: Connection) -> None:
+        """Close soon. A client that is still sending would lose the response by a close now (RFC 9112, 9.6)."""
+        was_served = conn.queue is self.serving
+        conn.clear()
+        self._count(conn, 0)
+        self._move(conn, self.lingering, time.monotonic() + limits.LINGER_SECONDS_MAX)
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+            if was_served:
+                self._watch(conn)
+        except (OSError, ValueError):
+            self._close(conn)
+
+    def _close(self, conn: Connection) -> None:
+        conn.queue.pop(conn, None)
+        conn.clear()
+        self._count(conn, 0)
+        with suppress(KeyError, ValueError):
+            self.poller.unregister(conn.sock)
+        gunicorn.util.close(conn.sock)
+        self.nr_conns -= 1
+
+    def murder_pending(self) -> None:
+        """Enforce the deadlines. The main loop calls this after each wait."""
+        if self.nr_conns >= self.worker_connections and self.idle:
+            self._close(list(self.idle)[0])  # noqa: RUF015  # threads add to it meanwhile
+        now = time.monotonic()
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + SWEEP_SECONDS
+        if not self.alive:
+            for conn in (*list(self.idle), *self.receiving):
+                if not conn.pending and conn.request is None:
+                    conn.deadline = min(conn.deadline, now + limits.STOP_KEEPALIVE_SECONDS)
+        others = [*self.receiving, *self.lingering, *list(self.serving)]
+        late = [conn for conn in others if conn.deadline <= now]
+        late += takewhile(lambda conn: conn.deadline <= now, list(self.idle))
+        for conn in late:
+            if conn.queue is self.serving:
+                with suppress(OSError):
+                    conn.sock.shutdown(socket.SHUT_RDWR)  # the thread gets an error
+            elif conn.queue is self.receiving and (conn.pending or conn.request is not None):
+                self._refuse(conn, 408)
+            else:
+                self._close(conn)
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        """At the end of a stop: close what is left."""
+        for conn in (*list(self.idle), *self.receiving, *self.lingering) if force else ():
+            self._close(conn)
+
+    # The threads
+
+    def _start_runner(self) -> None:
+        """Start a thread that serves `ready` requests, unless all threads do."""
+        self._stalled = time.monotonic() + STALL_SECONDS
+        if len(self._runners) < self.cfg.threads:
+            runner = object()
+            self._runners.add(runner)
+            self.tpool.submit(run_logged, partial(self._run_ready, runner))
+
+    def _run_ready(self, runner: object) -> None:
+        """Serve requests one after another. One thread at work is the fastest: threads that compete for the
+        interpreter lock switch at each call into SQLite. The main loop starts another for a slow request."""
+        try:
+            while True:
+                try:
+                    conn, request = self.ready.get(
+                        timeout=RUNNER_IDLE_SECONDS if len(self._runners) == 1 else 0
+                    )
+                except Empty:
+                    return
+                self._started += 1
+                self._serve(conn, request)
+        finally:
+            self._runners.discard(runner)
+
+    def _serve(self, conn: Connection, request: BufferedRequest) -> None:
+        is_kept_alive = False
+        try:
+            is_kept_alive = self._respond(conn, request)
+        finally:
+            if not is_kept_alive:
+                self.method_queue.defer(self._linger, conn)
+            elif conn.pending or conn.counted or not self.alive:
+                self.method_queue.defer(self._resume, conn)
+            else:
+                self._rest(conn, self.cfg.keepalive)
+
+    def _respond(self, conn: Connection, request: BufferedRequest) -> bool:
+        """Run the application and send its response; return whether the connection stays open."""
+        try:
+            return bool(self.handle_request(request, conn))
+        except StopIteration:  # the response broke off
+            pass
+        except OSError as error:
+            if error.errno not in GONE:
+                self.log.exception("Socket error processing request.")
+        except Exception as error:  # noqa: BLE001  # whatever the application raises
+            self.handle_error(request, conn.sock, conn.client, error)
+        return False
+
+    def _rest(self, conn: Connection, seconds: float) -> None:
+        self._move(conn, self.idle, time.monotonic() + seconds)
+        try:
+            self._watch(conn)
+        except (OSError, ValueError, KeyError):  # the main loop has ended
+            gunicorn.util.close(conn.sock)
+
+    def _resume(self, conn: Connection) -> None:
+        """In the main loop: continue with the bytes that arrived after a request."""
+        self._count(conn, 0)
+        data, conn.pending = bytes(conn.pending), bytearray()
+        self._rest(conn, self.cfg.keepalive if self.alive else limits.STOP_KEEPALIVE_SECONDS)
+        if data:
+            self._receive(conn, data)

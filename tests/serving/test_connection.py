@@ -1,0 +1,117 @@
+"""A connection assembles requests within the bounds, and refuses what is beyond them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from gunicorn.http.errors import ParseException
+
+from serving.worker import limits
+from serving.worker.connection import Connection
+from serving.worker.refusal import Refused
+from serving.worker.request import SettingsCache
+from tests.serving.test_head_cache import SETTINGS
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Connection, socket.socket]]:
+    client, server = socket.socketpair()
+    yield Connection(SETTINGS, server, ("10.0.0.7", 1), ("127.0.0.1", 2)), client
+    client.close()
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /" + b"x" * limits.REQUEST_LINE_BYTES_MAX, 414),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * limits.HEAD_BYTES_MAX, 431),
+        (b"GET / HTTP/1.1\nHost: a\n", 400),
+        (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (limits.BODY_BYTES_MAX + 1), 413),
+        (CHUNKED + b"%x\r\n" % (limits.BODY_BYTES_MAX + 1), 413),
+        (CHUNKED + b"zz\r\n", 400),
+        (CHUNKED + b"+1\r\na\r\n", 400),
+        (CHUNKED + b"\r\na\r\n", 400),
+        (CHUNKED + b"1;a=\rb\r\na\r\n", 400),
+        (CHUNKED + b"1\r\nab\r\n", 400),
+        (CHUNKED + b"1" * (limits.HEADER_BYTES_MAX + 1), 400),
+    ],
+)
+def test_request_beyond_the_bounds_is_refused(
+    pair: tuple[Connection, socket.socket], sent: bytes, status: int
+) -> None:
+    with pytest.raises(Refused) as refused:
+        pair[0].receive(sent)
+
+    assert refused.value.status == status
+
+
+def test_chunks_are_bounded_together(pair: tuple[Connection, socket.socket]) -> None:
+    chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
+    pair[0].receive(CHUNKED)
+    for _ in range(limits.BODY_BYTES_MAX // 65_536):
+        assert pair[0].receive(chunk) is None
+
+    with pytest.raises(Refused) as refused:
+        pair[0].receive(chunk)
+
+    assert refused.value.status == 413
+
+
+def test_trailer_with_a_framing_field_is_refused(pair: tuple[Connection, socket.socket]) -> None:
+    with pytest.raises(ParseException):
+        pair[0].receive(CHUNKED + b"0\r\nContent-Length: 3\r\n\r\n")
+
+
+def test_continue_is_sent_for_a_body_that_is_awaited(
+    pair: tuple[Connection, socket.socket],
+) -> None:
+    connection, client = pair
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+
+    assert connection.receive(head) is None
+    assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    request = connection.receive(b"hi")
+    assert request is not None
+    assert request.body.read() == b"hi"
+    connection.receive(head + b"hi")
+    with pytest.raises(BlockingIOError):
+        client.recv(100, socket.MSG_DONTWAIT)
+
+
+def test_body_has_to_arrive_at_the_least_rate(pair: tuple[Connection, socket.socket]) -> None:
+    connection = pair[0]
+    connection.receive(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999\r\n\r\n")
+    grace, rate = limits.BODY_GRACE_SECONDS, limits.BODY_BYTES_PER_SECOND_MIN
+
+    assert connection.due(100.0) == 100.0 + grace
+    connection.receive(b"x" * 10 * rate)
+    assert connection.due(101.0) == 100.0 + grace + 10
+    connection.receive(b"x" * 100 * rate)
+    assert connection.due(102.0) == 100.0 + limits.REQUEST_SECONDS_MAX
+
+
+def test_settings_are_looked_up_once() -> None:
+    class Settings:
+        lookups = 0
+
+        def __getattr__(self, name: str) -> str:
+            if name == "nothing":
+                raise AttributeError(name)
+            Settings.lookups += 1
+            return name
+
+    cache = SettingsCache(Settings())
+
+    assert [cache.keepalive, cache.keepalive, cache.timeout] == [
+        "keepalive",
+        "keepalive",
+        "timeout",
+    ]
+    assert Settings.lookups == 2
+    with pytest.raises(AttributeError):
+        assert cache.nothing
