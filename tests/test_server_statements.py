@@ -293,3 +293,33 @@ def test_refused_bulk_insert_leaves_the_session_usable(
         refused = root.post("/reports_lead", body)
         assert (refused.status, refused.code) == (409, "23503")
     assert root.post("/reports_lead", body[0]).status == 201
+
+
+@pytest.mark.parametrize("characters", [8_000, 300_000, 6_000_000])
+def test_large_values_are_sent_whole(transaction: ServerTransaction, characters: int) -> None:
+    """More than a socket's buffer holds, behind an unanswered statement, and answered by as much."""
+    transaction.session.send("SELECT 1")
+
+    assert transaction.value("SELECT $1::text", ("x" * characters,)) == "x" * characters
+    assert transaction.value("SELECT 2") == 2
+
+
+def test_many_large_rows_are_sent_whole(tmp_path: pathlib.Path) -> None:
+    service = open_service(tmp_path)
+    rows = [(f"large {number}", "x" * 300_000) for number in range(40)]
+    with service.app.app_context(), database().writing() as opened:
+        opened.insert_many("INSERT INTO facts (name, value) VALUES ($1, $2)", rows)
+        counted = opened.value("SELECT count(*) FROM facts WHERE name LIKE 'large %'")
+        opened.roll_back_at_end()
+
+    assert counted == 40
+
+
+def test_large_statement_that_fails_leaves_the_session_usable(tmp_path: pathlib.Path) -> None:
+    service = open_service(tmp_path)
+    with service.app.app_context():
+        with pytest.raises(psycopg.errors.DivisionByZero), database().reading() as opened:
+            opened.value("SELECT $1::text, 1 / $2::int", ("x" * 1_000_000, 0))
+        with database().reading() as again:
+            assert again.session is opened.session
+            assert again.value("SELECT 1") == 1

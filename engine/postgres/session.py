@@ -38,6 +38,7 @@ GRACE_SECONDS: Final = 2.0
 """The server ends its statements itself and reports it; a busy one reports it late."""
 IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: a sleeping one returns its locks
 STATEMENTS_MAX: Final = 512
+SYNC_MAX: Final = 8_192  # characters, which a socket's buffer holds
 FAILURES_MAX: Final = 100
 """psycopg forgets a prepared statement whose first execution fails; the server keeps it until the session ends."""
 POLL_SECONDS: Final = 0.1
@@ -204,11 +205,22 @@ class Session(psycopg.Connection[Any]):
             # The server keeps what is prepared: large statements are not.
             cursor.execute(sql, parameters, prepare=len(sql) <= LARGE_CHARACTERS)
             self.is_ending = False
-            self.pipe.sync()
+            if len(sql) + sum(len(each) for each in parameters if isinstance(each, str)) > SYNC_MAX:
+                self.sync_large()
+            else:
+                self.pipe.sync()
         except psycopg.Error:
             self.recover()
             raise
         return cursor
+
+    def sync_large(self) -> None:
+        """Wait for all answers. `Pipeline.sync` stops sending where the socket's buffer is full; leaving does not."""
+        try:
+            self.leave_pipeline()
+        finally:
+            if not self.is_lost:
+                self.enter_pipeline()
 
     def settle(self) -> None:
         """Wait for the answers to what was sent; psycopg.Error if a statement failed."""
@@ -224,15 +236,15 @@ class Session(psycopg.Connection[Any]):
         """Run one statement for each row; psycopg.Error if one fails."""
         try:
             self.cursor().executemany(sql, rows)
-            self.pipe.sync()
+            self.sync_large()
         except psycopg.Error:
             self.recover()
             raise
 
     def run_script(self, script: str) -> None:
         """Run several statements without values; psycopg.Error if one fails."""
-        self.leave_pipeline()
         try:
+            self.leave_pipeline()
             self.execute(script, prepare=False)
         finally:
             if not self.is_lost:
