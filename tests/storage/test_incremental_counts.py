@@ -10,12 +10,12 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from models import chart
-from models import statistics
-from models.db import Database
-from models.db import Transaction
-from models.statistics import Dashboard
-from models.visible import Visible
+from engine.reporting import chart
+from engine.reporting import dashboard as statistics
+from engine.reporting.dashboard import Dashboard
+from engine.reporting.visible_rows import Visible
+from engine.storage.database import Database
+from engine.storage.database import Transaction
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")
