@@ -26,6 +26,7 @@ from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.commit_group import FIRST
 from engine.storage.commit_group import CommitGroup
+from engine.storage.data_version import DataVersion
 from engine.storage.file_identity import FileLeft
 from engine.storage.file_identity import Place
 from engine.storage.pool import Connections
@@ -40,7 +41,6 @@ from engine.storage.versioned_cache import VersionedCache
 from engine.storage.wal import WalCheckpointer
 from engine.storage.writer_lock import LockTimeout
 from engine.storage.writer_lock import WriterLock
-from engine.storage.data_version import DataVersion
 from models.errors import Fault
 
 READ_SECONDS_MAX = 2.0

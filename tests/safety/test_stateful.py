@@ -7,6 +7,7 @@ import types
 import pytest
 from hypothesis import Phase
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine
 from hypothesis.stateful import initialize
 from hypothesis.stateful import invariant
@@ -392,5 +393,6 @@ def test_grants_that_are_remembered_are_found(
 ) -> None:
     held_for_ever(monkeypatch, site)
 
-    with pytest.raises(AssertionError):
+    # The fault outlives a run, so a second run may differ, and Hypothesis then reports that.
+    with pytest.raises((AssertionError, Flaky)):
         run(site, still, COMMIT, FOUND_IS_ENOUGH)
