@@ -97,7 +97,7 @@ CREATE TABLE inspections (
 -- An id that stands in an index before its end lets a list leave a building, or a client's rows of a status, at the first
 -- row beyond its page. None begins with a date, a status or an inspector: everybody's rows would have to be kept in order
 -- for the few who see them all, and each row of a body would meet a page of its own. SQLite looks for an inspector's client
--- by client. None holds a client's rows by date alone: those are looked for status by status (models/sql/walk.py). And a
+-- by client. None holds a client's rows by date alone: those are looked for status by status (models/sql/skip_scan.py). And a
 -- building's rows stand among its client's, whose a body of new rows is: it meets a part of the index, and not all of it.
 CREATE INDEX inspections_client_building ON inspections (client_id, building_id, date_visited, id, status);
 CREATE INDEX inspections_client_inspector ON inspections (client_id, inspector_id);

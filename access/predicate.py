@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from access.caller import Standing
 from engine.query.catalog import aliased
-from engine.query.dialect.common import Among
-from engine.query.dialect.common import AmongFew
+from engine.query.dialect.common import InSubquery
+from engine.query.dialect.common import SmallInSubquery
 from engine.query.statement import parameter
 from models import User
 from models.fields import Model
@@ -70,13 +70,13 @@ def both(*claims: Predicate) -> Both:
 def among(key: Row, column: Row, where: Condition) -> Condition:
     """A key among those of rows of which a condition holds; of none, if it cannot hold under a standing."""
     found = sa.select(column).where(where)
-    return sa.false() if isinstance(where, sa.False_) else Among(key, found)
+    return sa.false() if isinstance(where, sa.False_) else InSubquery(key, found)
 
 
 def among_few(key: Row, column: Row, where: Condition) -> Condition:
     """The same where those are few: what is granted to one person."""
     few = sa.select(column).where(where)
-    return sa.false() if isinstance(where, sa.False_) else AmongFew(key, few)
+    return sa.false() if isinstance(where, sa.False_) else SmallInSubquery(key, few)
 
 
 def alias(model: type[Model], name: str) -> Row:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from models.fields import Filled
 from models.fields import Model
 from models.fields import column
@@ -23,7 +21,6 @@ class AuditLog(Model):
     __tablename__ = "audit_log"
     # For administrators, not for applications: what these are built against is the ten resources.
     is_published = False
-    named_within: ClassVar = {"client_id": ("relation", "row_key")}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)

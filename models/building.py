@@ -27,7 +27,6 @@ class Building(Model):
     )
 
     indexed_texts: ClassVar = ("city",)
-    indexed_within: ClassVar = {"client_id": ("city", "name")}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     name = column(TEXT, required=True)

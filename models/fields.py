@@ -36,35 +36,27 @@ Row = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
-    """How rows are found in an order: `owner` names one of the few rows of `owners`, and of each one's rows that are
-    `alike` in a column, of which there are few kinds, an index knows the `order`. `beside`: filters of no other columns
-    may stand beside it, as rows would have to be fetched for those; None: of any."""
+class SkipScan:
+    """An index that holds rows by `owner`, a key of the table `owners`, then by `partition_by`, then in `order`. Owners
+    and values of `partition_by` are few."""
 
     owners: str
     owner: str
-    alike: str
+    partition_by: str
     order: str
-    beside: frozenset[str] | None = None
 
 
 class Model(DeclarativeBase):
     """A table. `derived` says how the columns that no caller knows are computed from a row,
     `carrying` with which columns, beside keys, other rows change by the schema's triggers,
-    `indexed_within` by which columns the rows of one value of another are found at once,
-    `named_within` by which, where values are named, of a leading one and of each after it,
-    `inherited` which more columns are, by a foreign key's column, the same as which of the row that it names,
-    `sought_behind` behind which of those a column stands in a file's index, by which its rows are looked for,
-    `walks` how rows are found in orders that no index knows of all of them,
+    `index_prefix` which column, copied from the parent, precedes another in the index of a file that finds it,
+    `skip_scan` which index finds lists in its order partition by partition,
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
 
     carrying: ClassVar[tuple[str, ...]] = ()
-    indexed_within: ClassVar[dict[str, tuple[str, ...]]] = {}
-    named_within: ClassVar[dict[str, tuple[str, ...]]] = {}
-    inherited: ClassVar[dict[str, dict[str, str]]] = {}
-    sought_behind: ClassVar[dict[str, str]] = {}
-    walks: ClassVar[tuple[Walk, ...]] = ()
+    index_prefix: ClassVar[dict[str, str]] = {}
+    skip_scan: ClassVar[SkipScan | None] = None
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
     is_published: ClassVar[bool] = True

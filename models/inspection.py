@@ -11,7 +11,7 @@ from models.building import Building
 from models.fields import Filled
 from models.fields import Model
 from models.fields import Row
-from models.fields import Walk
+from models.fields import SkipScan
 from models.fields import column
 from models.types import BIGINT
 from models.types import DATE
@@ -48,22 +48,10 @@ class Inspection(Model):
     # Hidden: the building's, and kept so by the database (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
-    indexed_within: ClassVar = {
-        "building_id": ("date_visited",),
-        "client_id": ("status",),
-    }
-    named_within: ClassVar = {"client_id": ("inspector_id",)}
-    inherited: ClassVar = {"building_id": {"client_id": "client_id"}}
-    sought_behind: ClassVar = {"building_id": "client_id"}
-    by_date: ClassVar = Walk("clients", owner="client_id", alike="status", order="date_visited")
-    by_id: ClassVar = Walk(
-        "clients",
-        owner="client_id",
-        alike="inspector_id",
-        order="id",
-        beside=frozenset({"id", "inspector_id"}),
+    index_prefix: ClassVar = {"building_id": "client_id"}
+    skip_scan: ClassVar = SkipScan(
+        "clients", owner="client_id", partition_by="status", order="date_visited"
     )
-    walks: ClassVar = (by_date, by_id)
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     building_id = column(BIGINT, required=True)

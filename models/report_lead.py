@@ -39,7 +39,6 @@ class ReportLead(Model):
     )
     # Hidden: the inspection's, and kept so by the database, of a file by its triggers (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_inspection}
-    inherited: ClassVar = {"inspection_id": {"client_id": "client_id"}}
 
     id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
     inspection_id = column(BIGINT, required=True)

@@ -12,7 +12,6 @@ from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.statement import Binding
-from engine.reporting.chart_statements import plan_points
 from engine.reporting.counts import places
 from engine.reporting.counts import plan_tally
 from tests.applications import import_rows
@@ -74,8 +73,6 @@ def sizes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "order=date_visited&select=id,reports_lead!inner(id)",
         "order=date_visited&select=id,inspectors!inner(id)&inspectors.id=lt.3",
         "order=date_visited&inspection_type=eq.fire",
-        "date_visited=gte.2020-01-01",
-        "date_visited=eq.2001-01-01",
         "id=gt.600",
         "",
     ],
@@ -85,26 +82,6 @@ def test_a_page_looks_no_deeper_than_it_shows_however_much_is_one_s_own(
 ) -> None:
     """Twenty times as many rows, of one's own as of others'; with grants beside them too."""
     small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
-
-    assert small > 0
-    assert large <= small * STEPS_GROWTH_MAX + 200
-
-
-@pytest.mark.sqlite("counts the steps of SQLite's engine")
-@pytest.mark.parametrize(
-    "path",
-    [
-        "inspections?order=id",
-        "inspections?order=id.desc",
-        "inspections?order=id.desc&id=lt.600",
-        "reports_lead?order=id",
-        "reports_lead?order=id.desc",
-    ],
-)
-@pytest.mark.parametrize("sizes", [0], ids=["nothing granted"], indirect=True)
-def test_a_page_by_id_looks_no_deeper_into_one_s_own_than_it_shows(sizes: list, path: str) -> None:
-    """A granted building's rows are gone through: there are few of one."""
-    small, large = (steps(app, "ada", f"/{path}&limit=5") for app in sizes)
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200
@@ -134,7 +111,7 @@ def beside_others(tmp_path_factory: pytest.TempPathFactory) -> list:
 
 
 @pytest.mark.sqlite("counts the steps of SQLite's engine")
-@pytest.mark.parametrize("query", ["order=date_visited", "date_visited=gte.2020-01-01", "order=id"])
+@pytest.mark.parametrize("query", ["order=date_visited", "order=id"])
 def test_of_how_many_kinds_the_rows_of_others_are_costs_nothing(
     beside_others: list, query: str
 ) -> None:
@@ -155,7 +132,7 @@ def test_with_grants_too_numbers_are_counted_along_the_index(sizes: list) -> Non
         new=places(start_date="2020-01-01", end_date="2021-01-01"),
     )
     database = sizes[0].extensions["walkthrough"]
-    for plan in (plan_tally("sqlite", rule, of_building=False), plan_points("sqlite", rule, 7)):
+    for plan in (plan_tally("sqlite", rule, of_building=False),):
         with sizes[0].app_context(), database.reading() as transaction:
             looks = [
                 row[3]

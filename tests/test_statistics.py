@@ -386,8 +386,7 @@ def test_rows_that_nobody_sees_are_not_walked_through(
     plans = [
         counts.plan_tally("sqlite", visible.rule, of_building=False),
         counts.plan_tally("sqlite", visible.rule, of_building=True),
-        chart_statements.plan_points("sqlite", visible.rule, 7)
-        or chart_statements.plan_series("sqlite", visible.rule, 7),
+        chart_statements.plan_points("sqlite", visible.rule, 7),
         chart_statements.plan_busiest("sqlite", visible.rule),
         chart_statements.plan_outcomes("sqlite", visible.rule),
         counts.plan_readings("sqlite", visible.rule),
@@ -412,25 +411,6 @@ def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
 
     assert any("USING COVERING INDEX inspections_client_status" in step for step in steps), steps
     assert steps.count("USE TEMP B-TREE FOR GROUP BY") == 1, steps
-
-
-@pytest.mark.sqlite("reads SQLite's plans")
-@pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
-def test_a_chart_walks_along_one_index_between_its_dates(
-    supposed_large: object, visible: Visible
-) -> None:
-    """Decision 0010: status by status, and no row is sorted but those of other statuses."""
-    plan = chart_statements.plan_points("sqlite", visible.rule, 7)
-    assert plan is not None
-    bound = visible.binding(start_date="2025-01-01", end_date="2025-12-31")
-
-    steps = steps_of(supposed_large, plan, bound)
-
-    looks = [step for step in steps if "inspections_client_status" in step]
-    between = [step for step in looks if "status=? AND date_visited>? AND date_visited<?" in step]
-    assert len(between) == len(counts.STATUSES) + 1, steps
-    assert len(looks) == len(between) + 1, steps  # which parts there are
-    assert steps.count("USE TEMP B-TREE FOR GROUP BY") == 2, steps
 
 
 @pytest.mark.sqlite("reads SQLite's plans")

@@ -10,7 +10,6 @@ from engine.query.dialect.base import json_array
 from engine.query.statement import Binding
 from engine.reporting import chart_statements as chart_statements
 from engine.reporting.chart_statements import POINT_LABELS_MAX
-from engine.reporting.counts import STATUSES
 from engine.reporting.visible_rows import Visible
 from engine.reporting.visible_rows import read
 from engine.storage.database import Transaction
@@ -74,30 +73,11 @@ def read_points(transaction: Transaction, visible: Visible, window: Window) -> P
 def read_series(
     transaction: Transaction, visible: Visible, window: Window
 ) -> dict[tuple[str, str | None], int]:
-    """How many of which period and status; those of other statuses are looked for only if there are any."""
-    plan_of, binding = (
-        (transaction.spelling.name, visible.rule, window.characters),
-        window.binding(visible),
-    )
-    points = chart_statements.plan_points(*plan_of)
-    if points is not None:
-        rows = read(transaction, points, binding)
-        return {(period, status): count for period, status, count in rows}
-    counted: dict[tuple[str, str | None], int] = {}
-    others = 0
-    for period, *of_statuses, total in read(
-        transaction, chart_statements.plan_series(*plan_of), binding
-    ):
-        counted |= {
-            (period, status): count
-            for status, count in zip(STATUSES, of_statuses, strict=True)
-            if count
-        }
-        others += total - sum(of_statuses)
-    if others:
-        rows = read(transaction, chart_statements.plan_other_statuses(*plan_of), binding)
-        counted |= {(period, status): count for period, status, count in rows}
-    return counted
+    """Return how many inspections each period and status has."""
+    name, rule = transaction.spelling.name, visible.rule
+    statement = chart_statements.plan_points(name, rule, window.characters)
+    rows = read(transaction, statement, window.binding(visible))
+    return {(period, status): count for period, status, count in rows}
 
 
 def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:

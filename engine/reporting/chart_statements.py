@@ -5,7 +5,6 @@ As `counts.py`, of which they are a part, over rows that a rule lets be seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -13,19 +12,14 @@ import sqlalchemy as sa
 
 from engine.query.dialect.base import SPELLINGS
 from engine.query.dialect.base import Spelling
-from engine.query.read.disjuncts import Arm
-from engine.query.read.skip_scan import of_every_kind
-from engine.query.read.skip_scan import owner_said
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.query.statement import parameter
 from engine.reporting.counts import COMPLETED
 from engine.reporting.counts import FAILED
 from engine.reporting.counts import PLANS_MAX
-from engine.reporting.counts import STATUSES
 from engine.reporting.counts import Counter
 from engine.reporting.counts import shortened
-from engine.reporting.counts import united
 from models import Building
 from models import Inspection
 from models.types import BIGINT
@@ -46,41 +40,14 @@ class Charter(Counter):
         self.characters = characters
 
     def within_dates(self, inspection: sa.Alias) -> Expression:
-        visited = inspection.c.date_visited
+        return self.between_dates(inspection.c.date_visited)
+
+    def between_dates(self, visited: Expression) -> Expression:
         return visited.between(self.given("start_date"), self.given("end_date"))
 
     def period_of(self, inspection: sa.Alias) -> Any:
         day = self.spelling.day_text(inspection.c.date_visited)
         return sa.func.substr(day, 1, self.characters).label("period")
-
-    def points(self, inspection: sa.Alias, arm: Arm, many: Expression) -> sa.Select[Any]:
-        """Periods, statuses, and how many, of what an arm finds between the dates."""
-        columns = self.period_of(inspection), shortened(inspection.c.status), many.label("many")
-        return sa.select(*columns).where(arm.sought, *arm.rest, self.within_dates(inspection))
-
-    def points_of(self, inspection: sa.Alias, arm: Arm) -> Iterator[sa.Select[Any]]:
-        """The same, each status as an index has it, if one has."""
-        if not self.walks_along(arm.sought):
-            yield self.points(inspection, arm, sa.literal_column("1"))
-            return
-        kept, days = inspection.c, self.points(inspection, arm, sa.func.count())
-        owner = (kept[Inspection.by_date.owner],) if self.walks(arm.sought) else ()
-        for status in STATUSES:
-            yield days.where(kept.status == status).group_by(*owner, kept.date_visited)
-        yield self.others(inspection, arm)
-
-    def others(self, inspection: sa.Alias, arm: Arm) -> sa.Select[Any]:
-        """The same of rows without one of STATUSES."""
-        relation = self.catalog.relations[Inspection.__tablename__]
-        owner = owner_said(arm.said, Inspection.by_date)
-        parts = of_every_kind(Inspection.by_date, relation, inspection, owner)
-        status = parts.rows.c.status
-        points = self.points(inspection, arm, sa.func.count())
-        points = points.where(status.is_(None) | status.not_in(STATUSES))
-        points = points.select_from(
-            self.spelling.beginning_with(parts.rows, inspection, parts.ties)
-        )
-        return points.group_by(*points.selected_columns[:2])
 
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
         """How many inspections, or those of a status, a building had that is known to be visible: a walk along an
@@ -95,62 +62,33 @@ class Charter(Counter):
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_points(database: str, rule: Rule, period_characters: int) -> Statement | None:
-    """Period, status and how many, where a client's rows of a status are in the order of an index; None where none are
-    looked for so. A period is the first so many characters of a date.
+def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
+    """Period, status and how many. A period is the first so many characters of a date.
 
-    The usual statuses are looked for one by one, and counted by day as they come; the others where there are any. What
-    was granted beside that is counted row by row. One row more than POINT_LABELS_MAX says that there are too many.
+    Rows are counted by client, status and day first: in a file an index has them in that order. One row more than
+    POINT_LABELS_MAX says that there are too many.
     """
     charter = Charter(SPELLINGS[database], rule, period_characters)
     inspection, where = charter.inspections(of_building=False)
-    arms = charter.arms_of(inspection, where)
-    if not any(charter.walks_along(arm.sought) for arm in arms):
-        return None
-    searches = (search for arm in arms for search in charter.points_of(inspection, arm))
-    found = united(searches)
-    points = found.period, found.status
-    counted = sa.select(*points, sa.func.sum(found.many)).group_by(*points)
-    return charter.finish(counted.limit(POINT_LABELS_MAX + 1))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_series(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, how many of each of STATUSES, and how many in all.
-
-    Counted by day first, in the order of an index, and then by period. In that order a day's statuses are mixed: so
-    they are no groups of their own.
-    """
-    charter = Charter(SPELLINGS[database], rule, period_characters)
-    inspection, where = charter.inspections(of_building=False)
-    kept, count = inspection.c, sa.func.count()
-    of_statuses = [count.filter(kept.status == status).label(status) for status in STATUSES]
+    kept = inspection.c
+    within = charter.within_dates(inspection)
+    if charter.scans_index(
+        where[-1]
+    ):  # by a range SQLite would skip through the rows of every client
+        within = charter.between_dates(charter.spelling.not_leading(kept.date_visited))
     days = (
-        sa.select(charter.period_of(inspection), *of_statuses, count.label("total"))
-        .where(*where, charter.within_dates(inspection))
-        .group_by(kept.date_visited)
+        sa.select(
+            charter.period_of(inspection), shortened(kept.status), sa.func.count().label("many")
+        )
+        .where(*where, within)
+        .group_by(kept.client_id, kept.status, kept.date_visited)
         .subquery("days")
     )
-    sums = [sa.func.sum(days.c[name]) for name in (*STATUSES, "total")]
-    return charter.finish(sa.select(days.c.period, *sums).group_by(days.c.period))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_other_statuses(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, status and how many, of inspections without one of STATUSES.
-
-    One row more than POINT_LABELS_MAX says that there are too many.
-    """
-    charter = Charter(SPELLINGS[database], rule, period_characters)
-    inspection, where = charter.inspections(of_building=False)
-    status = inspection.c.status
-    points = sa.select(charter.period_of(inspection), shortened(status), sa.func.count()).where(
-        *where,
-        charter.within_dates(inspection),
-        status.is_(None) | status.not_in(STATUSES),
+    points = days.c.period, days.c.status
+    counted = sa.select(*points, sa.cast(sa.func.sum(days.c.many), sa.BigInteger())).group_by(
+        *points
     )
-    grouped = points.group_by(points.selected_columns[0], points.selected_columns[1])
-    return charter.finish(grouped.limit(POINT_LABELS_MAX + 1))
+    return charter.finish(counted.limit(POINT_LABELS_MAX + 1))
 
 
 @lru_cache(maxsize=PLANS_MAX)

@@ -15,12 +15,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.common import AmongFew
-from engine.query.read.disjuncts import Arm
+from engine.query.dialect.common import SmallInSubquery
+from engine.query.read.disjuncts import Disjunct
+from engine.query.read.disjuncts import disjuncts
 from engine.query.read.disjuncts import parts_of
 from engine.query.read.planner import Planner
 from engine.query.read.skip_scan import owners_of
-from engine.query.read.tenant_index import owner_of
+from engine.query.read.tenant_index import prefix_of_parent
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.query.statement import compile_statement
@@ -96,19 +97,15 @@ class Counter(Planner):
         """That an inspection is a building's: looked for among its client's, where an index has them so."""
         relation = self.catalog.relations[Inspection.__tablename__]
         found = [inspection.c.building_id == key]
-        owner = self.owner_sought(relation, "building_id")
-        if owner is not None:
-            found.append(inspection.c[owner] == owner_of(relation, "building_id", key))
+        prefix = self.prefix_column(relation, "building_id")
+        if prefix is not None:
+            found.append(inspection.c[prefix] == prefix_of_parent(relation, "building_id", key))
         return found
 
-    def arms_of(self, inspection: sa.Alias, where: list[Expression]) -> list[Arm]:
-        """The arms of the rule, which is what was said last of inspections."""
-        return self.arms(inspection, where[-1], where[-1])
-
-    def walks_along(self, scope: Expression) -> bool:
-        """Whether rows are found by walking along an index of their clients, be it of one or of all."""
-        is_one = len(parts_of(scope)) == 1 and not isinstance(scope, AmongFew)
-        return self.spelling.walks_by_owner and is_one
+    def scans_index(self, scope: Expression) -> bool:
+        """Whether rows are read along an index of their clients, of one client or of all."""
+        is_one = len(parts_of(scope)) == 1 and not isinstance(scope, SmallInSubquery)
+        return self.spelling.uses_skip_scans and is_one
 
 
 def shortened(column: Any) -> Any:
@@ -131,17 +128,17 @@ def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
     one: Expression = sa.literal_column("1")
     none: Expression = sa.literal_column("0")
 
-    def of_arm(arm: Arm) -> sa.Select[Any]:
+    def of_disjunct(part: Disjunct) -> sa.Select[Any]:
         rows = sa.select(shortened(kept.status), kept.date_visited.label("day"))
-        rows = rows.where(*where[:-1], arm.sought, *arm.rest)
-        if of_building or not counter.walks_along(arm.sought):
+        rows = rows.where(*where[:-1], part.condition, *part.rest)
+        if of_building or not counter.scans_index(part.condition):
             of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
             return rows.add_columns(*of_types, one.label("many"))
         of_types = [count.filter(is_of).label(name) for name, is_of in are_of]
         rows = rows.add_columns(*of_types, count.label("many"))
         return rows.group_by(kept.client_id, kept.status, kept.date_visited)
 
-    found = united(of_arm(arm) for arm in counter.arms_of(inspection, where))
+    found = united(of_disjunct(part) for part in disjuncts(where[-1], where[-1]))
     day, today, total = found.day, given("today"), sa.func.sum(found.many)
 
     def of_all(aggregate: Any, value: Expression, is_near: Expression, *statuses: str) -> Any:
@@ -174,8 +171,8 @@ def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Stateme
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
     other = inspection.c.inspection_type.not_in(TYPES)
     found = united(
-        sa.select(*pair).where(*where[:-1], arm.sought, *arm.rest, other)
-        for arm in counter.arms_of(inspection, where)
+        sa.select(*pair).where(*where[:-1], part.condition, *part.rest, other)
+        for part in disjuncts(where[-1], where[-1])
     )
     kinds, counted = (found.inspection_type, found.status), sa.func.count()
     pairs = sa.select(*kinds, counted).group_by(*kinds).order_by(counted.desc(), *kinds)
@@ -207,9 +204,9 @@ def plan_ends(database: str, rule: Rule) -> Statement:
         looked_for = sa.select(aggregate(day)).where(
             scope, inspection.c.status == status, is_near(day)
         )
-        if counter.walks(scope):
-            owners = owners_of(Inspection.by_date)
-            of_one = looked_for.where(inspection.c[Inspection.by_date.owner] == owners.c.id)
+        if counter.spelling.uses_skip_scans and isinstance(scope, sa.True_):
+            owners = owners_of(Inspection.skip_scan)
+            of_one = looked_for.where(inspection.c[Inspection.skip_scan.owner] == owners.c.id)
             looked_for = sa.select(aggregate(of_one.scalar_subquery())).select_from(owners)
         found: Expression = looked_for.scalar_subquery()
         return found

@@ -16,8 +16,6 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from engine.query.dialect.common import AmongFew
-from engine.query.dialect.common import Led
 from engine.query.dialect.sqlite import SqliteSpelling
 from engine.query.shape import Path
 from models.types import Bound
@@ -43,8 +41,8 @@ class Spelling(Protocol):
     joins_to_count: bool
     """Whether it finds out by itself how rows are best counted by a row that they belong to."""
 
-    walks_by_owner: bool
-    """Whether everybody's rows, in an order, are found owner by owner: no index holds them all in it."""
+    uses_skip_scans: bool
+    """Whether indexes of inspections begin with the client, so that lists of several clients are skip scans."""
 
     gate: Expression
     """Holds always. It stands in what writes one row, where `models/server_batch.py` puts the proof of who asks."""
@@ -172,30 +170,16 @@ class Spelling(Protocol):
         """A condition that no text beyond SHORT_CHARACTERS_MAX meets, on a column with an index of the others."""
         ...
 
-    def sought_by(
-        self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
-    ) -> Expression:
-        """A key that is among few, in a row whose columns have these values, which is what the filters say."""
-        ...
-
-    def led_by(self, few: AmongFew, rows: Any) -> Led | None:
-        """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
-        ...
-
     def asked_of_each(self, condition: Expression) -> Expression:
         """A condition that looks at other rows, for each row that is looked for: never a join of both."""
         ...
 
-    def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
-        """Few rows joined to others, of which those that each is tied to are looked for in turn."""
+    def nested_loop(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
+        """Nested-loop join: for each row of the small side, look up its matches by index."""
         ...
 
     def not_leading(self, column: Expression) -> Expression:
         """The same column, by whose index no list of rows is begun."""
-        ...
-
-    def not_sought(self, column: Expression) -> Expression:
-        """The same column, by whose index no row is looked for: those of an embed are looked for from its parent's."""
         ...
 
     def insert_into(self, table: sa.Table) -> sa.Insert:

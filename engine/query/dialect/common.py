@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from typing import Self
 
@@ -24,15 +23,7 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Led:
-    """A join that begins with few, and what is to hold of its rows."""
-
-    joined: sa.FromClause
-    conditions: tuple[Expression, ...]
-
-
-class Among(FunctionElement[bool]):
+class InSubquery(FunctionElement[bool]):
     """A key that is among those that a sub-select yields, each once."""
 
     inherit_cache = True
@@ -54,37 +45,37 @@ class Among(FunctionElement[bool]):
         found: sa.Select[Any] = chosen.element
         return found
 
-    def of_one_row(self) -> Expression:
-        """The same of a row that is found by other means: one look, instead of a list of them."""
-        (found,) = self.chosen.selected_columns
-        looked_for: Expression = self.chosen.where(found == self.column).exists()
-        return looked_for
-
     def self_group(self, against: Any = None) -> Self:
         """As it is: it compares, where SQLAlchemy would compare it with 1 and hide it from the planner."""
         return self
 
 
-@compiles(Among)
-def compile_among(element: Among, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(InSubquery)
+def compile_in_subquery(element: InSubquery, compiler: SQLCompiler, **options: Any) -> str:
     key, chosen = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{key} IN {chosen}"
 
 
-class AmongFew(Among):
-    """The same where those are few, so that rows are best looked for by them."""
+class SmallInSubquery(InSubquery):
+    """The same where the sub-select yields few keys: an index search begins with them."""
 
     inherit_cache = True
 
-    def chosen_by(self, condition: Callable[[Expression], Expression]) -> AmongFew:
-        """The same of those few alone of which a condition holds."""
+    def as_exists(self) -> Expression:
+        """Return the same as an EXISTS, for one row that its key finds."""
         (found,) = self.chosen.selected_columns
-        return AmongFew(self.column, self.chosen.where(condition(found)))
+        looked_for: Expression = self.chosen.where(found == self.column).exists()
+        return looked_for
 
-    def with_values(self, more: dict[Expression, Expression]) -> AmongFew:
-        """The same of a key and more columns, of which each has its one value."""
+    def where(self, condition: Callable[[Expression], Expression]) -> SmallInSubquery:
+        """Return the same over the keys for which a condition holds."""
+        (found,) = self.chosen.selected_columns
+        return SmallInSubquery(self.column, self.chosen.where(condition(found)))
+
+    def with_values(self, more: dict[Expression, Expression]) -> SmallInSubquery:
+        """Return the same over the key and more columns, each with the value that the sub-select yields for it."""
         few = self.chosen.add_columns(*more.values())
-        return AmongFew(sa.tuple_(self.column, *more), few)
+        return SmallInSubquery(sa.tuple_(self.column, *more), few)
 
 
 def is_among(key: Sequence[Expression], keys: sa.Select[Any]) -> Expression:
@@ -100,16 +91,12 @@ class CommonSpelling(ABC):
         """A condition that no long text of an indexed column meets."""
         return condition
 
-    def led_by(self, few: AmongFew, rows: Any) -> Led | None:
-        """Rows that are looked for by few, as a join that begins with those; None where nothing has to make it."""
-        return None
-
     def asked_of_each(self, condition: Expression) -> Expression:
         """A condition that looks at other rows, for each row that is looked for: never a join of both."""
         return condition
 
-    def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
-        """Few rows joined to others, of which those that each is tied to are looked for in turn."""
+    def nested_loop(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
+        """Nested-loop join: for each row of the small side, look up its matches by index."""
         return sa.join(few, rows, ties)
 
     def in_given_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:

@@ -17,8 +17,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from engine.query.dialect.common import AmongFew
 from engine.query.dialect.common import CommonSpelling
+from engine.query.dialect.common import SmallInSubquery
 from engine.query.patterns import STEADIED
 from engine.query.patterns import STEADY
 from engine.query.patterns import UNSTEADY
@@ -87,8 +87,8 @@ def compile_row_object(element: RowObject, compiler: SQLCompiler, **options: Any
     return f"('{{' || {printed} || '}}')::json"
 
 
-@compiles(AmongFew, "postgresql")
-def compile_among_few(element: AmongFew, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(SmallInSubquery, "postgresql")
+def compile_small(element: SmallInSubquery, compiler: SQLCompiler, **options: Any) -> str:
     """As an array, which is made once and can begin at an index: beside an OR, IN only filters."""
     key, chosen = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{key} = ANY (ARRAY{chosen})"
@@ -143,7 +143,7 @@ class PostgresqlSpelling(CommonSpelling):
     sa_dialect: sa.Dialect = telling(asyncpg.dialect())  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
     joins_to_count = True
-    walks_by_owner = False
+    uses_skip_scans = False
     trail_is_in_order = False  # our lines are; another program takes no turn
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
@@ -288,19 +288,10 @@ class PostgresqlSpelling(CommonSpelling):
     def not_leading(self, column: Expression) -> Expression:
         return column
 
-    def not_sought(self, column: Expression) -> Expression:
-        # Of the other types some are text to a file alone, and cannot be added to.
-        return column + sa.literal_column("0") if isinstance(column.type, sa.Integer) else column
-
     def of_short_text(self, column: Expression, condition: Expression) -> Expression:
         # Said in the words of the indexes, so that the planner takes them for these rows.
         most = sa.literal_column(str(SHORT_CHARACTERS_MAX), sa.Integer())
         return sa.and_(condition, sa.func.char_length(column) <= most)
-
-    def sought_by(
-        self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
-    ) -> Expression:
-        return sa.and_(few, *filters)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement.returning(column)

@@ -14,14 +14,13 @@ from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from engine.query.catalog import catalog
-from engine.query.dialect.common import AmongFew
 from engine.query.dialect.common import CommonSpelling
-from engine.query.dialect.common import Led
-from engine.query.dialect.common import compile_among
+from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.common import compile_in_subquery
 from engine.query.patterns import InvalidEscape
 from engine.query.patterns import in_one_case
-from engine.query.read.tenant_index import owner_column
-from engine.query.read.tenant_index import owner_of
+from engine.query.read.tenant_index import prefix_column
+from engine.query.read.tenant_index import prefix_of_parent
 from engine.query.shape import Path
 from engine.query.shape import Step
 from engine.query.statement import parameter
@@ -42,29 +41,23 @@ def each_row(rows: Expression) -> sa.Function[Any]:
     return sa.func.jsonb_each(rows)
 
 
-@compiles(AmongFew, "sqlite")
-def compile_few(element: AmongFew, compiler: SQLCompiler, **options: Any) -> str:
-    return compile_among(with_owner(element), compiler, **options)
+@compiles(SmallInSubquery, "sqlite")
+def compile_small(element: SmallInSubquery, compiler: SQLCompiler, **options: Any) -> str:
+    return compile_in_subquery(with_prefix(element), compiler, **options)
 
 
-def with_owner(few: AmongFew) -> AmongFew:
-    """The same by the owner, too, where an index has rows of that key among its: also in a rule within a rule."""
-    values = owner_values(few)
-    return few.with_values(values) if values else few
-
-
-def owner_values(few: AmongFew) -> dict[Expression, Expression]:
-    """The owner's column of the rows that are looked for, and who that is for each of the few."""
+def with_prefix(few: SmallInSubquery) -> SmallInSubquery:
+    """Return the same with the index prefix of each key, where the index that finds the key has one."""
     column = few.column
-    if not isinstance(column, sa.Column):
-        return {}  # it is said already
+    if not isinstance(column, sa.Column):  # of a row that is about to exist
+        return few
     rows: Any = column.table
     relation = catalog().relations[getattr(rows, "element", rows).name]
-    owner = owner_column(relation, column.name)
-    if owner is None:
-        return {}
+    prefix = prefix_column(relation, column.name)
+    if prefix is None:
+        return few
     (found,) = few.chosen.selected_columns
-    return {rows.c[owner]: owner_of(relation, column.name, found)}
+    return few.with_values({rows.c[prefix]: prefix_of_parent(relation, column.name, found)})
 
 
 def json_place(path: Path) -> Expression:
@@ -113,7 +106,7 @@ class SqliteSpelling(CommonSpelling):
     # the outermost loop being that sub-select and every join to it a LEFT JOIN.
     keeps_subquery_order = True
     joins_to_count = False
-    walks_by_owner = True
+    uses_skip_scans = True
     gate: Expression = sa.true()
     trail_is_in_order = True  # one writes at a time
 
@@ -271,32 +264,12 @@ class SqliteSpelling(CommonSpelling):
         plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
         return plus
 
-    def not_sought(self, column: Expression) -> Expression:
-        return self.not_leading(column)
-
-    def sought_by(
-        self, few: AmongFew, values: dict[Expression, Expression], filters: list[Expression]
-    ) -> Expression:
-        # As one comparison of rows: beside an OR, an index is searched for what one arm says alone.
-        return few.with_values({**owner_values(few), **values})
-
-    def led_by(self, few: AmongFew, rows: Any) -> Led | None:
-        few = with_owner(few)
-        sought, chosen = few.column, few.chosen
-        (grants,) = chosen.get_final_froms()
-        keys = list(sought.clauses) if isinstance(sought, sa.Tuple) else [sought]
-        pairs = zip(keys, chosen.selected_columns, strict=True)
-        ties = sa.and_(*(key == found for key, found in pairs))
-        conditions = () if chosen.whereclause is None else (chosen.whereclause,)
-        return Led(self.beginning_with(grants, rows, ties), conditions)
-
     def asked_of_each(self, condition: Expression) -> Expression:
         # As the inner loop of a join it would keep a list from ending at its page.
         return self.not_leading(condition)
 
-    def beginning_with(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
-        # Then an index that holds their rows in the order that is asked for is left, for each of the few, at its
-        # first row that is beyond the page (decision 0010).
+    def nested_loop(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
+        # An index that holds the rows of each partition in order is then left at the first row beyond the page.
         return CrossJoin(few, rows, ties)
 
     def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:

@@ -1,7 +1,7 @@
-"""The arms of a rule: what its OR joins, told apart, so that each can be a search of its own.
+"""Split `a OR b` into branches that never return the same row: `a`; `b AND NOT a`.
 
-Where a caller's grants name few rows, each arm finds its rows in an index that may hold all that is asked; by an
-OR of them every row is fetched (docs/decisions/0010).
+Each branch uses its own index, and UNION ALL needs no deduplication. An OR of small sets fetches every row before it
+can be filtered (docs/decisions/0143).
 """
 
 from __future__ import annotations
@@ -12,34 +12,38 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.query.dialect.common import SmallInSubquery
+
 Expression = sa.ColumnElement[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
-    """What the rule says, the same as it is searched for, and what leaves out the rows that those before have found."""
+class Disjunct:
+    """One branch: its part of the rule, the same part as an index finds it, and the negated parts before it."""
 
-    said: Expression
-    sought: Expression
-    rest: tuple[Expression, ...]
+    rule: Expression
+    condition: Expression
+    rest: tuple[Expression, ...] = ()
 
 
-def disjoint(whole: Expression, sought: Expression) -> list[Arm]:
-    """Arms of which one at most finds any row, and one finds each of which the rule holds.
+def disjuncts(rule: Expression, condition: Expression) -> list[Disjunct]:
+    """Split a rule that has a small set among its parts, else return it whole.
 
-    `whole` is the rule as it is, `sought` the same rule as it is searched for. Each arm leaves out what those
-    before it have found; of what is null nothing was found.
+    `condition` is the same rule as an index finds it, part by part.
     """
+    parts = parts_of(rule)
+    if not any(isinstance(part, SmallInSubquery) for part in parts):
+        return [Disjunct(rule, condition)]
     before: list[Expression] = []
     found = []
-    for said, searched in zip(parts_of(whole), parts_of(sought), strict=True):
-        found.append(Arm(said, searched, tuple(before)))
-        before.append(sa.not_(sa.func.coalesce(said, sa.false())))
+    for part, searched in zip(parts, parts_of(condition), strict=True):
+        found.append(Disjunct(part, searched, tuple(before)))
+        before.append(sa.not_(sa.func.coalesce(part, sa.false())))
     return found
 
 
 def parts_of(condition: Expression) -> list[Expression]:
-    """What an OR joins; anything else is its own only part."""
+    """Return what an OR joins, or the condition alone."""
     if isinstance(condition, sa.BooleanClauseList) and condition.operator is or_:
         return list(condition.clauses)
     return [condition]

@@ -20,8 +20,8 @@ from engine.query.read.aggregates import Groups
 from engine.query.read.aggregates import has_aggregates
 from engine.query.read.columns import Columns
 from engine.query.read.columns import Output
+from engine.query.read.planner import AccessPath
 from engine.query.read.planner import Planner
-from engine.query.read.planner import Way
 from engine.query.shape import Column
 from engine.query.shape import Embed
 from engine.query.shape import Node
@@ -68,7 +68,7 @@ class Wanted:
     """
 
     source: Any
-    ways: list[Way]
+    ways: list[AccessPath]
     limits: tuple[Expression, Expression | None]
     correlated: Any = None
     first: list[Expression] | None = None
@@ -113,7 +113,9 @@ class Printer:
         if wanted.first and not node.order:
             order = [*wanted.first, *order]
         sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
-        keys_first = correlated is None and (bool(node.order) or len(ways) > 1 or ways[0].is_led)
+        keys_first = correlated is None and (
+            bool(node.order) or len(ways) > 1 or ways[0].is_partitioned
+        )
         page: Any
         if keys_first:
             page = self.page_of_keys(node, relation, wanted)
@@ -143,12 +145,12 @@ class Printer:
         found: list[sa.Select[Any]] = []
         for way in ways:
             if node.order or not keeps_order:
-                order = self.planner.order(node, relation, source, may_lead=way.may_lead)
+                order = self.planner.order(node, relation, source)
             search = sa.select(*keys).select_from(way.rows).where(*way.conditions)
             if len(ways) == 1 and keeps_order:
                 return search.order_by(*order)
             search = search.add_columns(*labelled(unordered(order)))
-            if len(ways) > 1 and way.may_lead and not keeps_order:
+            if len(ways) > 1 and not way.is_small and not keeps_order:
                 # An index ends it where the page does, which SQLite sees by itself. Not a search for few: PostgreSQL
                 # might walk along an order through everybody's rows until it has met them.
                 most = limits[0]
@@ -302,7 +304,7 @@ class Printer:
         target, ties, scope = self.planner.tied(way, source.alias)
         there = self.planner.catalog.relations[way.target]
         conditions = self.planner.conditions(embed.node, there, target, scope)
-        ways = [Way(target, [*ties, scope, *conditions])]
+        ways = [AccessPath(target, [*ties, scope, *conditions])]
         return Wanted(target, ways, self.limits(embed.node), source.alias)
 
     def array_of(self, rows: sa.Select[Any], source: Source) -> Expression:

@@ -14,8 +14,8 @@ from engine.query.read.aggregates import has_aggregates
 from engine.query.read.embed import Printer
 from engine.query.read.embed import Wanted
 from engine.query.read.embed import require_spreadable
+from engine.query.read.planner import AccessPath
 from engine.query.read.planner import Planner
-from engine.query.read.planner import Way
 from engine.query.rule import Rule
 from engine.query.shape import Node
 from engine.query.shape import Shape
@@ -71,7 +71,7 @@ def make_representation(database: str, relation_name: str, shape: Shape, rule: R
     ties = [source.c[name] == keys.c[name] for name in relation.key]
     wanted = Wanted(
         source,
-        [Way(source, [*ties, scope])],
+        [AccessPath(source, [*ties, scope])],
         (parameter("rows_max", sa.BigInteger), None),
         first=[keys.c.position],
     )
@@ -97,11 +97,11 @@ def read_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     source, scope = planner.scoped(relation)
     root = shape.root
     if has_aggregates(root):
-        ways = planner.ways(root, relation, source, scope, is_list=False)
+        ways = planner.access_paths(root, relation, source, scope, is_list=False)
     elif planner.ends_early(root, relation):
-        ways = planner.ways(root, relation, source, scope, is_list=True)
+        ways = planner.access_paths(root, relation, source, scope, is_list=True)
     else:
-        ways = [planner.one_way(root, relation, source, scope)]
+        ways = [planner.single_path(root, relation, source, scope)]
     printer = Printer(planner, in_timezone=shape.timezone)
     wanted = Wanted(source, ways, (ROOT_LIMIT, ROOT_OFFSET))
     return planner.finish(printer.rows(root, relation, wanted))
@@ -113,7 +113,7 @@ def count_shown(planner: Planner, relation_name: str, shape: Shape) -> Statement
     one = sa.literal_column("1", sa.Integer())
     found = [
         sa.select(one.label("one")).select_from(way.rows).where(*way.conditions)
-        for way in planner.ways(shape.root, relation, source, scope, is_list=False)
+        for way in planner.access_paths(shape.root, relation, source, scope, is_list=False)
     ]
     rows = found[0] if len(found) == 1 else sa.union_all(*found)
     page = rows.limit(ROOT_LIMIT).offset(ROOT_OFFSET)
@@ -125,7 +125,7 @@ def count_rows(planner: Planner, relation_name: str, shape: Shape) -> Statement:
     source, scope = planner.scoped(relation)
     counts = [
         sa.select(sa.func.count().label("counted")).select_from(way.rows).where(*way.conditions)
-        for way in planner.ways(shape.root, relation, source, scope, is_list=False)
+        for way in planner.access_paths(shape.root, relation, source, scope, is_list=False)
     ]
     if len(counts) == 1:
         return planner.finish(counts[0])

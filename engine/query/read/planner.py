@@ -23,12 +23,13 @@ from engine.query.catalog import Relation
 from engine.query.catalog import Relationship
 from engine.query.catalog import aliased
 from engine.query.dialect.base import Spelling
-from engine.query.dialect.common import AmongFew
-from engine.query.read.access_paths import Search
-from engine.query.read.disjuncts import Arm
-from engine.query.read.disjuncts import parts_of
-from engine.query.read.skip_scan import Parts
+from engine.query.dialect.common import SmallInSubquery
+from engine.query.read.access_paths import AccessPaths
+from engine.query.read.disjuncts import Disjunct
+from engine.query.read.disjuncts import disjuncts
+from engine.query.read.skip_scan import Partitions
 from engine.query.read.skip_scan import names_few
+from engine.query.read.skip_scan import partitions_of
 from engine.query.rule import Action
 from engine.query.rule import Rule
 from engine.query.shape import Condition
@@ -58,21 +59,21 @@ class UnguardedRelation(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A search: its rows, joined to whatever it begins with, and what is to hold of them. `may_lead`: their order may
-    be that of an index, for whichever it is, it is of the rows that are looked for."""
+class AccessPath:
+    """A search: its rows, joined to the partitions that it reads first, and the conditions on them. `is_small`: a small
+    set begins it, and its rows come in no order of an index."""
 
     rows: sa.FromClause
     conditions: list[Expression]
-    may_lead: bool = True
+    is_small: bool = False
 
     @property
-    def is_led(self) -> bool:
-        """Whether it begins with others than its rows."""
+    def is_partitioned(self) -> bool:
+        """Whether the search begins with partitions."""
         return isinstance(self.rows, sa.Join)
 
 
-class Planner(Search):
+class Planner(AccessPaths):
     """The state of one plan in the making: spelling, rule, slots, operands, and what has been guarded."""
 
     def __init__(self, spelling: Spelling, rule: Rule) -> None:
@@ -91,12 +92,7 @@ class Planner(Search):
     def scoped(self, relation: Relation, action: Action = Action.READ) -> tuple[Any, Expression]:
         """A relation under a new name, and the condition that the rule puts on its rows."""
         alias = self.alias(relation)
-        scope = self.rule.rows(action, relation.model, alias.c)
-        if not isinstance(scope, sa.True_):
-            self.restricted[alias] = scope
-        if any(isinstance(part, AmongFew) for part in parts_of(scope)):
-            self.narrow.add(alias)
-        return alias, scope
+        return alias, self.rule.rows(action, relation.model, alias.c)
 
     def scoped_embed(self, relation: Relation, way: Relationship) -> tuple[Any, Expression]:
         """The same at the end of a relationship, where a visible row on this side may imply it."""
@@ -119,77 +115,80 @@ class Planner(Search):
         self, node: Node, relation: Relation, alias: Any, scope: Expression
     ) -> list[Expression]:
         """A node's filters and inner embeds, over an alias of its relation."""
-        self.beside[alias] = self.known_beside(node, relation, alias)
         found = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
         inner = [embed for embed in node.embeds if embed.join == "inner"]
         return found + [self.embed_exists(embed, relation, alias) for embed in inner]
 
-    # Ways to the rows of a node
+    # Access paths to the rows of a node
 
-    def ways(
+    def access_paths(
         self, node: Node, relation: Relation, alias: Any, scope: Expression, *, is_list: bool
-    ) -> list[Way]:
-        """How a node's rows are found, arm by arm of the rule where that knows few rows by any: those of a list, which
-        may end early, or all of them."""
-        sought = self.sought(node, relation, alias, scope)
+    ) -> list[AccessPath]:
+        """Return a search for each disjunct of the rule: of a list, which ends at its page, or of all rows."""
+        condition = self.index_condition(node, relation, alias, scope)
+        ordered = node if is_list else replace(node, order=())
         return [
-            self.way(node, relation, alias, scope, arm, is_list=is_list)
-            for arm in self.arms(alias, scope, sought)
+            self.access_path(
+                node, relation, alias, scope, each, self.partitions(ordered, relation, alias, each)
+            )
+            for each in disjuncts(scope, condition)
         ]
 
+    def single_path(
+        self, node: Node, relation: Relation, alias: Any, scope: Expression
+    ) -> AccessPath:
+        """Return one search for all rows by the whole rule."""
+        condition = self.index_condition(node, relation, alias, scope)
+        whole = Disjunct(scope, condition)
+        return self.access_path(node, relation, alias, scope, whole, None)
+
     def ends_early(self, node: Node, relation: Relation) -> bool:
-        """Whether a list of a node's rows may end at its page, whatever there is beyond: unless it is of few rows that
-        keys lead to, and in no order."""
+        """Whether a list of a node's rows may end at its page: it has an order, or is not of rows that keys name."""
         if node.order:
             return True
         is_of_few = any(names_few(condition, relation) for condition in node.conditions)
-        return self.spelling.walks_by_owner and not is_of_few
+        return self.spelling.uses_skip_scans and not is_of_few
 
-    def one_way(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> Way:
-        """How all of a node's rows are found by the rule as a whole."""
-        sought = self.sought(node, relation, alias, scope)
-        return self.way(node, relation, alias, scope, Arm(scope, sought, ()), is_list=False)
+    def partitions(
+        self, node: Node, relation: Relation, alias: Any, disjunct: Disjunct
+    ) -> Partitions | None:
+        """Return the partitions that a skip scan of a disjunct reads; None where it needs none."""
+        if not self.spelling.uses_skip_scans:
+            return None
+        return partitions_of(node, relation, alias, disjunct.rule)
 
-    def way(
+    def access_path(
         self,
         node: Node,
         relation: Relation,
         alias: Any,
         scope: Expression,
-        arm: Arm,
-        *,
-        is_list: bool,
-    ) -> Way:
-        """How an arm finds a node's rows: part by part, beginning with the few that it knows, or as an index leads."""
-        parts = self.parts(node if is_list else replace(node, order=()), relation, alias, arm)
-        few = arm.sought if isinstance(arm.sought, AmongFew) else None
-        led = self.spelling.led_by(few, alias) if few is not None and is_list else None
-        within = None
-        if parts is not None:
-            within = parts.within
-        elif led is not None:
-            granted_by: Any = (
-                arm.said
-            )  # as it is said: it is searched by more columns, where more are named
-            name = granted_by.column.name
-            within = frozenset(relation.model.indexed_within.get(name, ()))
-        with self.looking(alias, arm, within):
-            conditions = [*arm.rest, *self.conditions(node, relation, alias, scope)]
-        if parts is not None:
-            joined = self.spelling.beginning_with(parts.rows, alias, parts.ties)
-            of_parts = self.conditions_of_parts(node, relation, parts)
-            return Way(joined, [arm.sought, *of_parts, *conditions])
-        if led is not None:
-            return Way(led.joined, [*led.conditions, *conditions])
-        return Way(alias, [arm.sought, *conditions], may_lead=few is None)
+        disjunct: Disjunct,
+        partitions: Partitions | None,
+    ) -> AccessPath:
+        """Return the search for a disjunct's rows."""
+        conditions = [
+            disjunct.condition,
+            *self.prefix_conditions(node, relation, alias),
+            *disjunct.rest,
+            *self.conditions(node, relation, alias, scope),
+        ]
+        if partitions is None:
+            return AccessPath(alias, conditions, isinstance(disjunct.condition, SmallInSubquery))
+        joined = self.spelling.nested_loop(partitions.rows, alias, partitions.ties)
+        return AccessPath(
+            joined, [*conditions, *self.partition_filters(node, relation, partitions)]
+        )
 
-    def conditions_of_parts(self, node: Node, relation: Relation, parts: Parts) -> list[Expression]:
-        """What a node's filters ask of whole parts: those of other kinds need not be looked into."""
+    def partition_filters(
+        self, node: Node, relation: Relation, partitions: Partitions
+    ) -> list[Expression]:
+        """Return the filters that hold or fail for whole partitions."""
         return [
-            self.filter(flt, node, relation, parts.rows, sa.true())
+            self.filter(flt, node, relation, partitions.rows, sa.true())
             for flt in node.conditions
             if isinstance(flt, Filter)
-            and flt.column in parts.kinds
+            and flt.column in partitions.columns
             and self.null_filtered(flt, node) is None
         ]
 
@@ -236,8 +235,7 @@ class Planner(Search):
         attribute = relation.attribute(flt.column)
         if flt.path:
             return paths.follow(self.spelling, attribute, alias.c[attribute.name], flt.path)
-        column = self.column(relation, alias, attribute.name, names_few=flt.names_few)
-        return attribute.type, column
+        return attribute.type, alias.c[attribute.name]
 
     def null_filtered(self, flt: Filter, node: Node) -> Embed | None:
         """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
@@ -289,11 +287,6 @@ class Planner(Search):
     def tied(self, way: Relationship, parent: Any) -> tuple[Any, list[Expression], Expression]:
         """The far side of a relationship, what ties it to a parent's row, and its rule."""
         target, scope = self.scoped_embed(self.catalog.relations[way.target], way)
-        model = self.catalog.relations[way.target].model
-        visible = self.rule.rows(Action.READ, model, target.c)
-        if not isinstance(visible, sa.True_):
-            self.restricted[target] = visible
-            self.tied_to.add(target)
         if way.junction is None:
             relation = self.catalog.relations[way.target]
             return target, self.ties(way.pairs, relation, target, parent), scope
@@ -306,16 +299,10 @@ class Planner(Search):
     # Order
 
     def order(
-        self,
-        node: Node,
-        relation: Relation,
-        alias: Any,
-        *,
-        by_key: bool = True,
-        may_lead: bool = False,
+        self, node: Node, relation: Relation, alias: Any, *, by_key: bool = True
     ) -> list[Expression]:
-        """A node's order, made total by the primary key. `may_lead`: to an index, which then is of its rows."""
-        terms = [self.order_term(term, node, relation, alias, may_lead) for term in node.order]
+        """A node's order, made total by the primary key."""
+        terms = [self.order_term(term, node, relation, alias) for term in node.order]
         if by_key:
             named = {term.column for term in node.order if term.embed is None}
             last = node.order[-1].descending if node.order else False
@@ -323,17 +310,11 @@ class Planner(Search):
             terms += [key.desc() if last else key.asc() for key in keys]
         return terms
 
-    def order_term(
-        self, term: OrderTerm, node: Node, relation: Relation, alias: Any, may_lead: bool
-    ) -> Expression:
+    def order_term(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
         if term.embed is not None:
             return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)
-        column: Expression = alias.c[attribute.name]
-        # An embed's order may follow the index that ties it to its parent: it seeks no value.
-        if not may_lead and alias not in self.tied_to:
-            column = self.order_column(relation, alias, attribute.name)
-        value = self.ordering(attribute, column, term)
+        value = self.ordering(attribute, alias.c[attribute.name], term)
         return directed(value, term, nullable=bool(term.path) or not attribute.required)
 
     def ordering(self, attribute: Attribute, column: Expression, term: OrderTerm) -> Expression:

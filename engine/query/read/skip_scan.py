@@ -1,8 +1,8 @@
-"""Lists by date, walked by whose rows they are and what they are alike in, each part left at its first beyond the page.
+"""Skip scans: lists by date, read partition by partition, each only to its first row beyond the page.
 
-No index of a file begins with what everybody's rows share, a date or a status, and none holds a client's rows by date
-alone: each insert would write it (docs/decisions/0010). One holds, client by client and status by status, the
-rows by date. So they are looked for in each of those parts that there are.
+No index of a file begins with a date or a status of all clients, and none holds a client's rows by date alone: each
+insert would write it (docs/decisions/0158, 0167). One index holds them by client, status and date. A partition is one
+client's rows of one status. The scan reads the distinct partitions, then each of them in the order of the index.
 """
 
 from __future__ import annotations
@@ -19,89 +19,75 @@ from engine.query.shape import Condition
 from engine.query.shape import Filter
 from engine.query.shape import Node
 from models import RESOURCES
-from models.fields import Walk
+from models.fields import SkipScan
 
 Expression = sa.ColumnElement[Any]
 
-SOUGHT_BY = ("eq", "in", "gt", "gte", "lt", "lte")
-
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What a walk begins with: rows that name a part each, when a row is of such a part, by which columns rows are then
-    looked for within it, and by which parts are left out that are not wanted."""
+class Partitions:
+    """A table with one row for each partition, the condition that joins rows to it, and its columns that filters of
+    rows may be asked of."""
 
     rows: sa.FromClause
     ties: Expression
-    within: frozenset[str]
-    kinds: frozenset[str] = frozenset()
+    columns: frozenset[str] = frozenset()
 
 
-def parts_to_walk(node: Node, relation: Relation, rows: Any, scope: Expression) -> Parts | None:
-    """The parts in which a node's rows are looked for, of all there are or of one owner's; None where an index leads to
-    them without, or the order is one that no index knows."""
-    if any(names_few(condition, relation) for condition in node.conditions):
+def partitions_of(node: Node, relation: Relation, rows: Any, rule: Expression) -> Partitions | None:
+    """Return the partitions that hold a node's rows; None where keys find them, or no index is in their order."""
+    scan = relation.model.skip_scan
+    if scan is None or any(names_few(condition, relation) for condition in node.conditions):
         return None
-    tried = (parts_of(walk, node, relation, rows, scope) for walk in relation.model.walks)
-    return next((parts for parts in tried if parts is not None), None)
-
-
-def parts_of(
-    walk: Walk, node: Node, relation: Relation, rows: Any, scope: Expression
-) -> Parts | None:
-    """The same of one walk."""
-    owner = owner_said(scope, walk)
-    is_everybodys = isinstance(scope, sa.True_) and walk.order not in relation.key
-    if not (is_everybodys or owner is not None) or not is_seen(node, walk):
+    if not is_along(node, scan, relation.key):
         return None
-    is_one_part = walk.alike in values_said(node)
-    if is_along(node, walk, relation.key):
-        if is_one_part:
-            return of_every_owner(walk, rows) if is_everybodys else None
-        return of_every_kind(walk, relation, rows, owner)
-    # Everybody's in another order may be found by that, and end with their page.
-    if is_one_part or not seeks(node, walk) or (is_everybodys and node.order):
+    owner = owner_of(rule, scan)
+    if owner is None and not isinstance(rule, sa.True_):
         return None
-    return of_every_kind(walk, relation, rows, owner)
+    if scan.partition_by in equal_columns(node):
+        return of_each_owner(scan, rows) if owner is None else None
+    return of_each_value(scan, relation, rows, owner)
 
 
-def of_every_owner(walk: Walk, rows: Any) -> Parts:
-    owners = owners_of(walk)
-    within = frozenset({walk.alike, walk.order})
-    return Parts(owners, rows.c[walk.owner] == owners.c.id, within)
+def of_each_owner(scan: SkipScan, rows: Any) -> Partitions:
+    """Return a partition for each owner."""
+    owners = owners_of(scan)
+    return Partitions(owners, rows.c[scan.owner] == owners.c.id)
 
 
-def of_every_kind(walk: Walk, relation: Relation, rows: Any, owner: Expression | None) -> Parts:
-    """Owners, and what rows of theirs are alike in, as the index tells: it is asked for the next one after each."""
-    walked = aliased(relation.table, "rule_walked")
-    kinds = sa.select(walked.c[walk.owner], walked.c[walk.alike]).distinct()
+def of_each_value(
+    scan: SkipScan, relation: Relation, rows: Any, owner: Expression | None
+) -> Partitions:
+    """Return a partition for each owner, or for the one given, and value of `partition_by`, as the index has them."""
+    scanned = aliased(relation.table, "rule_scanned")
+    values = sa.select(scanned.c[scan.owner], scanned.c[scan.partition_by]).distinct()
     if owner is not None:
-        kinds = kinds.where(walked.c[walk.owner] == owner)
-    # A limit, for SQLite would have what is asked of them looked at within, row by row of those that are not wanted.
-    parts = kinds.limit(sa.literal_column("-1", sa.Integer())).subquery("parts")
+        values = values.where(scanned.c[scan.owner] == owner)
+    # The limit stops SQLite from moving filters of the partitions into the DISTINCT, where it reads row by row.
+    found = values.limit(sa.literal_column("-1", sa.Integer())).subquery("partitions")
     ties = sa.and_(
-        rows.c[walk.owner] == parts.c[walk.owner],
-        rows.c[walk.alike].is_not_distinct_from(parts.c[walk.alike]),
+        rows.c[scan.owner] == found.c[scan.owner],
+        rows.c[scan.partition_by].is_not_distinct_from(found.c[scan.partition_by]),
     )
-    return Parts(parts, ties, frozenset({walk.order}), frozenset({walk.alike}))
+    return Partitions(found, ties, frozenset({scan.partition_by}))
 
 
-def owners_of(walk: Walk) -> sa.Alias:
-    """Whose the rows are, by a name that says nothing of them is printed."""
-    owners: sa.Alias = aliased(RESOURCES[walk.owners].__table__, "rule_owners")
+def owners_of(scan: SkipScan) -> sa.Alias:
+    """Return the table of owners, under a name of the rule's: nothing of it is printed."""
+    owners: sa.Alias = aliased(RESOURCES[scan.owners].__table__, "rule_owners")
     return owners
 
 
-def owner_said(scope: Expression, walk: Walk) -> Expression | None:
-    """The one owner of whose rows a rule holds, and of no others; None where it is another rule."""
-    if not (isinstance(scope, sa.BinaryExpression) and scope.operator is eq):
+def owner_of(rule: Expression, scan: SkipScan) -> Expression | None:
+    """Return the one owner whose rows a rule allows; None for any other rule."""
+    if not (isinstance(rule, sa.BinaryExpression) and rule.operator is eq):
         return None
-    is_owners = isinstance(scope.left, sa.Column) and scope.left.name == walk.owner
-    return scope.right if is_owners else None
+    is_owner = isinstance(rule.left, sa.Column) and rule.left.name == scan.owner
+    return rule.right if is_owner else None
 
 
-def values_said(node: Node) -> set[str]:
-    """The columns of which a node's filters say the one value."""
+def equal_columns(node: Node) -> set[str]:
+    """Return the columns that a node's filters compare with one value."""
     return {
         flt.column
         for flt in node.conditions
@@ -109,39 +95,20 @@ def values_said(node: Node) -> set[str]:
     }
 
 
-def is_seen(node: Node, walk: Walk) -> bool:
-    """Whether a node asks of nothing that the walk would have to fetch rows for."""
-    return walk.beside is None or all(
-        isinstance(each, Filter) and each.column in walk.beside for each in node.conditions
-    )
-
-
-def is_along(node: Node, walk: Walk, key: tuple[str, ...]) -> bool:
-    """Whether a node's rows are in the order of the walk, the key breaking ties in the same direction."""
-    alike = values_said(node) & {walk.alike}
-    telling = [term for term in node.order if term.embed or term.column not in alike]
-    columns = tuple(term.column for term in telling)
+def is_along(node: Node, scan: SkipScan, key: tuple[str, ...]) -> bool:
+    """Whether a node's order is that of the index, with the key as the last term in the same direction."""
+    equal = equal_columns(node) & {scan.partition_by}
+    terms = [term for term in node.order if term.embed or term.column not in equal]
+    columns = tuple(term.column for term in terms)
     return (
-        columns in {(walk.order,), (walk.order, *key)}
-        and not any(term.embed or term.path for term in telling)
-        and len({term.descending for term in (*telling, node.order[-1])}) == 1
-    )
-
-
-def seeks(node: Node, walk: Walk) -> bool:
-    """Whether its filters say between which values the rows lie in the order of the walk."""
-    return any(
-        isinstance(flt, Filter)
-        and flt.column == walk.order
-        and flt.operator in SOUGHT_BY
-        and flt.quantifier != "all"
-        and not (flt.negated or flt.path)
-        for flt in node.conditions
+        columns in {(scan.order,), (scan.order, *key)}
+        and not any(term.embed or term.path for term in terms)
+        and len({term.descending for term in (*terms, node.order[-1])}) == 1
     )
 
 
 def names_few(condition: Condition, relation: Relation) -> bool:
-    """Whether it is of rows that keys lead to."""
+    """Whether a condition names rows by a key or a foreign key."""
     if not isinstance(condition, Filter):
         every = all if condition.operator == "or" else any
         return not condition.negated and every(

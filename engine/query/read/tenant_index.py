@@ -1,6 +1,5 @@
-"""Rows that an index of a file has among those of their owner: a building's inspections stand among its client's.
-
-Who looks for them by the building has to say whose it is, or SQLite would look for them client by client.
+"""Indexes of a file that begin with a column copied from the parent: a building's inspections are in the index of its
+client's. A search by the building names the client too, or SQLite searches client by client.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from engine.query.catalog import catalog
 Expression = sa.ColumnElement[Any]
 
 
-def owner_column(relation: Relation, name: str) -> str | None:
-    """Behind which column one stands in the index by which its rows are looked for."""
-    return relation.model.sought_behind.get(name)
+def prefix_column(relation: Relation, name: str) -> str | None:
+    """Return the column that precedes another in the index that finds it; None if none does."""
+    return relation.model.index_prefix.get(name)
 
 
 def parent_of(relation: Relation, name: str) -> tuple[Expression, Expression]:
-    """The key of the parent that a column names, and the parent's owner."""
+    """Return two columns of the parent that a foreign key names: its key, and the prefix that its rows copy."""
     (fk,) = (each for each in relation.foreign_keys if each.column == name)
     parent = aliased(catalog().relations[fk.referred].table, "rule_parent")
-    owner = relation.model.inherited[name][relation.model.sought_behind[name]]
-    return parent.c[fk.referred_column], parent.c[owner]
+    return parent.c[fk.referred_column], parent.c[relation.model.index_prefix[name]]
 
 
-def owner_of(relation: Relation, name: str, key: Expression) -> Expression:
-    """The owner of the parent that a key names."""
-    there, owner = parent_of(relation, name)
-    chosen = sa.select(owner).where(there == key)
+def prefix_of_parent(relation: Relation, name: str, key: Expression) -> Expression:
+    """Return the prefix of the parent with this key, as a scalar sub-select."""
+    there, prefix = parent_of(relation, name)
+    chosen = sa.select(prefix).where(there == key)
     return chosen.correlate_except(there.table).scalar_subquery()

@@ -68,7 +68,7 @@ class Writer:
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
         if shape.root.limit is None and shape.root.offset is None:
-            way = self.planner.one_way(shape.root, self.relation, source, scope)
+            way = self.planner.single_path(shape.root, self.relation, source, scope)
             keys = keys.select_from(way.rows)
             return keys.where(*way.conditions, visible).order_by(*order)
         return keys.where(scope, self.within_range(shape, source)).order_by(*order)
@@ -80,7 +80,7 @@ class Writer:
         """
         shown, visible = self.planner.scoped(self.relation)
         order = self.planner.order(shape.root, self.relation, shown)
-        way = self.planner.one_way(shape.root, self.relation, shown, visible)
+        way = self.planner.single_path(shape.root, self.relation, shown, visible)
         page = sa.select(*(shown.c[name] for name in self.relation.key)).select_from(way.rows)
         page = page.where(*way.conditions).order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
         return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
