@@ -18,7 +18,7 @@ FIRST = (
     "tests/safety/test_two_worlds.py",
     "tests/standby/",
     "tests/test_server",
-    "tests/test_access_",
+    "tests/access/",
     "tests/test_catalogue_",
     "tests/test_recorded_answers.py",
 )

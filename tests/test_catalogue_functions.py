@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.access.test_attacks_grants import TO_MANAGERS
 from tests.conftest import ADA
 from tests.conftest import MAX
 from tests.conftest import MIA
@@ -13,7 +14,6 @@ from tests.conftest import MOE
 from tests.conftest import NO_ONE
 from tests.conftest import dump
 from tests.conftest import ids
-from tests.test_catalogue_grants import TO_MANAGERS
 
 ASSIGN = "assign_to_client_manager"
 

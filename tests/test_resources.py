@@ -19,8 +19,8 @@ from models import credential
 from models.fields import Filled
 from tests import conftest
 from tests import databases
-from tests.access import WELL_FORMED
-from tests.access import well_formed
+from tests.access_requests import WELL_FORMED
+from tests.access_requests import well_formed
 from tests.applications import open_app
 from tests.columns import COLUMNS
 

@@ -1,6 +1,6 @@
 """Tokens nobody may use, made by hand: every kind against reads, a write, functions and the sign-in's own doors.
 
-Attack catalogue, T01 to T08: a test's number is the catalogue's; what needs a history is in test_catalogue_tokens.py.
+Attack catalogue, T01 to T08: a test's number is the catalogue's; what needs a history is in test_attacks_tokens.py.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests import tokens
+from tests.access.test_attacks_sign_in import ADMIN
+from tests.access.test_attacks_sign_in import same
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB
@@ -22,8 +24,6 @@ from tests.signin import PASSWORDS
 from tests.signin import Service
 from tests.signin import error
 from tests.signin import lent_service
-from tests.test_catalogue_signin import ADMIN
-from tests.test_catalogue_signin import same
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.access import MANAGER_BUILDING
-from tests.access import MANAGER_INSPECTION
-from tests.access import new_manager
-from tests.access import whole_user
+from tests.access_requests import MANAGER_BUILDING
+from tests.access_requests import MANAGER_INSPECTION
+from tests.access_requests import new_manager
+from tests.access_requests import whole_user
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX

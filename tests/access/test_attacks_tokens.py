@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import config
+from tests.access.test_hostile_tokens import KINDS
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MOE
@@ -23,7 +24,6 @@ from tests.signin import claims
 from tests.signin import error
 from tests.signin import lent_service
 from tests.signin import open_service
-from tests.test_hostile_tokens import KINDS
 from tests.tokens import ANON_KEY
 from tests.tokens import SECRET_KEY
 from tests.tokens import SERVICE_KEY

@@ -7,6 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from tests.access.test_grant_cascades import ALL_GRANTS
+from tests.access.test_grant_cascades import all_grants
+from tests.access.test_grant_cascades import grant
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -18,9 +21,6 @@ from tests.conftest import Person
 from tests.conftest import dump
 from tests.conftest import ids
 from tests.conftest import uuid
-from tests.test_grants_follow import ALL_GRANTS
-from tests.test_grants_follow import all_grants
-from tests.test_grants_follow import grant
 
 # id, method, path, body
 LOCK_OUTS = [

@@ -17,7 +17,7 @@ from models import AuditLog
 from models import Building
 from models import Inspection
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "ACCESS.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ACCESS.md"
 
 WORDS: dict[object, str] = {
     policy.every_row: "every row",

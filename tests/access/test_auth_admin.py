@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from access.accounts import password
+from tests.access.test_auth_http import USER_KEYS
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -19,7 +20,6 @@ from tests.signin import Service
 from tests.signin import error
 from tests.signin import lent_service
 from tests.signin import open_service
-from tests.test_auth_http import USER_KEYS
 
 
 @pytest.fixture

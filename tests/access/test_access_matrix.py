@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.access import BUILDING_GRANTS_TO_ADMINS
-from tests.access import BUILDING_GRANTS_TO_MANAGERS
-from tests.access import INSPECTION_GRANTS_TO_ADMINS
-from tests.access import INSPECTION_GRANTS_TO_MANAGERS
-from tests.access import keys
-from tests.access import well_formed
+from tests.access_requests import BUILDING_GRANTS_TO_ADMINS
+from tests.access_requests import BUILDING_GRANTS_TO_MANAGERS
+from tests.access_requests import INSPECTION_GRANTS_TO_ADMINS
+from tests.access_requests import INSPECTION_GRANTS_TO_MANAGERS
+from tests.access_requests import keys
+from tests.access_requests import well_formed
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
