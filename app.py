@@ -11,7 +11,7 @@ from flask import Flask
 
 import config
 from access.accounts.access_token import Signers
-from access.decorators import Credentials
+from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check as upkeep
 from engine.storage.server_lock import is_served
@@ -35,7 +35,7 @@ def create_app(
     settings = config.in_force(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
-    app.extensions["walkthrough.credentials"] = Credentials(
+    app.extensions["walkthrough.authenticator"] = Authenticator(
         Signers(settings["SECRET_KEY"]),
         settings["ANON_KEY"],
         settings["SERVICE_KEY"],

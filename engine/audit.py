@@ -1,7 +1,7 @@
 """The audit trail: every change of a resource's row, in the transaction that makes it, and sign-ins and refusals.
 
 Rows are written by triggers, whatever door the change comes through, cascades included; who is behind
-them the transaction says first (`Transaction.act_as`).
+them the transaction says first (`Transaction.set_actor`).
 """
 
 from __future__ import annotations

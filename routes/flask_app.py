@@ -23,7 +23,7 @@ from flask.sessions import SessionMixin
 from werkzeug.datastructures import Headers
 from werkzeug.routing import Rule
 
-from access import request_state as current
+from access import request_state
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -116,7 +116,7 @@ class Service(Flask):
 
     def preprocess_request(self) -> Any:
         """What is to be done before a request, put together once a view."""
-        request = current.request()
+        request = request_state.request()
         endpoint = request.endpoint
         before = self.before.get(endpoint)
         if before is None:
@@ -130,7 +130,7 @@ class Service(Flask):
         return None
 
     def dispatch_request(self) -> Any:
-        request = current.request()
+        request = request_state.request()
         rule = request.url_rule
         if request.routing_exception is not None or rule is None or request.method == "OPTIONS":
             return super().dispatch_request()
@@ -153,7 +153,7 @@ class Service(Flask):
 
     def process_response(self, response: Response) -> Response:
         """What is to be done after a request, put together once a view."""
-        request = current.request()
+        request = request_state.request()
         endpoint = request.endpoint
         after = self.after.get(endpoint)
         if after is None:

@@ -19,10 +19,10 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from access import request_state as current
+from access import request_state
 from access.caller import Caller
-from access.decorators import check_entrance
 from access.decorators import is_public
+from access.decorators import require_valid_credentials
 from engine import audit
 from engine.query.catalog import catalog
 from engine.storage.database import database
@@ -65,8 +65,8 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
 
 
 def begin() -> Response | None:
-    current.notes().began = time.monotonic()
-    environ = current.request().environ
+    request_state.state().began = time.monotonic()
+    environ = request_state.request().environ
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
@@ -105,7 +105,7 @@ def finish(response: Response) -> Response:
 def add_cors(response: Response) -> None:
     """Let pages of the allowed origins read the answer; never with credentials: the console's cookies
     are SameSite, and no other origin's to use."""
-    origin = current.request().environ.get("HTTP_ORIGIN")
+    origin = request_state.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return
     headers = response.headers
@@ -131,7 +131,7 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
 def respond(answer: Representation) -> Response:
     """A representation as Flask's response; whoever named a profile is told whose rows these are."""
     headers = answer.headers
-    if "Content-Type" in headers and requests.names_profile(current.request().environ):
+    if "Content-Type" in headers and requests.names_profile(request_state.request().environ):
         headers = {**headers, "Content-Profile": requests.PROFILE}
     if answer.body is not None:
         return Answer.of(answer.status, headers, answer.body.encode())
@@ -198,7 +198,7 @@ def refused_entrance() -> Fault | None:
     if request.method == "OPTIONS":
         return None
     try:
-        check_entrance()
+        require_valid_credentials()
     except Fault as refusal:
         return refusal
     return None

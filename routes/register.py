@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint
 from flask import Flask
 
-from access.decorators import check_marks
+from access.decorators import check_guards
 from routes import audit_log
 from routes import auth
 from routes import auth_admin
@@ -57,4 +57,4 @@ def register(app: Flask) -> None:
     for bp in (auth.bp, auth_admin.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)
-    check_marks(app)
+    check_guards(app)

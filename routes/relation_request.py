@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from flask import Response
 
-from access import request_state as current
+from access import request_state
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
 from access.policy import AccessRule
 from engine.query import execute
 from engine.query.catalog import Relation
@@ -56,7 +56,7 @@ class Asked:
     """A request over a relation, parsed: query, preferences, media type, range."""
 
     def __init__(self, relation: Relation) -> None:
-        environ = current.request().environ
+        environ = request_state.request().environ
         requests.require_profiles(
             environ.get("HTTP_ACCEPT_PROFILE"), environ.get("HTTP_CONTENT_PROFILE")
         )
@@ -94,7 +94,7 @@ class Asked:
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
         """What the request brings to a plan; in a write, a limit bounds what is written and not what is shown."""
         offset, limit = self.range()
-        rows_max: int = current.application().config["MAX_ROWS"]
+        rows_max: int = request_state.application().config["MAX_ROWS"]
         most = EVERY_ROW if writes else rows_max
         zone = self.preferences.timezone
         return Binding(
@@ -142,7 +142,7 @@ class Asked:
         plan.require_ways(self.relation.name, self.shape.root)
         if shape is not None:
             with reading() as transaction:
-                rule = AccessRule(admit(transaction).standing)
+                rule = AccessRule(load_caller(transaction).profile)
                 execute.require_showable(transaction, self.relation, rule, shape)
         if insertion is not None:
             require_target(self.relation, insertion)
@@ -152,7 +152,7 @@ class Asked:
     def payload(self) -> Payload:
         body = read_body()
         self.body_bytes = len(body)
-        payload = parse_payload(body, current.request().headers.get("Content-Type"))
+        payload = parse_payload(body, request_state.request().headers.get("Content-Type"))
         if self.relation.model is User:
             given = [row.get("email") for row in payload.rows]
             self.emails = tuple(email for email in given if isinstance(email, str))

@@ -13,10 +13,10 @@ from flask import Blueprint
 from flask import Response
 
 from access import policy
-from access.accounts import email_disclosure as taken
+from access.accounts import email_disclosure
 from access.accounts.people import require_sign_in_by
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
 from access.decorators import requires
 from access.policy import AccessRule
 from engine.query import execute
@@ -114,7 +114,7 @@ def show(asked: Asked, caller: Caller) -> Response:
     with reading() as transaction:
         selected = execute.select(
             transaction,
-            AccessRule(caller.standing),
+            AccessRule(caller.profile),
             binding,
             relation=asked.relation,
             query=asked.query,
@@ -133,7 +133,7 @@ def show_numbers(asked: Asked, caller: Caller) -> Response:
     with reading() as transaction:
         counted = execute.count(
             transaction,
-            AccessRule(caller.standing),
+            AccessRule(caller.profile),
             binding,
             relation=asked.relation,
             query=asked.query,
@@ -147,17 +147,17 @@ def show_numbers(asked: Asked, caller: Caller) -> Response:
 def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
     """Run a write under the rule as it is once the write lock is held: rights may go during the wait."""
     turn = writing(is_brief=asked.is_brief)
-    with taken.counting(turn) if asked.names_email else turn as transaction:
-        caller = admit(transaction)
+    with email_disclosure.counting(turn) if asked.names_email else turn as transaction:
+        caller = load_caller(transaction)
         if asked.names_email and not policy.sees_all(caller.role, User):
-            taken.require_answers_left(transaction, caller)
+            email_disclosure.require_answers_left(transaction, caller)
         policy.require(caller.role, action, asked.relation.model)
         plan.require_ways(asked.relation.name, asked.shape.root)
         if asked.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()
         written = run(
             transaction,
-            AccessRule(caller.standing),
+            AccessRule(caller.profile),
             asked.binding(caller, writes=True),
             relation=asked.relation,
             shape=asked.represented_shape(),

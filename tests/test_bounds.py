@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from access.accounts import access_token as token
-from access.accounts import kiosk_display as device
+from access.accounts import access_token
+from access.accounts import kiosk_display
 from access.accounts import person
-from access.accounts import sign_in as signin
+from access.accounts import sign_in
 from access.accounts import throttle
 from access.accounts.refresh_token import RefreshToken
 from access.accounts.sign_in import Session
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
 from engine import audit
@@ -34,7 +34,7 @@ from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MOE
 
-ADMIN = Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
+ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_an_old_token_is_forgiven_for_thirty_seconds(seconds: int, *, is_in_line
     now = 1_000_000
     session = Session("", "", "", 9, 0, 0, [[now - seconds, 3]])
 
-    assert signin.is_in_line(session, RefreshToken("", 3, b""), now) is is_in_line
+    assert sign_in.is_in_line(session, RefreshToken("", 3, b""), now) is is_in_line
 
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(30 * 86_400 - 1, True), (30 * 86_400, False)])
@@ -223,10 +223,10 @@ def test_an_address_is_known_for_thirty_days(
 @pytest.mark.parametrize("claim", ["iat", "nbf"])
 def test_a_moment_is_one_that_a_double_holds(claim: str) -> None:
     for taken in (0, 0.0, 0.5, 2**53 - 1):
-        assert token.numeric_date({claim: taken}, claim) == int(taken)
+        assert access_token.numeric_date({claim: taken}, claim) == int(taken)
     for refused in (-1, -0.5, 2**53, float(2**53)):
-        with pytest.raises(token.RefusedClaims):
-            token.numeric_date({claim: refused}, claim)
+        with pytest.raises(access_token.RefusedClaims):
+            access_token.numeric_date({claim: refused}, claim)
 
 
 # Boards and the trail
@@ -236,10 +236,10 @@ def test_a_moment_is_one_that_a_double_holds(claim: str) -> None:
 def test_a_board_is_noted_once_an_hour(
     transaction: Transaction, seconds: int, *, is_due: bool
 ) -> None:
-    _, told = device.make(transaction, ADMIN, MOE, "Lobby", 1)
+    _, told = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET last_seen_at = {transaction.unix - seconds}")
 
-    assert device.enter(transaction, told).is_due is is_due
+    assert kiosk_display.enter(transaction, told).is_due is is_due
 
 
 @pytest.mark.parametrize(("seconds", "more"), [(59.999, 0), (60, 0), (60.001, 1)])

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.rule import Extent
@@ -42,9 +42,9 @@ pytestmark = pytest.mark.sqlite("the trail of a server may be out of order")
 DASHBOARD = "/rpc/get_inspections_dashboard_summary_fast"
 CHART = "/rpc/get_building_stats_chart_fast"
 ALONE = {
-    "root": Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None),
-    "ada": Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), ADA, 1),
-    "bob": Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), BOB, 2),
+    "root": Visible(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None),
+    "ada": Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1),
+    "bob": Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), BOB, 2),
 }
 """Who sees everything, or their client's and nothing else."""
 
@@ -390,7 +390,7 @@ EXTENTS = [
 def test_how_far_reads_reach(
     model: type[Model], role: Role, *, buildings: bool, inspections: bool, extent: Extent | None
 ) -> None:
-    found = AccessRule(STANDINGS[role, buildings, inspections]).extent(model)
+    found = AccessRule(GRANT_PROFILES[role, buildings, inspections]).extent(model)
 
     own = role is Role.CLIENT_ADMIN
     if model is AuditLog:

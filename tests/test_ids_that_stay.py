@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from access.accounts import kiosk_display as device
-from access.caller import STANDINGS
+from access.accounts import kiosk_display
+from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
 from engine.storage.transaction import stored_moment
@@ -125,12 +125,12 @@ def test_a_client_that_is_there_is_written_under_its_id(api: Callable) -> None:
 
 
 def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Service) -> None:
-    admin = Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
+    admin = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
-        transaction.act_as(ADA)
-        _, token = device.make(transaction, admin, MOE, "Lobby", 90)
-        assert device.enter(transaction, token) is not None
+        transaction.set_actor(ADA)
+        _, token = kiosk_display.make(transaction, admin, MOE, "Lobby", 90)
+        assert kiosk_display.enter(transaction, token) is not None
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{ADA}").status == 204
     another = {
@@ -143,8 +143,8 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     assert root.post("/users", another).status == 201
 
     with service.app.app_context(), database.reading() as transaction:
-        assert device.enter(transaction, token) is None
+        assert kiosk_display.enter(transaction, token) is None
     with service.app.app_context(), database.writing() as transaction:
-        transaction.act_as(ADA)
-        _, own = device.make(transaction, admin, MOE, "Their own", 90)
-        assert device.enter(transaction, own) is not None
+        transaction.set_actor(ADA)
+        _, own = kiosk_display.make(transaction, admin, MOE, "Their own", 90)
+        assert kiosk_display.enter(transaction, own) is not None

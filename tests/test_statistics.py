@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.statement import Binding
@@ -29,11 +29,11 @@ from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.conftest import ROOT
 
-EVERYTHING = Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), None, None)
-OWN = Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), ADA, 1)
+EVERYTHING = Visible(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
+OWN = Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
 """A client admin's to whom nothing was granted beyond their client."""
-ADAS = Visible(AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, False]), ADA, 1)
-MOES = Visible(AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, True]), MOE, 1)
+ADAS = Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
+MOES = Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from access import policy
-from access import request_state as current
+from access import request_state
 from access.accounts.people import EMAIL_KEY
 from access.accounts.person import EmailTaken
 from access.accounts.throttle import OF_SUBJECT
@@ -52,7 +52,7 @@ def counting(turn: AbstractContextManager[Transaction]) -> Iterator[Transaction]
         try:
             yield transaction
         except (EmailTaken, UniqueViolation) as fault:
-            caller: Caller = current.notes().caller
+            caller: Caller = request_state.state().caller
             if not tells_of_email(fault) or policy.sees_all(caller.role, User):
                 raise
             transaction.run("ROLLBACK TO named")

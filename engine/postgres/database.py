@@ -139,7 +139,7 @@ class ServerDatabase(Database):
             begin.append((SET_TIMEOUT, (str(milliseconds(seconds_max)),)))
         session = self.begin_session(begin, seconds_max)
         transaction = self.transaction(session, seconds_max)
-        transaction.tells_marks = self.replicas is not None
+        transaction.reports_positions = self.replicas is not None
         with self.ending(transaction):
             yield transaction
 

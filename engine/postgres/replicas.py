@@ -229,7 +229,7 @@ class Replicas:
         replica = self.next()
         if replica.identity is None:  # the primary was away when this process started
             replica.identity = primary.value(IDENTITY)
-        positions = primary.marks or all_positions(primary)
+        positions = primary.positions or all_positions(primary)
         begun = replica.begin(positions, self.cache, primary.began)
         if isinstance(begun, Served):
             self.count(begun)

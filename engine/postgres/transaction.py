@@ -222,7 +222,7 @@ class WriteTransaction(ServerTransaction):
 
     def say_first(self) -> None:
         if self.says_first is UNNAMED:
-            self.act_as(None)
+            self.set_actor(None)
         super().say_first()
 
     def failed(self, error: Exception) -> Exception:

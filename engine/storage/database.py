@@ -108,7 +108,7 @@ class Database:
             try:
                 if self.is_audited:
                     # The actor is unknown until a caller is admitted; the last one's name must not stand.
-                    member.act_as(None)
+                    member.set_actor(None)
                 yield member
             except BaseException:
                 self.finish(member, token, has_failed=True)
@@ -295,7 +295,7 @@ def reading() -> AbstractContextManager[Transaction]:
 def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
     """What a read answers, on a standby of the application's database where that is as good. The read
     is called inside `reading()`, and may be called twice."""
-    return database().anywhere(transaction, read) if transaction.tells_marks else read()
+    return database().anywhere(transaction, read) if transaction.reports_positions else read()
 
 
 def writing(

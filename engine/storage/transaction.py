@@ -108,10 +108,10 @@ class Transaction:
     keep its snapshot alive, and with it the log, whatever COMMIT says.
     """
 
-    tells_marks = False
-    """The look-up of the caller is to note `marks`: there are standbys, which may answer instead."""
+    reports_positions = False
+    """Whether the look-up of the caller sets `positions`: standbys may answer reads."""
 
-    marks: ReplicationPositions | None = None
+    positions: ReplicationPositions | None = None
 
     def __init__(
         self,
@@ -300,7 +300,7 @@ class Transaction:
                 connection.version = before
         self.version = connection.version
 
-    def act_as(self, actor_id: str | None) -> None:
+    def set_actor(self, actor_id: str | None) -> None:
         """Say on whose behalf the transaction changes rows: the audit trail's triggers ask, so it is said
         before the first change."""
         self.actor_id = actor_id
@@ -309,7 +309,7 @@ class Transaction:
     def say_first(self) -> None:
         """Say what is to be said before a change."""
         if self.says_first is not None:
-            self.say_before(self.spelling.act_as, self.says_first)
+            self.say_before(self.spelling.set_actor, self.says_first)
             self.says_first = None
 
     def say_before(self, sql: str, parameters: Parameters) -> None:

@@ -181,7 +181,7 @@ def token(email: str) -> None:
     seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
     try:
         with database().reading() as transaction:
-            signers = current_app.extensions["walkthrough.credentials"].signers
+            signers = current_app.extensions["walkthrough.authenticator"].signers
             issued = people.issue_token(transaction, signers, email, seconds)
     except Fault as fault:
         refuse(str(fault))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from access import policy
 from access.caller import Role
-from access.policy import CALLS
 from access.policy import EVERYTHING
+from access.policy import FUNCTION_ROLES
 from access.policy import POLICIES
 from access.policy import Policy
-from access.predicate import Both
-from access.predicate import Either
+from access.predicate import AllOf
+from access.predicate import AnyOf
 from models import RESOURCES
 from models import AuditLog
 from models import Building
@@ -28,26 +28,26 @@ WORDS: dict[object, str] = {
     policy.inspection_grant: "granted inspections",
     policy.of_granted_inspection: "readings of inspections that a grant shows",
     policy.on_visible_inspection: "inspectors of inspections that they read",
-    policy.own_company: "their client",
+    policy.own_client: "their client",
     policy.own_manager: "managers of their client",
-    policy.oneself: "themselves",
+    policy.own_user: "themselves",
     policy.to_own_user: "grants to users of their client",
     policy.to_own_manager: "grants to managers of their client",
-    policy.to_oneself: "grants to themselves",
+    policy.to_caller: "grants to themselves",
     policy.on_own_building: "on buildings of their client",
     policy.on_own_inspection: "on inspections of their client",
-    policy.signed_by_nobody_else: "with `assigned_by` null or themselves",
+    policy.signed_by_caller_or_unsigned: "with `assigned_by` null or themselves",
     None: "no privilege",
 }
 
 
 def claims_of(predicate: object) -> list[object]:
-    return list(predicate.claims) if isinstance(predicate, Both) else [predicate]
+    return list(predicate.parts) if isinstance(predicate, AllOf) else [predicate]
 
 
 def words_of(predicate: object) -> str:
-    if isinstance(predicate, Either):
-        return "; ".join(words_of(each) for each in predicate.arms)
+    if isinstance(predicate, AnyOf):
+        return "; ".join(words_of(each) for each in predicate.parts)
     return ", ".join(WORDS[each] for each in claims_of(predicate))
 
 
@@ -89,7 +89,7 @@ def test_super_admin_reaches_every_row_and_writes_all_but_the_audit_log() -> Non
 def test_functions_with_restricted_privileges_are_named() -> None:
     text = section("Privileges and row rules")
 
-    for name, roles in CALLS.items():
+    for name, roles in FUNCTION_ROLES.items():
         assert (f"`{name}`" in text) == (roles != frozenset(Role)), name
 
 
@@ -99,6 +99,6 @@ def test_every_reason_of_an_explanation_is_described() -> None:
     for role in Role:
         for model in (Building, Inspection):
             read = POLICIES[model][role].read
-            for rule in read.arms if isinstance(read, Either) else (read,):
+            for rule in read.parts if isinstance(read, AnyOf) else (read,):
                 name = role.value if rule is policy.every_row else rule.__name__
                 assert f"| `{name}` |" in text, name

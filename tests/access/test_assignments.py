@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from access import assignments
-from access.assignments import Assigned
-from access.assignments import NotAGrantee
-from access.assignments import TargetOutOfReach
-from access.caller import SERVICE
-from access.caller import STANDINGS
+from access.assignments import AssignmentCounts
+from access.assignments import InvalidGrantee
+from access.assignments import TargetOutOfScope
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
 from access.caller import Role
 from engine.storage.database import Transaction
 from engine.storage.database import writing
@@ -25,10 +25,10 @@ from tests.conftest import NO_ONE
 from tests.conftest import ROOT
 
 CALLERS = {
-    "root": Caller(ROOT, None, STANDINGS[Role.SUPER_ADMIN, False, False]),
-    "service": SERVICE,
-    "ada": Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, True, False]),
-    "bob": Caller(BOB, 2, STANDINGS[Role.CLIENT_ADMIN, False, True]),
+    "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
+    "service": SERVICE_CALLER,
+    "ada": Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]),
+    "bob": Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, True]),
 }
 
 
@@ -57,7 +57,7 @@ def test_grants_are_signed_by_the_caller_now(
 ) -> None:
     made = assignments.assign_to_client_manager(turn, CALLERS[who], MIA, [1, 2], [5])
 
-    assert made == (Assigned(2, 0), Assigned(1, 0))
+    assert made == (AssignmentCounts(2, 0), AssignmentCounts(1, 0))
     assert grants(turn, "client_manager_building_access", MIA) == {
         1: (grantor, turn.now),
         2: (grantor, turn.now),
@@ -68,19 +68,21 @@ def test_grants_are_signed_by_the_caller_now(
 def test_grants_that_exist_keep_their_grantor_and_time(turn: Transaction) -> None:
     before = grants(turn, "client_admin_building_access", ADA)
 
-    made = assignments.assign_to_client_admin(turn, SERVICE, ADA, Kind.BUILDING, [5, 4, 1, 4])
+    made = assignments.assign_to_client_admin(
+        turn, SERVICE_CALLER, ADA, GrantKind.BUILDING, [5, 4, 1, 4]
+    )
 
-    assert made == Assigned(1, 2)
+    assert made == AssignmentCounts(1, 2)
     after = grants(turn, "client_admin_building_access", ADA)
     assert after == {**before, 4: (None, turn.now)}
 
 
 def test_thousand_ids_are_one_grant_each(turn: Transaction) -> None:
     made = assignments.assign_to_client_admin(
-        turn, SERVICE, BOB, Kind.INSPECTION, [1, 2] * (assignments.IDS_MAX // 2)
+        turn, SERVICE_CALLER, BOB, GrantKind.INSPECTION, [1, 2] * (assignments.IDS_MAX // 2)
     )
 
-    assert made == Assigned(2, 0)
+    assert made == AssignmentCounts(2, 0)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_thousand_ids_are_one_grant_each(turn: Transaction) -> None:
 def test_grantee_is_looked_at_before_the_ids(
     turn: Transaction, who: str, grantee: str, building_ids: list[int]
 ) -> None:
-    with pytest.raises(NotAGrantee) as refusal:
+    with pytest.raises(InvalidGrantee) as refusal:
         assignments.assign_to_client_manager(turn, CALLERS[who], grantee, building_ids, [])
 
     assert refusal.value.message == "The grantee is not a client_manager"
@@ -125,7 +127,7 @@ OUT_OF_REACH = [
 def test_ids_out_of_reach_are_refused_in_one_text(
     turn: Transaction, who: str, building_ids: list[int], inspection_ids: list[int]
 ) -> None:
-    with pytest.raises(TargetOutOfReach) as refusal:
+    with pytest.raises(TargetOutOfScope) as refusal:
         assignments.assign_to_client_manager(turn, CALLERS[who], MIA, building_ids, inspection_ids)
 
     kind = "inspection" if inspection_ids else "building"
@@ -135,11 +137,11 @@ def test_ids_out_of_reach_are_refused_in_one_text(
 
 
 def test_grant_out_of_reach_that_exists_is_refused_as_one_that_does_not(turn: Transaction) -> None:
-    assignments.assign_to_client_manager(turn, SERVICE, MOE, [4], [])
+    assignments.assign_to_client_manager(turn, SERVICE_CALLER, MOE, [4], [])
     refusals = []
 
     for building_id in (4, 5, 999):
-        with pytest.raises(TargetOutOfReach) as refusal:
+        with pytest.raises(TargetOutOfScope) as refusal:
             assignments.assign_to_client_manager(turn, CALLERS["ada"], MOE, [building_id], [])
         refusals.append(refusal.value.message)
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from access import explain
-from access.caller import SERVICE
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import Role
 from access.explain import EVIDENCE
 from access.explain import Explanation
 from access.explain import Reason
-from access.explain import UserOutOfReach
-from access.explain import arms_of
+from access.explain import UserNotReadable
+from access.explain import alternatives_of
 from engine.storage.database import Transaction
 from engine.storage.database import reading
 from models import Building
@@ -27,12 +27,12 @@ from tests.conftest import NO_ONE
 from tests.conftest import ROOT
 
 CALLERS = {
-    "root": Caller(ROOT, None, STANDINGS[Role.SUPER_ADMIN, False, False]),
-    "service": SERVICE,
-    "ada": Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, True, False]),
-    "bob": Caller(BOB, 2, STANDINGS[Role.CLIENT_ADMIN, False, True]),
-    "moe": Caller(MOE, 1, STANDINGS[Role.CLIENT_MANAGER, True, True]),
-    "mia": Caller(MIA, 1, STANDINGS[Role.CLIENT_MANAGER, False, False]),
+    "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
+    "service": SERVICE_CALLER,
+    "ada": Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]),
+    "bob": Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, True]),
+    "moe": Caller(MOE, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]),
+    "mia": Caller(MIA, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]),
 }
 RULES = {
     "super_admin",
@@ -52,7 +52,7 @@ def snapshot(pristine: object) -> Iterator[Transaction]:
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize("role", Role)
 def test_arms_are_named_as_is_documented(role: Role, model: type) -> None:
-    names = {explain.name_of(arm, role) for arm in arms_of(role, model)}
+    names = {explain.alternative_name(arm, role) for arm in alternatives_of(role, model)}
 
     assert names
     assert names <= RULES
@@ -61,8 +61,8 @@ def test_arms_are_named_as_is_documented(role: Role, model: type) -> None:
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize("role", Role)
 def test_every_arm_that_rests_on_a_grant_has_its_evidence(role: Role, model: type) -> None:
-    for arm in arms_of(role, model):
-        name = explain.name_of(arm, role)
+    for arm in alternatives_of(role, model):
+        name = explain.alternative_name(arm, role)
 
         assert (arm in EVIDENCE) is ("grant" in name or name == "through_building")
 
@@ -80,7 +80,7 @@ MAY_ASK = [
 
 @pytest.mark.parametrize(("who", "user"), MAY_ASK)
 def test_one_asks_about_whom_one_may_read(snapshot: Transaction, who: str, user: str) -> None:
-    assert explain.asked_about(snapshot, CALLERS[who], user).id == user
+    assert explain.readable_user(snapshot, CALLERS[who], user).id == user
 
 
 MAY_NOT_ASK = [
@@ -101,8 +101,8 @@ MAY_NOT_ASK = [
 def test_others_and_nobody_are_refused_alike(
     snapshot: Transaction, who: str, user: str, row: int
 ) -> None:
-    for ask in (explain.check, explain.explain):
-        with pytest.raises(UserOutOfReach) as refusal:
+    for ask in (explain.is_readable, explain.explain):
+        with pytest.raises(UserNotReadable) as refusal:
             ask(snapshot, CALLERS[who], Building, row, user)
 
         assert refusal.value.message == "permission denied to ask about this user"
@@ -117,7 +117,7 @@ def test_explanation_and_check_say_the_same(
         explained = explain.explain(snapshot, CALLERS[who], model, row, user)
 
         assert explained.allowed is bool(explained.reasons)
-        assert explained.allowed is explain.check(snapshot, CALLERS[who], model, row, user)
+        assert explained.allowed is explain.is_readable(snapshot, CALLERS[who], model, row, user)
 
 
 def test_row_that_the_asker_cannot_see_is_told_as_missing(snapshot: Transaction) -> None:
@@ -140,6 +140,6 @@ def test_reasons_stand_in_the_order_of_the_policy(snapshot: Transaction) -> None
 
 
 def test_super_admin_reads_by_role(snapshot: Transaction) -> None:
-    found = explain.explain(snapshot, SERVICE, Building, 4, ROOT)
+    found = explain.explain(snapshot, SERVICE_CALLER, Building, 4, ROOT)
 
     assert found == Explanation(True, (Reason("super_admin", None, None),))

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from access.accounts import administration
-from access.accounts import kiosk_display as device
+from access.accounts import kiosk_display
 from access.accounts import people
-from access.caller import SERVICE
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import Role
 from engine.storage.database import Transaction
@@ -22,8 +22,8 @@ from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import ROOT
 
-SUPER = Caller(ROOT, None, STANDINGS[Role.SUPER_ADMIN, False, False])
-ADMIN = Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
+SUPER = Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
+ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
 
 @pytest.fixture
@@ -36,74 +36,76 @@ def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
 
 
 def test_a_person_has_only_so_many_boards(transaction: Transaction) -> None:
-    for number in range(device.BOARDS_MAX):
-        device.make(transaction, ADMIN, MOE, f"Board {number}", 1)
+    for number in range(kiosk_display.BOARDS_MAX):
+        kiosk_display.make(transaction, ADMIN, MOE, f"Board {number}", 1)
 
-    with pytest.raises(device.UnfitDevice, match="100 boards"):
-        device.make(transaction, SUPER, MOE, "One more", 1)
-    first = device.listed(transaction, ADMIN)[0]
-    device.revoke(transaction, ADMIN, first.id)
-    device.make(transaction, ADMIN, MOE, "In its place", 1)
-    device.make(transaction, ADMIN, MIA, "Somebody else's", 1)
+    with pytest.raises(kiosk_display.UnfitDevice, match="100 boards"):
+        kiosk_display.make(transaction, SUPER, MOE, "One more", 1)
+    first = kiosk_display.listed(transaction, ADMIN)[0]
+    kiosk_display.revoke(transaction, ADMIN, first.id)
+    kiosk_display.make(transaction, ADMIN, MOE, "In its place", 1)
+    kiosk_display.make(transaction, ADMIN, MIA, "Somebody else's", 1)
 
 
 def test_a_board_beyond_those_that_are_shown_can_be_ended(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device, "DEVICES_MAX", 3)
-    device.within_reach.cache_clear()
-    made = [device.make(transaction, ADMIN, MOE, f"Board {n}", 1) for n in range(5)]
-    hidden = {each for each, _ in made} - {each.id for each in device.listed(transaction, ADMIN)}
+    monkeypatch.setattr(kiosk_display, "DEVICES_MAX", 3)
+    kiosk_display.within_reach.cache_clear()
+    made = [kiosk_display.make(transaction, ADMIN, MOE, f"Board {n}", 1) for n in range(5)]
+    hidden = {each for each, _ in made} - {
+        each.id for each in kiosk_display.listed(transaction, ADMIN)
+    }
 
     for each in hidden:
-        device.revoke(transaction, ADMIN, each)
+        kiosk_display.revoke(transaction, ADMIN, each)
 
     assert len(hidden) == 2
     tokens = dict(made)
-    assert [device.enter(transaction, tokens[each]) for each in hidden] == [None, None]
-    device.within_reach.cache_clear()
+    assert [kiosk_display.enter(transaction, tokens[each]) for each in hidden] == [None, None]
+    kiosk_display.within_reach.cache_clear()
 
 
 def test_a_board_out_of_reach_is_as_one_that_is_not_there(transaction: Transaction) -> None:
-    key, token = device.make(transaction, SUPER, ROOT, "Root's own", 1)
+    key, token = kiosk_display.make(transaction, SUPER, ROOT, "Root's own", 1)
 
-    with pytest.raises(device.NoSuchDevice):
-        device.revoke(transaction, ADMIN, key)
+    with pytest.raises(kiosk_display.NoSuchDevice):
+        kiosk_display.revoke(transaction, ADMIN, key)
 
-    assert device.enter(transaction, token) is not None
+    assert kiosk_display.enter(transaction, token) is not None
 
 
 def test_boards_that_have_ended_are_nobodys(transaction: Transaction) -> None:
-    device.make(transaction, ADMIN, MOE, "Lobby", 90)
-    device.make(transaction, ADMIN, MIA, "Hall", 90)
+    kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
+    kiosk_display.make(transaction, ADMIN, MIA, "Hall", 90)
     transaction.run(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'")
     people.end_tokens(transaction, MIA)
 
-    bob = Caller(BOB, 2, STANDINGS[Role.CLIENT_ADMIN, False, False])
+    bob = Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
-    assert [device.listed(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
+    assert [kiosk_display.listed(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
 
 
 def test_a_board_whose_days_are_over_is_nobodys(transaction: Transaction) -> None:
-    device_id, token = device.make(transaction, ADMIN, MOE, "Lobby", 1)
+    device_id, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET expires_at = {transaction.unix}")
 
-    assert device.enter(transaction, token) is None
-    assert device.listed(transaction, ADMIN) == []
-    with pytest.raises(device.NoSuchDevice):
-        device.revoke(transaction, ADMIN, device_id)
+    assert kiosk_display.enter(transaction, token) is None
+    assert kiosk_display.listed(transaction, ADMIN) == []
+    with pytest.raises(kiosk_display.NoSuchDevice):
+        kiosk_display.revoke(transaction, ADMIN, device_id)
 
 
 def test_boards_that_have_ended_make_room(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(device, "BOARDS_MAX", 1)
-    device.make(transaction, ADMIN, MOE, "Lobby", 90)
+    monkeypatch.setattr(kiosk_display, "BOARDS_MAX", 1)
+    kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
     people.end_tokens(transaction, MOE)
 
-    device.make(transaction, ADMIN, MOE, "Hall", 90)
+    kiosk_display.make(transaction, ADMIN, MOE, "Hall", 90)
 
-    assert [each.name for each in device.listed(transaction, ADMIN)] == ["Hall"]
+    assert [each.name for each in kiosk_display.listed(transaction, ADMIN)] == ["Hall"]
 
 
 def test_a_board_made_between_two_ends_of_one_second_ends_with_the_second(
@@ -111,12 +113,12 @@ def test_a_board_made_between_two_ends_of_one_second_ends_with_the_second(
 ) -> None:
     """As whoever has got into somebody's session may make one, a moment before they get a new password."""
     people.end_tokens(transaction, MOE)
-    _, token = device.make(transaction, ADMIN, MOE, "Thief's", 365)
-    assert device.enter(transaction, token) is not None
+    _, token = kiosk_display.make(transaction, ADMIN, MOE, "Thief's", 365)
+    assert kiosk_display.enter(transaction, token) is not None
 
     people.end_tokens(transaction, MOE)
 
-    assert device.enter(transaction, token) is None
+    assert kiosk_display.enter(transaction, token) is None
 
 
 LOSSES = [
@@ -129,43 +131,43 @@ LOSSES = [
 @pytest.mark.parametrize("loss", LOSSES)
 def test_who_may_not_make_a_board_any_more_has_none(transaction: Transaction, loss: str) -> None:
     """They know its token."""
-    _, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
-    _, others = device.make(transaction, SUPER, MOE, "Hall", 90)
-    _, own = device.make(transaction, Caller(MOE, 1, ADMIN.standing), MOE, "His own", 90)
+    _, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
+    _, others = kiosk_display.make(transaction, SUPER, MOE, "Hall", 90)
+    _, own = kiosk_display.make(transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90)
 
     transaction.run(loss.format(maker=ADA))
 
-    assert device.enter(transaction, token) is None
-    assert device.enter(transaction, others) is not None
-    assert device.enter(transaction, own) is not None
+    assert kiosk_display.enter(transaction, token) is None
+    assert kiosk_display.enter(transaction, others) is not None
+    assert kiosk_display.enter(transaction, own) is not None
 
 
 def test_a_board_waits_for_the_end_of_its_maker_s_ban(transaction: Transaction) -> None:
-    _, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
+    _, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
 
     administration.change(transaction, SUPER, ADA, administration.banned(3_600), None)
-    assert device.enter(transaction, token) is None
+    assert kiosk_display.enter(transaction, token) is None
 
     administration.let_in(transaction, SUPER, ADA)
-    assert device.enter(transaction, token) is not None
+    assert kiosk_display.enter(transaction, token) is not None
 
 
 def test_a_board_of_the_service_key_or_of_nobody_knows_who_stays(transaction: Transaction) -> None:
-    _, token = device.make(transaction, SERVICE, MOE, "Lobby", 90)
+    _, token = kiosk_display.make(transaction, SERVICE_CALLER, MOE, "Lobby", 90)
     older = "wtk_older"
     transaction.run(
         "INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)"
-        f" VALUES ('older', '{MOE}', 'Older', '{device.digest(older)}', 4102444800, 4102444801)"
+        f" VALUES ('older', '{MOE}', 'Older', '{kiosk_display.digest(older)}', 4102444800, 4102444801)"
     )
 
-    assert device.enter(transaction, token) is not None
-    assert device.enter(transaction, older) is not None
+    assert kiosk_display.enter(transaction, token) is not None
+    assert kiosk_display.enter(transaction, older) is not None
 
 
 def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Transaction) -> None:
-    transaction.act_as(ADA)
-    key, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
-    device.revoke(transaction, ADMIN, key)
+    transaction.set_actor(ADA)
+    key, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
+    kiosk_display.revoke(transaction, ADMIN, key)
 
     lines = transaction.all(
         "SELECT action, actor_id, client_id, after FROM audit_log"
@@ -176,4 +178,4 @@ def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Trans
         ("revoke_board", ADA, 1),
     ]
     assert token not in str(lines)
-    assert device.digest(token) not in str(lines)
+    assert kiosk_display.digest(token) not in str(lines)

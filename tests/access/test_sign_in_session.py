@@ -8,7 +8,7 @@ import pytest
 
 from access.accounts import people
 from access.accounts import refresh_token
-from access.accounts import sign_in as signin
+from access.accounts import sign_in
 from access.accounts.people import claims_for
 from access.accounts.refresh_token import RefreshTokens
 from access.accounts.sign_in import Banned
@@ -18,7 +18,7 @@ from access.accounts.sign_in import Scope
 from access.accounts.sign_in import Session
 from access.accounts.sign_in import SessionExpired
 from access.accounts.sign_in import SignedIn
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
 from access.session import SessionGone
@@ -47,12 +47,12 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 
 def begin(user_id: str = MOE) -> SignedIn:
     with database().writing() as transaction:
-        return signin.begin_session(transaction, TOKENS, user_id)
+        return sign_in.begin_session(transaction, TOKENS, user_id)
 
 
 def refresh(token: str, tokens: RefreshTokens = TOKENS) -> SignedIn | Fault:
     with database().writing() as transaction:
-        return signin.refresh(transaction, tokens, token)
+        return sign_in.refresh(transaction, tokens, token)
 
 
 def go_on(token: str, tokens: RefreshTokens = TOKENS) -> str:
@@ -62,10 +62,10 @@ def go_on(token: str, tokens: RefreshTokens = TOKENS) -> str:
 
 
 def sign_out(session: SignedIn | None, scope: Scope, user_id: str = MOE) -> None:
-    standing = STANDINGS[Role.CLIENT_MANAGER, False, False]
-    caller = Caller(user_id, 1, standing, session.session_id if session is not None else None)
+    profile = GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]
+    caller = Caller(user_id, 1, profile, session.session_id if session is not None else None)
     with database().writing() as transaction:
-        signin.sign_out(transaction, caller, scope)
+        sign_in.sign_out(transaction, caller, scope)
 
 
 def line(service: Service, length: int, seconds_apart: int = 60) -> list[str]:
@@ -166,10 +166,10 @@ def test_window_kept_by_the_second_is_the_window_kept_in_full(seed: int) -> None
 
         expected = counter >= session.counter - 1 or now - first_used[counter] <= 30
 
-        assert signin.is_in_line(session, token, now) is expected
+        assert sign_in.is_in_line(session, token, now) is expected
         if counter == session.counter:
             first_used[counter] = now
-            session = Session("", "", "", counter + 1, 0, 0, signin.rotations_after(session, now))
+            session = Session("", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now))
             assert len(session.rotations) <= 31
 
 
@@ -200,7 +200,7 @@ def test_forgotten_sessions_are_cleared_away_at_the_next_sign_in(service: Servic
 def test_user_has_room_for_so_many_sessions(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signin, "SESSIONS_MAX", 3)
+    monkeypatch.setattr(sign_in, "SESSIONS_MAX", 3)
     others = begin(MIA)
     mine = []
     for _ in range(4):

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import email_disclosure as taken
+from access.accounts import email_disclosure
 from access.accounts import throttle
 from access.accounts.throttle import Guess
 from access.accounts.throttle import TooManyTries
 from access.accounts.throttle import client_address
 from access.accounts.throttle import digest
 from access.accounts.throttle import guess_at
-from access.caller import SERVICE
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import Role
 from engine.storage.database import database
@@ -223,13 +223,13 @@ def test_old_guesses_are_purged(service: Service) -> None:
 
 
 def administrator(user_id: str) -> Caller:
-    return Caller(user_id, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
+    return Caller(user_id, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
 
 def tell(caller: Caller) -> None:
     with database().writing() as transaction:
-        taken.require_answers_left(transaction, caller)
-        taken.count(transaction, caller)
+        email_disclosure.require_answers_left(transaction, caller)
+        email_disclosure.count(transaction, caller)
 
 
 def test_twenty_taken_emails_an_hour_and_caller(service: Service) -> None:
@@ -240,7 +240,7 @@ def test_twenty_taken_emails_an_hour_and_caller(service: Service) -> None:
         tell(administrator(ADA))
     assert 3_590 <= refused.value.retry_after_seconds <= 3_600
     tell(administrator(MOE))
-    tell(SERVICE)
+    tell(SERVICE_CALLER)
 
     service.age(3_601)
     tell(administrator(ADA))
@@ -252,4 +252,4 @@ def test_guesses_and_taken_emails_are_counted_apart(service: Service) -> None:
 
     assert not is_refused(guess())
     with pytest.raises(TooManyTries), database().reading() as transaction:
-        taken.require_answers_left(transaction, administrator(MOE))
+        email_disclosure.require_answers_left(transaction, administrator(MOE))

@@ -89,7 +89,7 @@ def test_who_wrote_finds_it_ten_thousand_times(world: World) -> None:
 def test_pairs_notice_a_check_that_is_not_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ReplicationPositions, "are_within", lambda marks, last, rights: True)
+    monkeypatch.setattr(ReplicationPositions, "are_within", lambda positions, last, rights: True)
     with world.held_back():
         misses = missed(world, 20)
 

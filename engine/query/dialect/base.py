@@ -28,7 +28,7 @@ class Spelling(Protocol):
     """What a database must know how to say."""
 
     name: str
-    act_as: str
+    set_actor: str
     """Says the moment and the actor to the audit trail's triggers."""
     pause_audit: str
     resume_audit: str

@@ -127,7 +127,7 @@ class PostgresqlSpelling(CommonSpelling):
     """PostgreSQL, with the functions of engine/postgres/schema.sql."""
 
     name = "postgresql"
-    act_as = (
+    set_actor = (
         "SELECT set_config('walkthrough.at', $1, true),"
         " set_config('walkthrough.actor', coalesce($2, ''), true)"
     )

@@ -93,7 +93,7 @@ class SqliteSpelling(CommonSpelling):
     """SQLite 3.43 and later, with the functions that engine/storage/sql_functions.py gives a connection."""
 
     name = "sqlite"
-    act_as = "UPDATE audit_context SET at = ?, actor_id = ?"
+    set_actor = "UPDATE audit_context SET at = ?, actor_id = ?"
     pause_audit = "DELETE FROM audit_context"
     resume_audit = "INSERT INTO audit_context (one, at) VALUES (1, ?)"
     read_sequences = "SELECT name, seq FROM sqlite_sequence"

@@ -19,7 +19,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 
 from access import policy
-from access.accounts import kiosk_display as device
+from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
 from access.caller import Caller
 from access.caller import Role
@@ -297,8 +297,8 @@ def answer_unexpected(error: Exception) -> Response:
 OWN: Final[dict[type[Fault], int]] = {
     ChangedMeanwhile: 409,
     door.ForgedForm: 403,
-    device.NoSuchDevice: 404,
-    device.UnfitDevice: 400,
+    kiosk_display.NoSuchDevice: 404,
+    kiosk_display.UnfitDevice: 400,
     TooManyDownloads: 503,
 }
 """What only the console can tell."""

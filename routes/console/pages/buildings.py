@@ -6,7 +6,7 @@ from flask import Response
 
 from access import policy
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
 from engine.query.rule import Action
 from engine.reporting import dashboard as statistics
 from engine.storage.database import reading
@@ -93,10 +93,10 @@ def building(caller: Caller, key: int) -> Response:
         statuses=charts.shares(numbers.by_status),
         lead=charts.shares(numbers.lead.by_result),
         inspections=inspections,
-        holders=grants.holders(caller, Kind.BUILDING, key),
+        holders=grants.holders(caller, GrantKind.BUILDING, key),
         assignable=[
             (role.value, ROLE_NAMES[role])
-            for role in reversed(grants.grantees(caller, Kind.BUILDING))
+            for role in reversed(grants.grantees(caller, GrantKind.BUILDING))
         ],
         roles=ROLE_NAMES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),

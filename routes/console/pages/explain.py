@@ -39,7 +39,7 @@ def why(caller: Caller) -> Response:
         try:
             answer = explained(caller, kind, key, person)
         except Fault as fault:
-            told = isinstance(fault, explain.UserOutOfReach) or is_about_what_was_asked(fault)
+            told = isinstance(fault, explain.UserNotReadable) or is_about_what_was_asked(fault)
             if not told:
                 raise
             note(fault)
