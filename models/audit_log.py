@@ -11,7 +11,7 @@ from models.types import TEXT
 from models.types import TIMESTAMP
 from models.types import UUID
 
-AT_ONCE = "archive"
+BULK_RELATION = "archive"
 """What a line is of that tells of many rows, of none by itself."""
 
 

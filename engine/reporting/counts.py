@@ -26,7 +26,7 @@ from models import AuditLog
 from models import Building
 from models import Inspection
 from models import ReportLead
-from models.audit_log import AT_ONCE
+from models.audit_log import BULK_RELATION
 from models.fields import Model
 from models.types import BIGINT
 from models.types import DATE
@@ -242,7 +242,7 @@ def plan_at_once(database: str) -> Statement:
     """How many of the trail's lines beyond one tell of many rows; they are nobody's, among few that are."""
     spelling, kept = SPELLINGS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
-    of_many = spelling.not_leading(kept.relation) == AT_ONCE
+    of_many = spelling.not_leading(kept.relation) == BULK_RELATION
     found = sa.select(sa.func.count()).where(kept.client_id.is_(None), kept.id > since, of_many)
     return compile_statement(
         found, spelling.sa_dialect, {"since": new_value(PLACES.index("since"))}
