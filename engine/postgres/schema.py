@@ -64,7 +64,7 @@ def expect(url: str) -> None:
 
 @database_check.ensure_schema.register
 def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
-    """Make the tables in an empty database. Raise MaintenanceError if the database belongs to another program, or does not
+    """Make the tables in an empty database. Raise MaintenanceError if another program owns the database, or it does not
     answer and is not expected later."""
     name = shown(database.url)
     try:

@@ -21,7 +21,7 @@ from engine.query.catalog import Attribute
 from engine.query.catalog import Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
 from engine.reporting import chart
-from engine.reporting import dashboard as statistics
+from engine.reporting import dashboard
 from models.fields import ColumnDefault
 from models.types import BIGINT
 from models.types import INT32
@@ -88,13 +88,13 @@ ASSIGNED_BOTH: Final[Json] = {
 ANSWERS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "get_inspections_dashboard_summary_fast": (
         "Everything visible at a glance",
-        statistics.Dashboard,
+        dashboard.Dashboard,
     ),
     "get_building_stats_chart_fast": (
         "Inspections by day, week or month, and the busiest buildings",
         chart.Chart,
     ),
-    "get_building_stats": ("What happened in one building", statistics.BuildingStats),
+    "get_building_stats": ("What happened in one building", dashboard.BuildingStats),
     "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),
     "assign_inspections_to_client_admin": ("Let a client admin read inspections", ASSIGNED),
     "assign_to_client_manager": (
