@@ -54,7 +54,7 @@ class Model(DeclarativeBase):
     `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
     `is_published` whether documents for developers tell of it."""
 
-    carrying: ClassVar[tuple[str, ...]] = ()
+    cascading_columns: ClassVar[tuple[str, ...]] = ()
     index_prefix: ClassVar[dict[str, str]] = {}
     skip_scan: ClassVar[SkipScan | None] = None
     indexed_texts: ClassVar[tuple[str, ...]] = ()

@@ -26,7 +26,7 @@ class User(Model):
         ),
     )
 
-    carrying: ClassVar = ("role",)
+    cascading_columns: ClassVar = ("role",)
 
     id = column(UUID, primary_key=True, default=ColumnDefault.RANDOM_UUID)
     email = column(TEXT, required=True)

@@ -112,7 +112,7 @@ class Relation:
     def is_tied(self, name: str) -> bool:
         """Whether a column's value ties a row to others, which may change along with it."""
         refers = any(each.column == name for each in self.foreign_keys)
-        return refers or name in self.key or name in self.model.carrying
+        return refers or name in self.key or name in self.model.cascading_columns
 
     def hint(self, name: str) -> str | None:
         close = get_close_matches(name[:64], self.attributes, n=1, cutoff=0.75)
