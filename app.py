@@ -13,7 +13,7 @@ import config
 from access.accounts.access_token import Signers
 from access.decorators import Authenticator
 from engine.attach import attach
-from engine.maintenance import check as upkeep
+from engine.maintenance import check
 from engine.storage.server_lock import is_served
 from routes import register as mount
 from routes.cli.command import REFUSAL
@@ -48,11 +48,11 @@ def create_app(
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock
         is_served_by_others = not has_right_to_serve and is_served(database.path)
-        upkeep.ensure_schema(database, is_served_by_others=is_served_by_others)
-    except upkeep.RefusedFile as error:
+        check.ensure_schema(database, is_served_by_others=is_served_by_others)
+    except check.MaintenanceError as error:
         # A command may do without: it is no server, and nobody is served by what it has.
         is_command = click.get_current_context(silent=True) is not None
-        if has_right_to_serve or not (is_command and isinstance(error, upkeep.Closed)):
+        if has_right_to_serve or not (is_command and isinstance(error, check.UnwritableDisk)):
             raise NotStarted(str(error)) from error
         app.extensions[REFUSAL] = str(error)
         app.wsgi_app = partial(refuse_to_serve, str(error))  # type: ignore[method-assign]

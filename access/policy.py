@@ -25,7 +25,7 @@ from access.predicate import equals
 from access.predicate import in_small_subquery
 from access.predicate import in_subquery
 from engine.query.rule import Action
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from models import AuditLog
 from models import Building
 from models import Client
@@ -315,19 +315,19 @@ def sees_all(role: Role, model: type[Model]) -> bool:
     return policy is not None and policy.read is every_row
 
 
-EXTENTS: dict[Predicate, Extent] = {
-    every_row: Extent.EVERYTHING,
-    client_ownership: Extent.OWN_CLIENT,
+READ_SCOPES: dict[Predicate, ReadScope] = {
+    every_row: ReadScope.EVERYTHING,
+    client_ownership: ReadScope.OWN_CLIENT,
 }
 
 
 @cache
-def extent_of(read: Predicate, profile: GrantProfile, model: type[Model]) -> Extent | None:
-    """Return the extent of a predicate, or None if it depends on other rows, as grants do."""
+def read_scope_of(read: Predicate, profile: GrantProfile, model: type[Model]) -> ReadScope | None:
+    """Return the read_scope of a predicate, or None if it depends on other rows, as grants do."""
     row = alias(model, "rule_rows").c
     parts = read.parts if isinstance(read, AnyOf) else (read,)
     possible = [part for part in parts if not isinstance(part(profile, row), sa.False_)]
-    return EXTENTS.get(possible[0]) if len(possible) == 1 else None
+    return READ_SCOPES.get(possible[0]) if len(possible) == 1 else None
 
 
 class PermissionDenied(Denial):
@@ -385,10 +385,10 @@ class AccessRule:
         policy = POLICIES[model].get(self.profile.role)
         return policy is not None and policy.implied_by is by
 
-    def extent(self, model: type[Model]) -> Extent | None:
-        """Return the extent of reads, or None if it depends on other rows."""
+    def read_scope(self, model: type[Model]) -> ReadScope | None:
+        """Return the read_scope of reads, or None if it depends on other rows."""
         policy = POLICIES[model].get(self.profile.role)
-        return extent_of(policy.read, self.profile, model) if policy is not None else None
+        return read_scope_of(policy.read, self.profile, model) if policy is not None else None
 
     def reads_by_grants_only(self, model: type[Model]) -> bool:
         """Return whether all rows of the table that the caller reads are visible by grants."""

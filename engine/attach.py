@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from flask import Flask
 
-from engine.maintenance.check import RefusedFile
+from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
 from engine.storage.database import LOCK_SECONDS_MAX
 from engine.storage.database import STATEMENTS_KEPT
@@ -19,7 +19,7 @@ from models.errors import Fault
 from models.fields import db
 
 
-class NoDatabaseUrl(Fault):
+class InvalidDatabaseUrl(Fault):
     """Words that name no file and no server; they may hold a password, and are not said again."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ def attach(app: Flask) -> Database:
     return found
 
 
-def elsewhere(url: str) -> Database:
+def attach_url(url: str) -> Database:
     """The database of another URL than the application's, to be copied into."""
     app = Flask(__name__)
     app.config["DATABASE_URL"] = whole(url).render_as_string(hide_password=False)
@@ -44,19 +44,19 @@ def elsewhere(url: str) -> Database:
 
 
 def whole(stated: str) -> sa.URL:
-    """A URL of a file, by its whole path, or of a server; NoDatabaseUrl for any other."""
+    """A URL of a file, by its whole path, or of a server; InvalidDatabaseUrl for any other."""
     try:
         url = sa.make_url(stated)
     except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port that is no number
-        raise NoDatabaseUrl from error
+        raise InvalidDatabaseUrl from error
     if url.get_backend_name() not in MAKERS:
-        raise NoDatabaseUrl
+        raise InvalidDatabaseUrl
     if url.get_backend_name() != "sqlite":
         return url
     # A ? and what follows may be dropped without a word.
     is_path = "?" not in stated and url == sa.URL.create(url.drivername, database=url.database)
     if url.drivername not in FILE_DRIVERS or not has_file(url) or not is_path:
-        raise NoDatabaseUrl
+        raise InvalidDatabaseUrl
     return url.set(database=str(Path(url.database or "").absolute()))
 
 
@@ -70,7 +70,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
     try:
         postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
-        raise RefusedFile(
+        raise MaintenanceError(
             f"PostgreSQL needs what is in requirements-postgres.txt: {error}"
         ) from error
     made: Database = postgresql.attached(url, standbys)
@@ -80,7 +80,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
 def attach_file(app: Flask, url: sa.URL) -> Database:
     """A SQLite file."""
     if not has_file(url):
-        raise RefusedFile("DATABASE_URL names no file, and what is in memory is not kept")
+        raise MaintenanceError("DATABASE_URL names no file, and what is in memory is not kept")
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(writable=True)
     app.config["SQLALCHEMY_BINDS"] = {"reader": {"url": url, **engine_options(writable=False)}}

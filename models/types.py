@@ -280,7 +280,7 @@ def new_uuid() -> str:
     return str(uuid.uuid4())
 
 
-def shown_json(value: object) -> str:
+def quote_json(value: object) -> str:
     """A JSON value as an error quotes it."""
     if value is True or value is False:
         return str(value).lower()
@@ -295,7 +295,7 @@ def from_json(read: Callable[[str], Bound]) -> Callable[[object], Bound]:
     """A reader for types whose JSON form is a string: anything else is read as it is written."""
 
     def convert(value: object) -> Bound:
-        return None if value is None else read(shown_json(value))
+        return None if value is None else read(quote_json(value))
 
     return convert
 
@@ -304,7 +304,7 @@ def from_json_string(value: object) -> Bound:
     """Text, which takes strings only."""
     if value is None or isinstance(value, str):
         return None if value is None else read_string(value)
-    raise invalid("text", shown_json(value))
+    raise invalid("text", quote_json(value))
 
 
 def from_json_integer(name: str, low: int, high: int) -> Callable[[object], Bound]:
@@ -319,7 +319,7 @@ def from_json_integer(name: str, low: int, high: int) -> Callable[[object], Boun
             raise OutOfRange(f'value "{str(value)[:200]}" is out of range for type {name}')
         if isinstance(value, str):
             return read(value)
-        raise invalid(name, shown_json(value))
+        raise invalid(name, quote_json(value))
 
     return convert
 
@@ -331,7 +331,7 @@ def from_json_double(value: object) -> Bound:
         return read_double(repr(value))
     if isinstance(value, str):
         return read_double(value)
-    raise invalid("double precision", shown_json(value))
+    raise invalid("double precision", quote_json(value))
 
 
 def stored(on_postgresql: Any) -> Any:

@@ -49,7 +49,7 @@ from access.decorators import authenticator
 from access.decorators import set_requirement
 from engine.query.read import plan
 from engine.query.write import plan as mutate
-from engine.reporting import chart_statements as points
+from engine.reporting import chart_statements
 from engine.reporting import counts
 from engine.storage.database import Database
 from engine.storage.database import database
@@ -250,7 +250,7 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
     }
 
 
-CACHES: Final = caches_of(plan, mutate, counts, points)
+CACHES: Final = caches_of(plan, mutate, counts, chart_statements)
 
 
 class Figures(Collector):

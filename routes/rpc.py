@@ -28,9 +28,10 @@ from access.decorators import public
 from access.decorators import requires_call
 from access.decorators import requires_caller
 from access.policy import AccessRule
-from engine.reporting import dashboard as statistics
-from engine.reporting.chart import draw_chart
-from engine.reporting.visible_rows import Visible
+from engine.reporting.chart import read_chart
+from engine.reporting.dashboard import read_building_stats
+from engine.reporting.dashboard import read_dashboard
+from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Transaction
 from engine.storage.database import reading
 from engine.storage.database import writing
@@ -81,21 +82,21 @@ class Function:
 # What the functions run
 
 
-def visible_to(caller: Caller) -> Visible:
-    return Visible(AccessRule(caller.profile), caller.id, caller.client_id)
+def visible_to(caller: Caller) -> VisibleRows:
+    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
 
 
 def dashboard(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    return statistics.dashboard(transaction, visible_to(caller))
+    return read_dashboard(transaction, visible_to(caller))
 
 
 def chart(transaction: Transaction, caller: Caller, given: Arguments) -> object:
     dates = given.get("start_date"), given.get("end_date")
-    return draw_chart(transaction, visible_to(caller), *dates)
+    return read_chart(transaction, visible_to(caller), *dates)
 
 
 def building_stats(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    return statistics.building_stats(transaction, visible_to(caller), given["building_id"])
+    return read_building_stats(transaction, visible_to(caller), given["building_id"])
 
 
 def assign_to_admin(kind: GrantKind, parameter: str) -> Run:

@@ -92,12 +92,12 @@ def as_made(app: object) -> tuple[object, dict, dict]:
 
 def open_again(app: object, file: pathlib.Path) -> None:
     """Have an application serve another database from now on; what it knew of the one before is that one's."""
-    from engine.attach import elsewhere
+    from engine.attach import attach_url
     from engine.maintenance.check import ensure_schema
     from routes import metrics
 
     app.config["DATABASE_URL"] = databases.url(file)
-    app.extensions["walkthrough"] = database = elsewhere(databases.url(file))
+    app.extensions["walkthrough"] = database = attach_url(databases.url(file))
     databases.serve(app, file)
     app.extensions["walkthrough.clock"] = database.clock
     ensure_schema(database)

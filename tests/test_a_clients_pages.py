@@ -12,8 +12,8 @@ from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.statement import Binding
-from engine.reporting.counts import places
-from engine.reporting.counts import plan_tally
+from engine.reporting.counts import parameter_values
+from engine.reporting.counts import plan_status_counts
 from tests.applications import import_rows
 from tests.applications import open_app
 from tests.conftest import ADA
@@ -129,10 +129,10 @@ def test_with_grants_too_numbers_are_counted_along_the_index(sizes: list) -> Non
         (),
         caller_id=ADA,
         caller_client_id=OWN,
-        new=places(start_date="2020-01-01", end_date="2021-01-01"),
+        new=parameter_values(start_date="2020-01-01", end_date="2021-01-01"),
     )
     database = sizes[0].extensions["walkthrough"]
-    for plan in (plan_tally("sqlite", rule, of_building=False),):
+    for plan in (plan_status_counts("sqlite", rule, of_building=False),):
         with sizes[0].app_context(), database.reading() as transaction:
             looks = [
                 row[3]

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from engine.maintenance import copy as copying
+from engine.maintenance import copy as database_copy
 from engine.storage import transaction
 from engine.storage.database import database
 from tests import databases
@@ -92,14 +92,14 @@ def test_one_side_of_a_copy_may_rest_while_the_other_works(
 ) -> None:
     """A large table is read back for longer than a session may sleep in a transaction."""
     bounds: list[str] = []
-    go_on_counting = copying.go_on_counting
+    advance_sequences = database_copy.advance_sequences
 
     def look_and_go_on(*sides: object) -> None:
         asked = "SELECT current_setting('idle_in_transaction_session_timeout')"
         bounds.extend(side.value(asked) for side in sides)
-        go_on_counting(*sides)
+        advance_sequences(*sides)
 
-    monkeypatch.setattr(copying, "go_on_counting", look_and_go_on)
+    monkeypatch.setattr(database_copy, "advance_sequences", look_and_go_on)
 
     copied = invoke(service.app, "copy", "--to", databases.url(tmp_path / "there.db"))
 

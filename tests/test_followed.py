@@ -13,15 +13,15 @@ import pytest
 from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from engine.reporting import changes
 from engine.reporting import chart
-from engine.reporting import chart_counts as points
-from engine.reporting import chart_statements as chart_statements
+from engine.reporting import chart_counts
+from engine.reporting import chart_statements
 from engine.reporting import counts
-from engine.reporting import dashboard as statistics
-from engine.reporting import incremental_counts as followed
-from engine.reporting.visible_rows import Visible
+from engine.reporting import dashboard
+from engine.reporting import incremental_counts
+from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import reading
 from engine.storage.versioned_cache import VersionedCache
 from models.audit_log import AuditLog
@@ -42,28 +42,28 @@ pytestmark = pytest.mark.sqlite("the trail of a server may be out of order")
 DASHBOARD = "/rpc/get_inspections_dashboard_summary_fast"
 CHART = "/rpc/get_building_stats_chart_fast"
 ALONE = {
-    "root": Visible(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None),
-    "ada": Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1),
-    "bob": Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), BOB, 2),
+    "root": VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None),
+    "ada": VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1),
+    "bob": VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), BOB, 2),
 }
 """Who sees everything, or their client's and nothing else."""
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Visible]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[VisibleRows]:
     """Whose dashboards and charts were counted anew."""
-    asked: list[Visible] = []
+    asked: list[VisibleRows] = []
 
     def note(module: ModuleType, name: str) -> None:
         counts_all = getattr(module, name)
 
-        def noting(transaction: object, visible: Visible, *how: object) -> object:
+        def noting(transaction: object, visible: VisibleRows, *how: object) -> object:
             asked.append(visible)
             return counts_all(transaction, visible, *how)
 
         monkeypatch.setattr(module, name, noting)
 
-    note(statistics, "count_all")
+    note(dashboard, "count_all")
     note(chart, "read_points")
     return asked
 
@@ -93,9 +93,9 @@ def numbers(api: Callable, who: str) -> dict:
 def numbers_anew(api: Callable, who: str) -> dict:
     """The same, counted by what counts everything, whatever is remembered."""
     with api(who).database.own.app_context(), reading() as transaction:
-        everything = statistics.count_all(transaction, ALONE[who])
-        found = statistics.dashboard_of(everything, "")
-    fields = {name: getattr(found, name) for name in statistics.Dashboard.__slots__}
+        everything = dashboard.count_all(transaction, ALONE[who])
+        found = dashboard.to_dashboard(everything, "")
+    fields = {name: getattr(found, name) for name in dashboard.Dashboard.__slots__}
     del fields["generated_at"]
     return fields
 
@@ -109,7 +109,7 @@ def drawn_anew(api: Callable, who: str, days: tuple[str, str]) -> dict:
     """The same, of a process that remembers nothing."""
     with api(who).database.own.app_context(), reading() as transaction:
         transaction.cache = VersionedCache()
-        found = asdict(chart.draw_chart(transaction, ALONE[who], *days))
+        found = asdict(chart.read_chart(transaction, ALONE[who], *days))
     return json.loads(json.dumps(found))
 
 
@@ -170,7 +170,7 @@ def a_step(draw: random.Random, api: Callable, *, moves_keys: bool) -> None:
 @pytest.mark.parametrize("moves_keys", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_numbers_that_follow_are_those_counted_anew(
-    shown: Callable, counted: list[Visible], seed: int, *, moves_keys: bool
+    shown: Callable, counted: list[VisibleRows], seed: int, *, moves_keys: bool
 ) -> None:
     draw = random.Random(seed)
     for who in ALONE:
@@ -192,13 +192,13 @@ def test_numbers_that_follow_are_those_counted_anew(
 @pytest.mark.parametrize("seed", range(4))
 def test_charts_that_follow_are_those_drawn_anew(
     shown: Callable,
-    counted: list[Visible],
+    counted: list[VisibleRows],
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
     most: int,
 ) -> None:
     """Also with fewer buildings named than there are: if one of them sinks, who comes next has to be counted."""
-    for module in (chart_statements, followed):
+    for module in (chart_statements, incremental_counts):
         monkeypatch.setattr(module, "BUSIEST_MAX", most)
     monkeypatch.setattr(changes, "LINES_MIN", changes.LINES_MAX)
     chart_statements.plan_busiest.cache_clear()
@@ -219,7 +219,7 @@ def test_charts_that_follow_are_those_drawn_anew(
     assert most < 20 or len(counted) == len(asked), "nothing was counted a second time"
 
 
-def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[Visible]) -> None:
+def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[VisibleRows]) -> None:
     """What was overdue, or soon, is so no more, though no row has changed."""
     row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
     shown("root").post("/inspections", {**row, "date_visited": day(0)})
@@ -229,7 +229,7 @@ def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[Visible
     app.extensions["walkthrough"].clock.advance(f"{day(1)}T00:00:00+00:00")
 
     with app.app_context(), reading() as transaction:
-        after = statistics.dashboard(transaction, ALONE["root"])
+        after = dashboard.read_dashboard(transaction, ALONE["root"])
 
     assert (after.overdue, after.upcoming) == (before["overdue"] + 1, before["upcoming"] - 1)
     assert len(counted) == 2
@@ -253,7 +253,7 @@ def test_a_row_that_is_made_and_gets_another_key_is_counted(shown: Callable, pat
 
 @pytest.mark.parametrize(("more", "again"), [(0, []), (1, ["root", "ada"])])
 def test_many_changes_are_counted_anew(
-    shown: Callable, counted: list[Visible], more: int, again: list[str]
+    shown: Callable, counted: list[VisibleRows], more: int, again: list[str]
 ) -> None:
     """By whoever may read of them; how many others have made decides nothing."""
     before = [numbers(shown, who)["total_inspections"] for who in ALONE]
@@ -275,17 +275,21 @@ LABELS = [
 
 @pytest.mark.parametrize(("more", "row"), LABELS, ids=["told apart no more", "one too many"])
 def test_so_are_more_labels_than_are_told_apart(
-    shown: Callable, counted: list[Visible], monkeypatch: pytest.MonkeyPatch, more: int, row: dict
+    shown: Callable,
+    counted: list[VisibleRows],
+    monkeypatch: pytest.MonkeyPatch,
+    more: int,
+    row: dict,
 ) -> None:
     pairs = "/inspections?select=inspection_type,status,count()"
     monkeypatch.setattr(counts, "LABELS_MAX", len(shown("root").get(pairs).json) + more)
-    counts.plan_tally.cache_clear()
+    counts.plan_status_counts.cache_clear()
     try:
         numbers(shown, "root")
         shown("root").post("/inspections", {"building_id": 1, **row})
         assert numbers(shown, "root") == numbers_anew(shown, "root")
     finally:
-        counts.plan_tally.cache_clear()
+        counts.plan_status_counts.cache_clear()
 
     assert len(counted) == 3
 
@@ -296,7 +300,7 @@ def test_so_are_more_points_than_anybody_reads(
     days = ("2025-01-01", "2025-12-31")
     series = drawn(shown, "root", days)["series"]
     told_apart = sum(count > 0 for point in series for count in point["by_status"].values())
-    for module in (chart_statements, points):
+    for module in (chart_statements, chart_counts):
         monkeypatch.setattr(module, "POINT_LABELS_MAX", told_apart)
     row = {"building_id": 1, "inspection_type": "fire", "date_visited": "2025-12-24"}
     shown("root").post("/inspections", {**row, "status": "unheard of"})
@@ -308,7 +312,7 @@ def test_so_are_more_points_than_anybody_reads(
 
 @pytest.mark.parametrize("who", ["ada", "bob", "max", "moe"])
 def test_who_holds_grants_is_counted_for_anew(
-    api: Callable, counted: list[Visible], who: str
+    api: Callable, counted: list[VisibleRows], who: str
 ) -> None:
     row = {"building_id": 1, "inspection_type": "fire"}
     for _ in range(2):
@@ -321,7 +325,7 @@ def test_who_holds_grants_is_counted_for_anew(
 
 
 def test_rows_that_were_imported_are_counted_anew(
-    database: Database, shown: Callable, counted: list[Visible], tmp_path: Path
+    database: Database, shown: Callable, counted: list[VisibleRows], tmp_path: Path
 ) -> None:
     """An import is one line of the trail."""
     for who in ALONE:
@@ -374,10 +378,10 @@ def test_so_is_one_that_came_without_a_line(shown: Callable) -> None:
 
 
 # role, holds buildings, holds inspections: how far is read
-EXTENTS = [
-    (Role.SUPER_ADMIN, False, False, Extent.EVERYTHING),
-    (Role.SUPER_ADMIN, True, True, Extent.EVERYTHING),
-    (Role.CLIENT_ADMIN, False, False, Extent.OWN_CLIENT),
+READ_SCOPES = [
+    (Role.SUPER_ADMIN, False, False, ReadScope.EVERYTHING),
+    (Role.SUPER_ADMIN, True, True, ReadScope.EVERYTHING),
+    (Role.CLIENT_ADMIN, False, False, ReadScope.OWN_CLIENT),
     (Role.CLIENT_ADMIN, True, False, None),
     (Role.CLIENT_ADMIN, False, True, None),
     (Role.CLIENT_MANAGER, False, False, None),
@@ -385,17 +389,22 @@ EXTENTS = [
 ]
 
 
-@pytest.mark.parametrize(("role", "buildings", "inspections", "extent"), EXTENTS)
+@pytest.mark.parametrize(("role", "buildings", "inspections", "read_scope"), READ_SCOPES)
 @pytest.mark.parametrize("model", [Inspection, Building, AuditLog])
 def test_how_far_reads_reach(
-    model: type[Model], role: Role, *, buildings: bool, inspections: bool, extent: Extent | None
+    model: type[Model],
+    role: Role,
+    *,
+    buildings: bool,
+    inspections: bool,
+    read_scope: ReadScope | None,
 ) -> None:
-    found = AccessRule(GRANT_PROFILES[role, buildings, inspections]).extent(model)
+    found = AccessRule(GRANT_PROFILES[role, buildings, inspections]).read_scope(model)
 
     own = role is Role.CLIENT_ADMIN
     if model is AuditLog:
-        assert found is (Extent.OWN_CLIENT if own else extent)
+        assert found is (ReadScope.OWN_CLIENT if own else read_scope)
     elif model is Building and own and not buildings:
-        assert found is Extent.OWN_CLIENT
+        assert found is ReadScope.OWN_CLIENT
     else:
-        assert found is extent
+        assert found is read_scope

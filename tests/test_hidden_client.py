@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.maintenance.schema import ASTRAY
+from engine.maintenance.schema import CLIENT_MISMATCHES
 from tests import databases
 from tests.conftest import ids
 
@@ -43,7 +43,7 @@ def test_a_reading_of_another_client_than_its_inspection_is_refused(
         databases.sql(file, statement)
 
     assert databases.sql(file, "SELECT * FROM reports_lead ORDER BY id") == before
-    assert databases.sql(file, ASTRAY) == []
+    assert databases.sql(file, CLIENT_MISMATCHES) == []
 
 
 def test_a_reading_moves_with_both_columns(file: Path) -> None:
@@ -79,7 +79,7 @@ def test_readings_are_read_by_whose_inspection_it_is(
 
     assert response.status == (409 if "999" in str(body) else 204), response
     assert {who: ids(api(who).get("/reports_lead?select=id")) for who in whose} == whose
-    assert databases.sql(tmp_path / "walkthrough.db", ASTRAY) == []
+    assert databases.sql(tmp_path / "walkthrough.db", CLIENT_MISMATCHES) == []
 
 
 def test_an_inspections_new_id_is_refused_while_it_has_readings(api: Callable) -> None:

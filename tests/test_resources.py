@@ -10,13 +10,13 @@ from collections.abc import Callable
 import pytest
 
 from engine import audit
-from engine.maintenance import import_export as archive
-from engine.maintenance.planner_stats import SUPPOSED
-from engine.maintenance.schema import ASTRAY
+from engine.maintenance import import_export
+from engine.maintenance.planner_stats import PLANNER_STATS
+from engine.maintenance.schema import CLIENT_MISMATCHES
 from engine.query.catalog import catalog
 from models import RESOURCES
 from models import credential
-from models.fields import Filled
+from models.fields import ColumnDefault
 from tests import conftest
 from tests import databases
 from tests.access_requests import WELL_FORMED
@@ -51,18 +51,20 @@ def test_its_columns_are_those_that_are_listed(name: str) -> None:
 
 
 def test_every_resource_is_exported() -> None:
-    assert set(archive.ORDER) == WRITTEN
+    assert set(import_export.ORDER) == WRITTEN
 
 
 def test_what_is_exported_stands_behind_what_it_points_at() -> None:
     points = [
         (name, key.referred_table.name)
-        for name in archive.ORDER
+        for name in import_export.ORDER
         for key in credential.metadata.tables[name].foreign_key_constraints
     ]
 
     assert [
-        pair for pair in points if archive.ORDER.index(pair[0]) < archive.ORDER.index(pair[1])
+        pair
+        for pair in points
+        if import_export.ORDER.index(pair[0]) < import_export.ORDER.index(pair[1])
     ] == []
 
 
@@ -97,11 +99,11 @@ def test_its_numbers_are_not_handed_out_again(triggers: set[str], name: str) -> 
     """An id that a row was changed to counts as handed out."""
     id_ = catalog().relations[name].attributes["id"]
 
-    assert (f"{name}_ids" in triggers) == (id_.filled is Filled.BY_SEQUENCE)
+    assert (f"{name}_ids" in triggers) == (id_.default is ColumnDefault.SEQUENCE)
 
 
 def test_every_resource_has_figures_to_plan_by() -> None:
-    assert {table for table, _, _ in SUPPOSED} == set(RESOURCES)
+    assert {table for table, _, _ in PLANNER_STATS} == set(RESOURCES)
 
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
@@ -112,7 +114,9 @@ def test_a_hidden_column_is_kept_by_the_database(name: str) -> None:
     in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
 
     for hidden in set(RESOURCES[name].derived) - in_keys:
-        assert f"FROM {name} " in ASTRAY, f"{name}.{hidden} may part from what it is derived of"
+        assert f"FROM {name} " in CLIENT_MISMATCHES, (
+            f"{name}.{hidden} may part from what it is derived of"
+        )
 
 
 @pytest.mark.server(

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from engine.attach import elsewhere
-from engine.maintenance import check as upkeep
+from engine.attach import attach_url
+from engine.maintenance import check
 from engine.postgres import session
 from engine.postgres.errors import foreign_key_violation
 from engine.query.constraints import CheckViolation
@@ -77,7 +77,7 @@ def test_start_does_not_wait_while_another_has_the_turn(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import, or a copy, has it for an hour, in which workers are started anew."""
-    monkeypatch.setattr(upkeep, "START_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(check, "START_SECONDS_MAX", 0.5)
 
     with databases.turn(service.file):
         app = open_app(service.file)
@@ -93,9 +93,9 @@ def test_several_starts_make_the_tables_once() -> None:
 
     def start() -> None:
         try:
-            with closing(elsewhere(url)) as found:
-                upkeep.ensure_schema(found)
-        except upkeep.RefusedFile as refused:
+            with closing(attach_url(url)) as found:
+                check.ensure_schema(found)
+        except check.MaintenanceError as refused:
             failures.append(refused)
 
     try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from engine.maintenance import check as upkeep
+from engine.maintenance import check
 from engine.storage.database import database
 from tests import databases
 from tests import private_server
@@ -75,7 +75,7 @@ def test_an_index_that_was_not_finished_is_named(service: Service) -> None:
             )
         try:
             with service.app.app_context():
-                problems = upkeep.check(database())
+                problems = check.check(database())
         finally:
             connection.execute("DROP INDEX left_over")
 
@@ -90,7 +90,7 @@ def test_careful_server_is_called_sound(tmp_path: pathlib.Path) -> None:
         url = f"postgresql+psycopg://walkthrough@/postgres?host={directory}"
         app = open_app(tmp_path / "careful.db", DATABASE_URL=url)
         with app.app_context():
-            assert upkeep.check(database()) == []
+            assert check.check(database()) == []
         app.extensions["walkthrough"].close()
 
 

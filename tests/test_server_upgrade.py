@@ -25,7 +25,7 @@ CODE = """
     WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     ORDER BY 1
 """
-ASTRAY = """
+CLIENT_MISMATCHES = """
     DROP FUNCTION user_moves CASCADE;
     CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
     DROP TRIGGER users_audit_update ON users;
@@ -114,7 +114,7 @@ def test_functions_and_triggers_become_those_of_a_new_database(
 ) -> None:
     made = rows(service, CODE)
     with databases.connected(databases.NAMES[service.file]) as connection:
-        connection.execute(ASTRAY)
+        connection.execute(CLIENT_MISMATCHES)
     assert rows(service, CODE) != made
     register(Migration(NEXT, "changes no table"))
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from app import NotStarted
-from engine.attach import elsewhere
+from engine.attach import attach_url
 from engine.postgres.schema import reason
 from engine.query.constraints import Unreachable
 from tests import databases
@@ -28,7 +28,7 @@ def service(tmp_path: pathlib.Path) -> Service:
 
 def looked_into(url: str) -> str:
     """Which database one gets to."""
-    with closing(elsewhere(url)) as found, found.reading() as reading:
+    with closing(attach_url(url)) as found, found.reading() as reading:
         name: str = reading.value("SELECT current_database()")
         return name
 

@@ -13,15 +13,15 @@ from access.policy import AccessRule
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.reporting import chart
-from engine.reporting import chart_counts as points
-from engine.reporting import chart_statements as chart_statements
+from engine.reporting import chart_counts
+from engine.reporting import chart_statements
 from engine.reporting import counts
-from engine.reporting import dashboard as statistics
-from engine.reporting import status_counts as tally
+from engine.reporting import dashboard
+from engine.reporting import status_counts
 from engine.reporting.chart import Interval
 from engine.reporting.chart import InvalidPeriod
 from engine.reporting.dashboard import NoSuchBuilding
-from engine.reporting.visible_rows import Visible
+from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import reading
 from tests import databases
 from tests.applications import open_app
@@ -29,11 +29,11 @@ from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.conftest import ROOT
 
-EVERYTHING = Visible(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
-OWN = Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
+EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
+OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
 """A client admin's to whom nothing was granted beyond their client."""
-ADAS = Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
-MOES = Visible(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
+ADAS = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
+MOES = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
 
 
 @pytest.fixture
@@ -84,14 +84,14 @@ def day(offset: int) -> str:
     return (today() + datetime.timedelta(days=offset)).isoformat()
 
 
-def dashboard_of(app: object) -> statistics.Dashboard:
+def dashboard_of(app: object) -> dashboard.Dashboard:
     with app.app_context(), reading() as transaction:
-        return statistics.dashboard(transaction, EVERYTHING)
+        return dashboard.read_dashboard(transaction, EVERYTHING)
 
 
-def building_of(app: object) -> statistics.BuildingStats:
+def building_of(app: object) -> dashboard.BuildingStats:
     with app.app_context(), reading() as transaction:
-        return statistics.building_stats(transaction, EVERYTHING, 1)
+        return dashboard.read_building_stats(transaction, EVERYTHING, 1)
 
 
 # ── labels ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,12 +180,12 @@ def test_what_is_not_told_apart_is_counted_all_the_same(
         ("scheduled", "roof", day(1)),
         ("scheduled", "well", day(-1)),
     )
-    counts.plan_tally.cache_clear()
+    counts.plan_status_counts.cache_clear()
 
     try:
         found = dashboard_of(app)
     finally:
-        counts.plan_tally.cache_clear()
+        counts.plan_status_counts.cache_clear()
 
     assert (
         found.total_inspections == sum(found.by_status.values()) == sum(found.by_type.values()) == 6
@@ -225,7 +225,7 @@ def test_last_was_visited_and_next_is_scheduled(
 
 
 def test_month_is_the_calendars() -> None:
-    days = tally.calendar_days(datetime.date(2025, 12, 31))
+    days = status_counts.calendar_days(datetime.date(2025, 12, 31))
 
     assert (days["month_start"], days["month_end"]) == ("2025-12-01", "2025-12-31")
     assert days["soon"] == "2026-01-30"
@@ -262,15 +262,15 @@ def test_rates_of_nothing_are_zero(inspected: Callable) -> None:
 @pytest.mark.parametrize("building_id", [2, 4, 999, -1])
 def test_building_that_is_not_visible_is_none(snapshot: object, building_id: int) -> None:
     with pytest.raises(NoSuchBuilding) as refusal:
-        statistics.building_stats(snapshot, MOES, building_id)
+        dashboard.read_building_stats(snapshot, MOES, building_id)
 
     assert str(building_id) not in refusal.value.message
 
 
 def test_readings_without_a_result_are_counted(snapshot: object) -> None:
-    found = statistics.building_stats(snapshot, EVERYTHING, 4)
+    found = dashboard.read_building_stats(snapshot, EVERYTHING, 4)
 
-    assert found.lead == statistics.LeadReadings(2, {"negative": 1, "none": 1})
+    assert found.lead == dashboard.LeadReadings(2, {"negative": 1, "none": 1})
 
 
 # ── the chart ────────────────────────────────────────────────────────────────────────────────────────────
@@ -293,7 +293,7 @@ SPANS = [
 def test_series_has_a_point_for_every_period(
     snapshot: object, start: str, end: str, interval: Interval, points: int
 ) -> None:
-    found = chart.draw_chart(snapshot, EVERYTHING, start, end)
+    found = chart.read_chart(snapshot, EVERYTHING, start, end)
 
     assert (found.interval, len(found.series)) == (interval, points)
     assert [point.period for point in found.series] == sorted(
@@ -302,7 +302,7 @@ def test_series_has_a_point_for_every_period(
 
 
 def test_weeks_start_on_monday_even_before_the_chart(snapshot: object) -> None:
-    found = chart.draw_chart(snapshot, EVERYTHING, "2025-04-09", "2025-05-20")
+    found = chart.read_chart(snapshot, EVERYTHING, "2025-04-09", "2025-05-20")
 
     assert found.start_date == "2025-04-09"
     assert found.series[0].period == "2025-04-07"
@@ -310,7 +310,7 @@ def test_weeks_start_on_monday_even_before_the_chart(snapshot: object) -> None:
 
 
 def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) -> None:
-    found = chart.draw_chart(snapshot, EVERYTHING, "2025-04-11", "2025-05-20")
+    found = chart.read_chart(snapshot, EVERYTHING, "2025-04-11", "2025-05-20")
 
     assert (found.series[0].period, found.series[0].total) == ("2025-04-07", 1)
 
@@ -321,11 +321,11 @@ def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) 
 )
 def test_dates_that_bound_no_chart_are_refused(snapshot: object, start: str, end: str) -> None:
     with pytest.raises(InvalidPeriod):
-        chart.draw_chart(snapshot, EVERYTHING, start, end)
+        chart.read_chart(snapshot, EVERYTHING, start, end)
 
 
 def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
-    found = chart.draw_chart(snapshot, EVERYTHING, "1800-01-01", "1999-12-31")
+    found = chart.read_chart(snapshot, EVERYTHING, "1800-01-01", "1999-12-31")
 
     assert len(found.series) == chart.POINTS_MAX == 2400
 
@@ -337,25 +337,25 @@ def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
 def test_chart_without_a_start_begins_with_the_eleventh_month_before(
     snapshot: object, end: str, start: str
 ) -> None:
-    assert chart.draw_chart(snapshot, EVERYTHING, None, end).start_date == start
+    assert chart.read_chart(snapshot, EVERYTHING, None, end).start_date == start
 
 
 def test_too_many_statuses_are_refused(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(points, "POINT_LABELS_MAX", 1)
+    monkeypatch.setattr(chart_counts, "POINT_LABELS_MAX", 1)
     app = inspected(("a", "annual", "2025-01-01"), ("b", "annual", "2025-01-01"))
 
     with (
         app.app_context(),
         reading() as transaction,
-        pytest.raises(points.TooManyLabels),
+        pytest.raises(chart_counts.TooManyLabels),
     ):
-        chart.draw_chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
+        chart.read_chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
 
 
 def test_hidden_building_is_not_named_although_its_inspection_counts(snapshot: object) -> None:
-    found = chart.draw_chart(snapshot, MOES, "2025-01-01", "2025-12-31")
+    found = chart.read_chart(snapshot, MOES, "2025-01-01", "2025-12-31")
 
     assert sum(point.total for point in found.series) == 4
     assert [row.building_id for row in found.buildings] == [1]
@@ -381,11 +381,11 @@ def steps_of(transaction: object, plan: Statement, bound: Binding) -> list[str]:
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
 def test_rows_that_nobody_sees_are_not_walked_through(
-    supposed_large: object, visible: Visible
+    supposed_large: object, visible: VisibleRows
 ) -> None:
     plans = [
-        counts.plan_tally("sqlite", visible.rule, of_building=False),
-        counts.plan_tally("sqlite", visible.rule, of_building=True),
+        counts.plan_status_counts("sqlite", visible.rule, of_building=False),
+        counts.plan_status_counts("sqlite", visible.rule, of_building=True),
         chart_statements.plan_points("sqlite", visible.rule, 7),
         chart_statements.plan_busiest("sqlite", visible.rule),
         chart_statements.plan_outcomes("sqlite", visible.rule),
@@ -402,10 +402,10 @@ def test_rows_that_nobody_sees_are_not_walked_through(
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
 def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
-    supposed_large: object, visible: Visible
+    supposed_large: object, visible: VisibleRows
 ) -> None:
     """Decision 0010: no index is in the order of types, and no row is sorted."""
-    plan = counts.plan_tally("sqlite", visible.rule, of_building=False)
+    plan = counts.plan_status_counts("sqlite", visible.rule, of_building=False)
 
     steps = steps_of(supposed_large, plan, visible.binding())
 
@@ -415,7 +415,7 @@ def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
 
 @pytest.mark.sqlite("reads SQLite's plans")
 def test_search_for_a_building_starts_from_the_building(supposed_large: object) -> None:
-    plan = counts.plan_tally("sqlite", ADAS.rule, of_building=True)
+    plan = counts.plan_status_counts("sqlite", ADAS.rule, of_building=True)
 
     steps = steps_of(supposed_large, plan, ADAS.binding(building_id=1))
 
@@ -425,7 +425,9 @@ def test_search_for_a_building_starts_from_the_building(supposed_large: object) 
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, ADAS, MOES], ids=["root", "ada", "moe"])
-def test_outcomes_are_counted_from_indexes_alone(supposed_large: object, visible: Visible) -> None:
+def test_outcomes_are_counted_from_indexes_alone(
+    supposed_large: object, visible: VisibleRows
+) -> None:
     plan = chart_statements.plan_outcomes("sqlite", visible.rule)
     bound = visible.binding("[1, 2]", start_date="2025-01-01", end_date="2025-12-31")
 

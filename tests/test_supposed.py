@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from engine.maintenance.planner_stats import KEPT
-from engine.maintenance.planner_stats import SUPPOSED
+from engine.maintenance.planner_stats import PLANNER_STATS
+from engine.maintenance.planner_stats import STORED_STATS
 from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.database import Database
@@ -47,7 +47,7 @@ def opened(folder: Path, others: int) -> Flask:
 def kept(app: Flask) -> set[tuple]:
     database: Database = app.extensions["walkthrough"]
     with app.app_context(), database.reading() as transaction:
-        return set(transaction.all(KEPT))
+        return set(transaction.all(STORED_STATS))
 
 
 def get(app: Flask, who: str, path: str) -> str:
@@ -61,7 +61,7 @@ def test_every_index_of_a_resource_has_its_figures() -> None:
     with closing(sqlite.driver.connect(":memory:")) as made:
         for statement in schema():
             made.execute(statement)
-        tables = {table for table, _, _ in SUPPOSED}
+        tables = {table for table, _, _ in PLANNER_STATS}
         indexes = {
             (table, name)
             for table in tables
@@ -79,18 +79,18 @@ def test_every_index_of_a_resource_has_its_figures() -> None:
 
     of_keys = {f"sqlite_autoindex_{table}_1" for table, _ in keys}
     wanted = {pair for pair in indexes if pair[1] not in of_keys} | keys
-    assert {(table, index) for table, index, _ in SUPPOSED if index is not None} == wanted
+    assert {(table, index) for table, index, _ in PLANNER_STATS if index is not None} == wanted
 
 
 def test_a_file_supposes_the_same_whatever_is_in_it(tmp_path: Path) -> None:
     app = opened(tmp_path / "full", 20)
-    assert kept(app) == SUPPOSED
+    assert kept(app) == PLANNER_STATS
 
     app.extensions["walkthrough"].close()  # whoever writes or reads next opens it anew
     get(app, "ada", LISTS["newest"])
     assert app.extensions["walkthrough"].is_writable()
 
-    assert kept(app) == SUPPOSED
+    assert kept(app) == PLANNER_STATS
 
 
 def test_what_another_program_has_counted_goes_at_the_next_start(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_what_another_program_has_counted_goes_at_the_next_start(tmp_path: Path)
     file = app.extensions["walkthrough"].path
     with closing(sqlite.driver.connect(str(file))) as other:
         other.execute("ANALYZE")
-    assert kept(app) != SUPPOSED
+    assert kept(app) != PLANNER_STATS
 
     again = open_app(file)
 
-    assert kept(again) == SUPPOSED
-    assert kept(app) == SUPPOSED
+    assert kept(again) == PLANNER_STATS
+    assert kept(app) == PLANNER_STATS
 
 
 @pytest.mark.parametrize("who", ["ada", "moe"])

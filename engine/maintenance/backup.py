@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.maintenance import migrations
-from engine.maintenance.check import RefusedFile
+from engine.maintenance.check import MaintenanceError
 from engine.query.constraints import Locked
 from engine.storage import atomic_files as drafts
 from engine.storage import file_copies as copies
@@ -34,17 +34,17 @@ def back_up(database: Path, target: Path, opened: copies.Opened = copies.opened_
     A log beside what was there belongs to that: it is folded into it, and gone, before the new file has its name. A
     power cut in between leaves the one before, whole, or the new one.
     """
-    if is_of(target, database):
-        raise RefusedFile(f"{target} belongs to the database itself")
+    if belongs_to(target, database):
+        raise MaintenanceError(f"{target} belongs to the database itself")
     if os.path.lexists(target) and not target.is_file():
-        raise RefusedFile(f"{target} is not a regular file")
+        raise MaintenanceError(f"{target} is not a regular file")
     try:
         with drafts.drafted(target) as draft:
             copies.fill(database, draft, require_ours, opened)
             with released(target):
                 draft.replace(target)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-        raise RefusedFile(f"{target} was not written: {words(error)}") from error
+        raise MaintenanceError(f"{target} was not written: {words(error)}") from error
     keep_name(target, f"{target} is written")
 
 
@@ -56,12 +56,12 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
     file before it goes, and the new file is whole before it gets its name. What cannot be done leaves the old
     database as it was, with its log.
     """
-    if is_of(backup, database):
-        raise RefusedFile(f"{backup} belongs to the database itself")
+    if belongs_to(backup, database):
+        raise MaintenanceError(f"{backup} belongs to the database itself")
     if not backup.exists():
-        raise RefusedFile(f"{backup} is not there")
+        raise MaintenanceError(f"{backup} is not there")
     if not backup.is_file():
-        raise RefusedFile(f"{backup} is not a regular file")
+        raise MaintenanceError(f"{backup} is not a regular file")
     writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
         with writer_lock.held(LOCK_SECONDS_MAX), drafts.drafted(database, like=database) as draft:
@@ -69,16 +69,16 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
             with released(database):
                 draft.replace(database)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-        raise RefusedFile(f"{backup} cannot be restored: {words(error)}") from error
+        raise MaintenanceError(f"{backup} cannot be restored: {words(error)}") from error
     keep_name(database, f"{backup} is restored")
 
 
 def keep_name(file: Path, done: str) -> None:
-    """Have the disk keep the name that a file has just got; RefusedFile where it does not, which says what is done."""
+    """Have the disk keep the name that a file has just got. Raise MaintenanceError otherwise."""
     try:
         copies.sync(file.parent)
     except OSError as error:
-        raise RefusedFile(
+        raise MaintenanceError(
             f"{done}, but a power cut may bring back what it replaced: {words(error)}"
         ) from error
 
@@ -95,7 +95,7 @@ def compact(database: Path) -> None:
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         if isinstance(error, sqlite.ERRORS) and isinstance(sqlite.translate(error), Locked):
             raise in_use(database) from error
-        raise RefusedFile(f"{database} cannot be compacted: {words(error)}") from error
+        raise MaintenanceError(f"{database} cannot be compacted: {words(error)}") from error
 
 
 def words(error: Exception) -> str:
@@ -103,11 +103,11 @@ def words(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def in_use(database: Path) -> RefusedFile:
-    return RefusedFile(f"{database} is in use by another program")
+def in_use(database: Path) -> MaintenanceError:
+    return MaintenanceError(f"{database} is in use by another program")
 
 
-def is_of(path: Path, database: Path) -> bool:
+def belongs_to(path: Path, database: Path) -> bool:
     """Whether a path is the database, or one of the files it lives with."""
     companions = {f"{database.name}{end}" for end in ("", *drafts.COMPANIONS, ".lock", ".serving")}
     if path.exists() and database.exists() and path.samefile(database):
@@ -170,7 +170,7 @@ def released(database: Path) -> Iterator[None]:
             if isinstance(fault, Locked):
                 raise in_use(database) from error
             if not isinstance(fault, sqlite.FileCorrupt):
-                raise RefusedFile(
+                raise MaintenanceError(
                     f"the log of {database} cannot be folded into it: {fault}; to replace it all the same,"
                     " move both away first"
                 ) from error

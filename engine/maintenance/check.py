@@ -11,10 +11,10 @@ from pathlib import Path
 
 from engine.maintenance import migrations
 from engine.maintenance.migrations import migrate
-from engine.maintenance.planner_stats import is_supposed
-from engine.maintenance.planner_stats import suppose
-from engine.maintenance.schema import ASTRAY
-from engine.maintenance.schema import DANGLING
+from engine.maintenance.planner_stats import has_planner_stats
+from engine.maintenance.planner_stats import write_planner_stats
+from engine.maintenance.schema import CLIENT_MISMATCHES
+from engine.maintenance.schema import FOREIGN_KEY_VIOLATIONS
 from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
@@ -39,14 +39,14 @@ GRANT_TABLES = {
 }
 
 
-class RefusedFile(Exception):
+class MaintenanceError(Exception):
     """A file that is not ours to open, or cannot be. The message is one line, whatever it quotes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
 
 
-class Closed(RefusedFile):
+class UnwritableDisk(MaintenanceError):
     """One that cannot be opened, as its disk takes nothing: it has no room, or is read-only."""
 
 
@@ -75,7 +75,7 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
         if database.place.known is None:  # else by a server that has looked at it, and forked us
             make_file(path)
     except OSError as error:
-        raise RefusedFile(f"{path} cannot be made: {error.strerror}") from error
+        raise MaintenanceError(f"{path} cannot be made: {error.strerror}") from error
     try:
         open_up(database, path, is_served_by_others=is_served_by_others)
     except FileLeft:
@@ -95,7 +95,7 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
         if database.writer_lock is not None:
             database.writer_lock.opened()  # of another user's nobody could write
         if state == "older" and is_served_by_others:
-            raise RefusedFile(
+            raise MaintenanceError(
                 f"{path} is of an older version, and is served by it: stop that first"
             )
         bring_up_to_date(database, path, state)
@@ -103,11 +103,11 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
         database.is_audited = True
         resume_clock(database, path)
     except migrate.MigrationFailed as error:
-        raise RefusedFile(str(error)) from error
+        raise MaintenanceError(str(error)) from error
     except FileLeft:
         raise
     except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
-        raise RefusedFile(f"{path} cannot be used: {told(error, path)}") from error
+        raise MaintenanceError(f"{path} cannot be used: {told(error, path)}") from error
 
 
 def told(error: Exception, path: Path) -> str:
@@ -133,7 +133,7 @@ def bring_up_to_date(database: Database, path: Path, state: str) -> None:
         migrate.migrate(path, database.writer_lock)
     elif state == "empty":
         with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
-            if recognise(transaction, path) == "empty":
+            if schema_state(transaction, path) == "empty":
                 make_tables(transaction)
 
 
@@ -142,33 +142,33 @@ def settle_plans(database: Database) -> None:
     there, it is served, and plans as it can."""
     with suppress(sqlite.FileCorrupt):
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
-            if is_supposed(transaction):
+            if has_planner_stats(transaction):
                 return
         with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
-            suppose(transaction)
+            write_planner_stats(transaction)
 
 
 def state_of(database: Database, path: Path) -> str:
     """What `recognise` finds, or `damaged`; a file that cannot be asked is refused."""
     try:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
-            return recognise(transaction, path)
+            return schema_state(transaction, path)
     except FileLeft:
         raise
     except sqlite.NotADatabase as error:
-        raise RefusedFile(
+        raise MaintenanceError(
             f"{path} is not a sound SQLite database; to restore a backup, move it and its -wal away first"
         ) from error
     except sqlite.ForeignFile as error:
-        raise RefusedFile(f"{path} {error}") from error
+        raise MaintenanceError(f"{path} {error}") from error
     except sqlite.WrongSetting as error:
-        raise RefusedFile(str(error)) from error
+        raise MaintenanceError(str(error)) from error
     except (sqlite.DiskFailed, sqlite.DiskFull) as error:
-        raise Closed(f"{path} cannot be used: {told(error, path)}") from error
+        raise UnwritableDisk(f"{path} cannot be used: {told(error, path)}") from error
     except (sqlite.FileCorrupt, *sqlite.ERRORS):
         return "damaged"
     except Fault as error:
-        raise RefusedFile(f"{path} cannot be used: {told(error, path)}") from error
+        raise MaintenanceError(f"{path} cannot be used: {told(error, path)}") from error
 
 
 def resume_clock(database: Database, path: Path) -> None:
@@ -184,7 +184,7 @@ def resume_clock(database: Database, path: Path) -> None:
         database.clock.advance(stored_moment(path.stat().st_mtime))
 
 
-def recognise(transaction: Transaction, path: Path) -> str:
+def schema_state(transaction: Transaction, path: Path) -> str:
     """`empty`, `older` or `ours`; anything else is refused."""
     application_id = transaction.value("PRAGMA application_id")
     version = transaction.value("PRAGMA user_version")
@@ -194,9 +194,9 @@ def recognise(transaction: Transaction, path: Path) -> str:
     try:
         sqlite.require_own(application_id)
     except sqlite.ForeignFile as error:
-        raise RefusedFile(f"{path} {error}") from error
+        raise MaintenanceError(f"{path} {error}") from error
     if version > migrations.schema_version():
-        raise RefusedFile(
+        raise MaintenanceError(
             f"{path} was made by a later version (schema {version}); to restore a backup of this one,"
             " move it and its -wal away first"
         )
@@ -208,9 +208,9 @@ def refuse_links(path: Path) -> None:
         return
     found = path.lstat()
     if stat.S_ISLNK(found.st_mode) or not stat.S_ISREG(found.st_mode):
-        raise RefusedFile(f"{path} is not a regular file")
+        raise MaintenanceError(f"{path} is not a regular file")
     if found.st_nlink > 1:
-        raise RefusedFile(f"{path} has a second name (a hard link)")
+        raise MaintenanceError(f"{path} has a second name (a hard link)")
 
 
 def make_file(path: Path) -> None:
@@ -222,7 +222,7 @@ def make_file(path: Path) -> None:
         return
     logs = logs_of(path)
     if logs and not path.exists():  # nor made by another start meanwhile
-        raise RefusedFile(
+        raise MaintenanceError(
             f"{path} is not there, but its log {logs[0]} is: put the file back, or move the log away"
         )
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
@@ -253,7 +253,7 @@ def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
         with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
             problems = [*damage(transaction, scan), *wrong_settings(transaction)]
             if scan is Scan.FULL:  # worth a word to whoever asks, and no reason not to start
-                problems += [*another_shape(transaction), *inert_grants(transaction)]
+                problems += [*another_shape(transaction), *ineffective_grants(transaction)]
     except (Fault, *sqlite.ERRORS) as error:
         problems = [f"the database cannot be read: {told(error, database.path)}"]
         if isinstance(sqlite.translate(error), sqlite.FileCorrupt):
@@ -270,7 +270,7 @@ def damage(transaction: Transaction, scan: Scan) -> list[str]:
     problems = [line for line in found if line != "ok" and not line.startswith("*** in database")]
     if problems:
         problems.append(WAY_OUT)
-    lost = [*transaction.all(DANGLING), *transaction.all(ASTRAY)]
+    lost = [*transaction.all(FOREIGN_KEY_VIOLATIONS), *transaction.all(CLIENT_MISMATCHES)]
     return problems + [line for (line,) in lost]
 
 
@@ -305,7 +305,7 @@ def wrong_settings(transaction: Transaction) -> list[str]:
     ]
 
 
-def inert_grants(transaction: Transaction) -> list[str]:
+def ineffective_grants(transaction: Transaction) -> list[str]:
     """Grants to somebody who has not, or no more, the role of the table: they open nothing."""
     problems = []
     for table, grantee in GRANT_TABLES.items():

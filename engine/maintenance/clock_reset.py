@@ -11,7 +11,7 @@ from typing import Final
 from engine import audit
 from engine.storage.clock import system_time
 from engine.storage.database import Database
-from models.audit_log import AT_ONCE
+from models.audit_log import BULK_RELATION
 
 SET_BACK_SECONDS_MAX = 60.0
 
@@ -30,7 +30,7 @@ ENDINGS: Final = (
 """What becomes of what holds a moment, by the Unix second of now. A ban stays as long as it was said to last."""
 
 
-def set_back(database: Database) -> str:
+def reset_clock(database: Database) -> str:
     """Give a file the system's time, and end every session, token without one, and board; returns that time, as it is
     stored. Nobody may be serving the file. Kept whole or not at all."""
     with database.writing(SET_BACK_SECONDS_MAX) as transaction:
@@ -40,5 +40,7 @@ def set_back(database: Database) -> str:
         for sql in ENDINGS:
             transaction.run(sql, (transaction.unix,) if "?1" in sql else ())
         details = {"from": left, "to": transaction.now}
-        audit.note(transaction, "set_back", AT_ONCE, actor_id=None, client_id=None, details=details)
+        audit.note(
+            transaction, "set_back", BULK_RELATION, actor_id=None, client_id=None, details=details
+        )
         return transaction.now

@@ -40,11 +40,11 @@ NAMES = (*ORDER, *HIDDEN)
 Progress = Callable[[int], None]
 
 
-class NotEmpty(Fault):
+class TargetNotEmpty(Fault):
     """A target that holds something already; nothing of it is changed."""
 
 
-class NotTheSame(Fault):
+class CopyMismatch(Fault):
     """What arrived is not what was sent. Our bug, or the disk's: nothing is kept."""
 
 
@@ -74,10 +74,10 @@ def copy_all(source: Database, target: Database, progress: Progress) -> dict[str
 
 def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> dict[str, int]:
     for each in (sent, arrived):
-        wait_for_the_other(each)
+        keep_transaction_open(each)
     for table in tables():
         if count(arrived, table):
-            raise NotEmpty(f'the target is not empty: "{table.name}" holds rows')
+            raise TargetNotEmpty(f'the target is not empty: "{table.name}" holds rows')
     arrived.run(arrived.spelling.pause_audit)
     counts: dict[str, int] = {}
     for table in tables():
@@ -85,14 +85,14 @@ def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> 
         if digest != digest_of(pages(arrived, table)) or counts[table.name] != count(
             arrived, table
         ):
-            raise NotTheSame(f'"{table.name}" did not arrive as it was sent')
-    go_on_counting(sent, arrived)
+            raise CopyMismatch(f'"{table.name}" did not arrive as it was sent')
+    advance_sequences(sent, arrived)
     arrived.run(arrived.spelling.resume_audit, (arrived.now,))
     return counts
 
 
 @singledispatch
-def wait_for_the_other(transaction: Transaction) -> None:
+def keep_transaction_open(transaction: Transaction) -> None:
     """Let one side of a copy rest for as long as the other works; a file's does."""
 
 
@@ -158,7 +158,7 @@ def count(transaction: Transaction, table: sa.Table) -> int:
     return found
 
 
-def go_on_counting(sent: Transaction, arrived: Transaction) -> None:
+def advance_sequences(sent: Transaction, arrived: Transaction) -> None:
     """The next id of each table is the one after the highest there ever was."""
     highest = dict(sent.all(sent.spelling.read_sequences))
     for table in tables():

@@ -24,7 +24,7 @@ from engine.query.catalog import Relation
 from engine.query.catalog import catalog
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import Action
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.query.write import constraint_diagnosis as blame
@@ -37,9 +37,9 @@ from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
 from engine.storage.database import Transaction
 from engine.storage.transaction import stored_moment
-from models.audit_log import AT_ONCE
+from models.audit_log import BULK_RELATION
 from models.errors import Fault
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.types import DOUBLE
 from models.types import Bound
 
@@ -62,7 +62,7 @@ ROWS_A_LOOK = 1_000
 
 BESIDE_A_USER = ("password", "app_metadata", "user_metadata", "banned_until")
 
-Furnish = Callable[[Transaction, str, Mapping[str, object]], None]
+UserImporter = Callable[[Transaction, str, Mapping[str, object]], None]
 """Gives the user of an id what is kept beside their row, in the transaction that makes them."""
 
 
@@ -82,15 +82,15 @@ class Unrestricted:
     def implied(self, model: Any, by: Any) -> bool:
         return False
 
-    def extent(self, model: Any) -> Extent:
-        return Extent.EVERYTHING
+    def read_scope(self, model: Any) -> ReadScope:
+        return ReadScope.EVERYTHING
 
     @property
     def unchosen(self) -> frozenset[str]:
         return frozenset()
 
 
-def import_archive(database: Database, archive: object, furnish: Furnish) -> dict[str, int]:
+def import_archive(database: Database, archive: object, furnish: UserImporter) -> dict[str, int]:
     """Insert every row of an archive or none; the number of rows by table."""
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
@@ -112,7 +112,12 @@ def import_archive(database: Database, archive: object, furnish: Furnish) -> dic
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.spelling.resume_audit, (transaction.now,))
         audit.note(
-            transaction, "import", AT_ONCE, actor_id=None, client_id=None, details=dict(counts)
+            transaction,
+            "import",
+            BULK_RELATION,
+            actor_id=None,
+            client_id=None,
+            details=dict(counts),
         )
     return counts
 
@@ -128,7 +133,7 @@ def at_place(name: str, place: int) -> Iterator[None]:
         raise InvalidArchive(f"{name}[{place}]: {error}") from error
 
 
-def said_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of an archive, of its names and values: of what it says twice, one would be left out without a word."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -148,7 +153,7 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
     return archive
 
 
-def is_empty(transaction: Transaction) -> bool:
+def has_no_rows(transaction: Transaction) -> bool:
     """Whether there is no row of any resource."""
     found = (
         transaction.value(f"SELECT EXISTS (SELECT 1 FROM {name})")  # noqa: S608 - names of our own
@@ -168,11 +173,11 @@ def import_row(
     for name, value in given.items():
         attribute = relation.payload_attribute(name)
         values[name] = attribute.type.read_json(value)
-        if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
+        if name == "id" and attribute.default is ColumnDefault.SEQUENCE:
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            found = default(attribute.filled, transaction.now, Binding())
+            found = default(attribute.default, transaction.now, Binding())
             if found is not None:
                 values[name] = found
     columns = tuple(values)
@@ -218,7 +223,7 @@ def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
     doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
-    beside = besides(transaction) if relation.name == "users" else {}
+    beside = account_fields(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, ROWS_A_LOOK):
         for row in rows:
             values = {
@@ -244,7 +249,7 @@ BESIDES = (
 )
 
 
-def besides(transaction: Transaction) -> dict[object, dict[str, object]]:
+def account_fields(transaction: Transaction) -> dict[object, dict[str, object]]:
     """What is kept beside the users' rows, by their ids; nothing of those of whom there is no more than a password."""
     found: dict[object, dict[str, object]] = {}
     for user_id, app, user, until in transaction.all(BESIDES):

@@ -12,7 +12,7 @@ from typing import Final
 
 from engine.storage.transaction import Transaction
 
-SUPPOSED: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
+PLANNER_STATS: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
     ("clients", None, "20"),
     ("users", "sqlite_autoindex_users_1", "220 1"),
     ("users", "sqlite_autoindex_users_2", "220 1"),
@@ -46,29 +46,29 @@ SUPPOSED: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
 })  # fmt: skip
 """As in sqlite_stat1: table, index, and how many rows have the same first column, first two, and so on."""
 
-KEPT: Final = "SELECT tbl, idx, stat FROM sqlite_stat1"
-COUNTED: Final = "SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat_'"
+STORED_STATS: Final = "SELECT tbl, idx, stat FROM sqlite_stat1"
+STAT_TABLES: Final = "SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat_'"
 
 
-def is_supposed(transaction: Transaction) -> bool:
+def has_planner_stats(transaction: Transaction) -> bool:
     """Whether a file supposes what it should, and nothing else."""
-    counted = {name for (name,) in transaction.all(COUNTED)}
-    if "sqlite_stat1" not in counted or set(transaction.all(KEPT)) != SUPPOSED:
+    counted = {name for (name,) in transaction.all(STAT_TABLES)}
+    if "sqlite_stat1" not in counted or set(transaction.all(STORED_STATS)) != PLANNER_STATS:
         return False
     samples = "SELECT EXISTS (SELECT 1 FROM sqlite_stat4)"
     return "sqlite_stat4" not in counted or not transaction.value(samples)
 
 
-def suppose(transaction: Transaction) -> None:
+def write_planner_stats(transaction: Transaction) -> None:
     """Have a file suppose it, whatever was counted before."""
-    if is_supposed(transaction):
+    if has_planner_stats(transaction):
         return
     # Tables made anew are read by every connection, those that are open included; rows are not.
-    for (name,) in transaction.all(COUNTED):
+    for (name,) in transaction.all(STAT_TABLES):
         transaction.run(f"DROP TABLE {name}")
     transaction.run("ANALYZE audit_context")
-    for (name,) in transaction.all(COUNTED):
+    for (name,) in transaction.all(STAT_TABLES):
         transaction.run(f"DELETE FROM {name}")  # noqa: S608
-    for row in sorted(SUPPOSED, key=str):
+    for row in sorted(PLANNER_STATS, key=str):
         transaction.run("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", row)
     transaction.run("ANALYZE sqlite_schema")

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance.check import RefusedFile
+from engine.maintenance.check import MaintenanceError
 from engine.maintenance.check import logs_of
-from engine.maintenance.check import recognise
+from engine.maintenance.check import schema_state
 from engine.maintenance.check import told
 from engine.query.dialect.base import SPELLINGS
 from engine.storage import sqlite
@@ -49,7 +49,7 @@ def opened(path: Path) -> Iterator[Any]:
 def require_no_log(path: Path) -> None:
     """What is in a log is not in the file yet."""
     if logs := logs_of(path):
-        raise RefusedFile(
+        raise MaintenanceError(
             f"{path} cannot be read where it is, since its log {logs[0]} would have to be folded into it:"
             " copy both to another disk"
         )
@@ -57,21 +57,21 @@ def require_no_log(path: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Transaction]:
-    """One snapshot of it; RefusedFile where not even that can be."""
+    """One snapshot of it; MaintenanceError where not even that can be."""
     try:
         with opened(path) as driver_connection:
             driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
             transaction = Transaction(connection, SPELLINGS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:
-                if recognise(transaction, path) != "ours":
-                    raise RefusedFile(
+                if schema_state(transaction, path) != "ours":
+                    raise MaintenanceError(
                         f"{path} is of an older version: back it up to another disk, and start there"
                     )
                 yield transaction
             finally:
                 transaction.roll_back()
     except sqlite.ERRORS as error:
-        raise RefusedFile(
+        raise MaintenanceError(
             f"{path} cannot be read: {told(sqlite.translate(error), path)}"
         ) from error

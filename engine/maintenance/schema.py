@@ -9,13 +9,13 @@ from engine.storage import sqlite
 
 SCHEMA = Path(__file__).resolve().parents[2] / "schema.sql"
 
-DANGLING = """
+FOREIGN_KEY_VIOLATIONS = """
     SELECT "table" || coalesce(' row ' || rowid, '') || ' points at nothing in ' || parent
     FROM pragma_foreign_key_check
 """
 """What foreign keys of a file would not let be, had they been asked: a program need not ask them."""
 
-ASTRAY = """
+CLIENT_MISMATCHES = """
     SELECT 'reports_lead row ' || reading.id || ' is of another client than its inspection'
     FROM reports_lead AS reading JOIN inspections AS inspection ON inspection.id = reading.inspection_id
     WHERE reading.client_id <> inspection.client_id

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import sqlalchemy as sa
 
-from engine.maintenance import check as upkeep
-from engine.maintenance import copy as copying
+from engine.maintenance import check as database_check
+from engine.maintenance import copy as database_copy
 from engine.maintenance.migrations import EARLIER_VERSION
 from engine.maintenance.migrations import pending
 from engine.maintenance.migrations import schema_version
@@ -41,12 +41,14 @@ MADE_ANEW = "-- What follows is made anew"
 
 
 def attached(url: sa.URL, replicas: Sequence[sa.URL]) -> ServerDatabase:
-    """Return the database of a URL, with its replicas. Opens nothing; RefusedFile for a URL that cannot be read."""
+    """Return the database of a URL, with its replicas. Open nothing. Raise MaintenanceError for an unusable URL."""
     for each in (url, *replicas):
         try:
             connection_words(each)
         except sa.exc.ArgumentError as error:
-            raise upkeep.RefusedFile(f"{shown(each)} cannot be used: {error}") from error
+            raise database_check.MaintenanceError(
+                f"{shown(each)} cannot be used: {error}"
+            ) from error
     return ServerDatabase(url, replicas)
 
 
@@ -60,14 +62,14 @@ def expect(url: str) -> None:
     EXPECTED.add(sa.make_url(url))
 
 
-@upkeep.ensure_schema.register
+@database_check.ensure_schema.register
 def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
-    """Make the tables in an empty database. RefusedFile for one that is not ours, or that does not answer and is not
-    expected."""
+    """Make the tables in an empty database. Raise MaintenanceError if another program owns the database, or it does not
+    answer and is not expected later."""
     name = shown(database.url)
     try:
         identity = look_over(database, name)
-    except upkeep.RefusedFile:
+    except database_check.MaintenanceError:
         database.close()
         raise
     except Fault as fault:
@@ -75,10 +77,12 @@ def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False
             LOG.error("%s: %s; it is served once it does", name, reason(fault))
             return
         database.close()
-        raise upkeep.RefusedFile(f"{name} cannot be used: {reason(fault)}") from fault
+        raise database_check.MaintenanceError(f"{name} cannot be used: {reason(fault)}") from fault
     except errors.ERRORS as error:
         database.close()
-        raise upkeep.RefusedFile(f"{name} cannot be used: {errors.message(error)}") from error
+        raise database_check.MaintenanceError(
+            f"{name} cannot be used: {errors.message(error)}"
+        ) from error
     require_copies(database, identity)
 
 
@@ -102,10 +106,12 @@ def look_over(database: ServerDatabase, name: str) -> str | None:
 
     It reads first: a start must not wait for a long write. Only a start that finds no current tables takes the writer
     lock, and reads again: one start makes the tables, others wait."""
-    with database.reading(seconds_max=upkeep.START_SECONDS_MAX) as transaction:
+    with database.reading(seconds_max=database_check.START_SECONDS_MAX) as transaction:
         if recognise(transaction, name) == "ours":
             return learn(database, transaction)
-    with database.writing(upkeep.START_SECONDS_MAX, upkeep.START_SECONDS_MAX) as transaction:
+    with database.writing(
+        database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX
+    ) as transaction:
         state = recognise(transaction, name)
         if state == "empty":
             make_tables(transaction)
@@ -131,32 +137,34 @@ def require_copies(database: ServerDatabase, identity: str | None) -> None:
         database.replicas.require_copies(identity)
     except AnotherDatabase as error:
         database.close()
-        raise upkeep.RefusedFile(
+        raise database_check.MaintenanceError(
             "DATABASE_READ_URL names a database that is no copy of DATABASE_URL's"
         ) from error
     except PoolerRefused as error:
         database.close()
-        raise upkeep.RefusedFile(
+        raise database_check.MaintenanceError(
             f"a database of DATABASE_READ_URL cannot be used: {error}"
         ) from error
 
 
 def recognise(transaction: Transaction, name: str) -> str:
-    """Return `empty`, `older` or `ours`; RefusedFile for anything else."""
+    """Return `empty`, `older` or `ours`; MaintenanceError for anything else."""
     refuse_unsuited(transaction, name)
     refuse_hidden(transaction, name)
     tables = transaction.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
     if not tables:
         return "empty"
     if transaction.value("SELECT to_regclass('facts')::text") is None:
-        raise upkeep.RefusedFile(f"{name} is another program's database")
+        raise database_check.MaintenanceError(f"{name} is another program's database")
     version = transaction.value(VERSION_KEPT, (VERSION_FACT,))
     if version is None and transaction.value(VERSION_KEPT, (DEVELOPMENT_VERSION_FACT,)):
-        raise upkeep.RefusedFile(f"{name} {EARLIER_VERSION}")
+        raise database_check.MaintenanceError(f"{name} {EARLIER_VERSION}")
     if version is None:
-        raise upkeep.RefusedFile(f"{name} is another program's database")
+        raise database_check.MaintenanceError(f"{name} is another program's database")
     if int(version) > schema_version():
-        raise upkeep.RefusedFile(f"{name} was made by a later version (schema {version})")
+        raise database_check.MaintenanceError(
+            f"{name} was made by a later version (schema {version})"
+        )
     return "ours" if int(version) == schema_version() else "older"
 
 
@@ -171,13 +179,13 @@ def refuse_unsuited(transaction: Transaction, name: str) -> None:
     fold their case."""
     version, encoding, has_unicode = transaction.one(SUITED, (ANY_LANGUAGE,))
     if int(version) < VERSION_MIN:
-        raise upkeep.RefusedFile("PostgreSQL 15 or later is needed")
+        raise database_check.MaintenanceError("PostgreSQL 15 or later is needed")
     if encoding != "UTF8":
-        raise upkeep.RefusedFile(
+        raise database_check.MaintenanceError(
             f"{name} is kept in {encoding}, and UTF8 is needed: createdb --encoding=UTF8 --template=template0"
         )
     if not has_unicode:
-        raise upkeep.RefusedFile(
+        raise database_check.MaintenanceError(
             f'{name} has no collation "{ANY_LANGUAGE}": a PostgreSQL that was built with ICU is needed'
         )
 
@@ -193,7 +201,7 @@ def refuse_hidden(transaction: Transaction, name: str) -> None:
     """Refuse a database whose tables are in another schema than new ones would be made in: empty tables would hide
     them, also from the processes that serve the database already."""
     for there, here in transaction.all(HIDDEN):
-        raise upkeep.RefusedFile(
+        raise database_check.MaintenanceError(
             f"{name} has its tables in the schema {there}, and search_path begins with {here}:"
             f" ALTER ROLE … SET search_path = {there}"
         )
@@ -226,14 +234,16 @@ def shown(url: sa.URL) -> str:
     return url.set(username=None, password=None, query={}).render_as_string()
 
 
-@upkeep.check.register
-def check(database: ServerDatabase, scan: upkeep.Scan = upkeep.Scan.FULL) -> list[str]:
+@database_check.check.register
+def check(
+    database: ServerDatabase, scan: database_check.Scan = database_check.Scan.FULL
+) -> list[str]:
     """Return what is wrong with the database. The server checks its own pages."""
     try:
-        with database.reading(seconds_max=upkeep.CHECK_SECONDS_MAX) as transaction:
+        with database.reading(seconds_max=database_check.CHECK_SECONDS_MAX) as transaction:
             problems = [*reckless(transaction), *unvalidated(transaction)]
-            if scan is upkeep.Scan.FULL:
-                problems += inert_grants(transaction)
+            if scan is database_check.Scan.FULL:
+                problems += ineffective_grants(transaction)
     except Fault as error:
         return [f"the database cannot be read: {error.message}"]
     return problems
@@ -262,10 +272,10 @@ def unvalidated(transaction: Transaction) -> list[str]:
     return [f"{name} is switched off, or not valid" for (name,) in rows]
 
 
-def inert_grants(transaction: Transaction) -> list[str]:
+def ineffective_grants(transaction: Transaction) -> list[str]:
     """Return grants to users without the role of the table: they have no effect."""
     problems = []
-    for table, grantee in upkeep.GRANT_TABLES.items():
+    for table, grantee in database_check.GRANT_TABLES.items():
         role = "_".join(table.split("_")[:2])
         rows = transaction.all(
             f"SELECT g.{grantee}, count(*) FROM {table} g JOIN users u ON u.id = g.{grantee}"  # noqa: S608
@@ -278,7 +288,7 @@ def inert_grants(transaction: Transaction) -> list[str]:
     return problems
 
 
-@upkeep.versions.register
+@database_check.versions.register
 def versions(database: ServerDatabase) -> dict[str, str]:
     """Return the versions of driver, server and schema."""
     with database.reading() as transaction:
@@ -287,7 +297,7 @@ def versions(database: ServerDatabase) -> dict[str, str]:
     return {"driver": f"psycopg {psycopg.__version__}", "postgresql": server, "schema": str(schema)}
 
 
-@copying.wait_for_the_other.register
-def wait_for_the_other(transaction: ServerTransaction) -> None:
+@database_copy.keep_transaction_open.register
+def keep_transaction_open(transaction: ServerTransaction) -> None:
     """Let a source be idle while its rows are compared with the target's."""
     transaction.run("SELECT set_config('idle_in_transaction_session_timeout', '0', true)")

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from engine.reporting import counts
-from engine.reporting.visible_rows import Visible
-from engine.reporting.visible_rows import read
+from engine.reporting.visible_rows import VisibleRows
+from engine.reporting.visible_rows import read_rows
 from engine.storage.database import Transaction
 from models import Building
 from models import Inspection
@@ -26,70 +26,72 @@ LINES_MIN = 50
 
 INSPECTIONS, BUILDINGS = Inspection.__tablename__, Building.__tablename__
 
-STEPS = {"insert": 1, "update": 0, "delete": -1}
+COUNT_DELTAS = {"insert": 1, "update": 0, "delete": -1}
 """What happens to rows, and how many more there are for it."""
 
-State = Mapping[str, Any]
+InspectionState = Mapping[str, Any]
 """Of an inspection, its building, type, status and date, at least."""
 
-States = dict[int, State | None]
+InspectionStates = dict[int, InspectionState | None]
 """By id; None: there was none, or none that is visible."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """A line of the trail, of a change of a row; `before` are the columns that were other, or all of them."""
 
     relation: str
     key: int
     action: str
-    before: State
+    before: InspectionState
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class ChangesSince:
     """What has changed since a line: the buildings' lines, and what the inspections that changed were and are."""
 
-    buildings: list[Change]
-    then: States
-    now: States
+    buildings: list[RowChange]
+    then: InspectionStates
+    now: InspectionStates
 
 
-def read_since(transaction: Transaction, visible: Visible, line: int, rows: int) -> Since | None:
+def read_changes_since(
+    transaction: Transaction, visible: VisibleRows, line: int, rows: int
+) -> ChangesSince | None:
     """What has changed since a line as of which so many rows were counted; None where all is to be counted anew."""
     changes = read_changes(transaction, visible, line, rows)
     states = read_states(transaction, visible, changes) if changes is not None else None
     if changes is None or states is None:
         return None
-    return Since([each for each in changes if each.relation == BUILDINGS], *states)
+    return ChangesSince([each for each in changes if each.relation == BUILDINGS], *states)
 
 
 def read_changes(
-    transaction: Transaction, visible: Visible, line: int, rows: int
-) -> list[Change] | None:
+    transaction: Transaction, visible: VisibleRows, line: int, rows: int
+) -> list[RowChange] | None:
     """The changes of visible inspections and buildings, the newest first.
 
     None where the trail does not tell them row by row, or there are so many that to count anew is no dearer.
     No line of another client is looked at: how long it takes tells nothing of how much others have changed. Those
     that are nobody's are, for an import among them; inspectors' are the most of them.
     """
-    extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
-    is_simple = extents in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT})
+    read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, AuditLog)}
+    is_simple = read_scopes in ({ReadScope.EVERYTHING}, {ReadScope.OWN_CLIENT})
     if not (is_simple and transaction.spelling.trail_is_in_order):
         return None
     lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
     database = transaction.spelling.name
     binding = visible.binding(since=line, lines_max=lines_max + 1)
-    ((imports,),) = read(transaction, counts.plan_at_once(database), binding)
+    ((imports,),) = read_rows(transaction, counts.plan_bulk_changes(database), binding)
     if imports:
         return None
-    lines = read(transaction, counts.plan_lines(database, visible.rule), binding)
+    lines = read_rows(transaction, counts.plan_audit_lines(database, visible.rule), binding)
     if len(lines) > lines_max:
         return None
     changes = [
-        Change(relation, int(key), action, json.loads(before) if before else {})
+        RowChange(relation, int(key), action, json.loads(before) if before else {})
         for relation, key, action, before in lines
-        if relation in (INSPECTIONS, BUILDINGS) and action in STEPS  # and no refusal
+        if relation in (INSPECTIONS, BUILDINGS) and action in COUNT_DELTAS  # and no refusal
     ]
     # What was before a row got another key is told of it by the one that it had.
     got_another = any(each.action == "update" and "id" in each.before for each in changes)
@@ -97,17 +99,17 @@ def read_changes(
 
 
 def read_states(
-    transaction: Transaction, visible: Visible, changes: list[Change]
-) -> tuple[States, States] | None:
+    transaction: Transaction, visible: VisibleRows, changes: list[RowChange]
+) -> tuple[InspectionStates, InspectionStates] | None:
     """What the inspections that changed were, and what they are; None where that contradicts the lines."""
     touched = [each for each in changes if each.relation == INSPECTIONS]
     statement = counts.plan_states(transaction.spelling.name, visible.rule)
     keys = json.dumps(list({each.key for each in touched}))
     found = {
-        key: dict(zip(counts.STATE, values, strict=True))
-        for key, *values in read(transaction, statement, visible.binding(keys))
+        key: dict(zip(counts.STATE_COLUMNS, values, strict=True))
+        for key, *values in read_rows(transaction, statement, visible.binding(keys))
     }
-    now: States = {each.key: found.get(each.key) for each in touched}
+    now: InspectionStates = {each.key: found.get(each.key) for each in touched}
     then = dict(now)
     for change in touched:
         state = then[change.key]

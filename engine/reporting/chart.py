@@ -19,11 +19,11 @@ from engine.reporting.chart_counts import Points
 from engine.reporting.chart_counts import Window
 from engine.reporting.chart_counts import read_points
 from engine.reporting.counts import STATUSES
-from engine.reporting.incremental_counts import follow_points
+from engine.reporting.incremental_counts import update_points
 from engine.reporting.status_counts import Counts
 from engine.reporting.status_counts import labelled
 from engine.reporting.status_counts import month_start
-from engine.reporting.visible_rows import Visible
+from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Transaction
 from models.errors import Fault
 
@@ -68,8 +68,8 @@ class Chart:
     buildings: list[BusyBuilding]
 
 
-def draw_chart(
-    transaction: Transaction, visible: Visible, start_date: str | None, end_date: str | None
+def read_chart(
+    transaction: Transaction, visible: VisibleRows, start_date: str | None, end_date: str | None
 ) -> Chart:
     """Draw the inspections between two days; without them, of today's month and the eleven before it."""
     end = transaction.moment.date() if end_date is None else datetime.date.fromisoformat(end_date)
@@ -107,7 +107,7 @@ def size_of_points(points: Points) -> int:
 
 
 def count_points(
-    transaction: Transaction, visible: Visible, window: Window, key: Hashable, line: int
+    transaction: Transaction, visible: VisibleRows, window: Window, key: Hashable, line: int
 ) -> Points:
     """What a chart counts as of the last line of the audit log: incrementally, if that can be."""
     latest = transaction.cache.latest(key)
@@ -115,7 +115,7 @@ def count_points(
         counted_at, then, _ = latest
         if counted_at == line:
             return cast(Points, then)
-        points = follow_points(transaction, visible, window, then, counted_at)
+        points = update_points(transaction, visible, window, then, counted_at)
         if points is not None:
             return points
     return read_points(transaction, visible, window)

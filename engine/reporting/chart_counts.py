@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from engine.query.dialect.base import json_array
 from engine.query.statement import Binding
-from engine.reporting import chart_statements as chart_statements
+from engine.reporting import chart_statements
 from engine.reporting.chart_statements import POINT_LABELS_MAX
-from engine.reporting.visible_rows import Visible
-from engine.reporting.visible_rows import read
+from engine.reporting.visible_rows import VisibleRows
+from engine.reporting.visible_rows import read_rows
 from engine.storage.database import Transaction
 from models.errors import Fault
 
@@ -50,7 +50,7 @@ class Window:
         """How much of a day is told apart."""
         return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
 
-    def binding(self, visible: Visible, keys: str = "[]") -> Binding:
+    def binding(self, visible: VisibleRows, keys: str = "[]") -> Binding:
         return visible.binding(keys, start_date=self.start, end_date=self.end)
 
 
@@ -62,7 +62,7 @@ class Points:
     busiest: list[BusyBuilding]
 
 
-def read_points(transaction: Transaction, visible: Visible, window: Window) -> Points:
+def read_points(transaction: Transaction, visible: VisibleRows, window: Window) -> Points:
     """Count all that is visible. Raises TooManyLabels."""
     counted = read_series(transaction, visible, window)
     if len(counted) > POINT_LABELS_MAX:
@@ -71,27 +71,29 @@ def read_points(transaction: Transaction, visible: Visible, window: Window) -> P
 
 
 def read_series(
-    transaction: Transaction, visible: Visible, window: Window
+    transaction: Transaction, visible: VisibleRows, window: Window
 ) -> dict[tuple[str, str | None], int]:
     """Return how many inspections each period and status has."""
     name, rule = transaction.spelling.name, visible.rule
     statement = chart_statements.plan_points(name, rule, window.characters)
-    rows = read(transaction, statement, window.binding(visible))
+    rows = read_rows(transaction, statement, window.binding(visible))
     return {(period, status): count for period, status, count in rows}
 
 
-def read_busiest(transaction: Transaction, visible: Visible, window: Window) -> list[BusyBuilding]:
+def read_busiest(
+    transaction: Transaction, visible: VisibleRows, window: Window
+) -> list[BusyBuilding]:
     """The busiest buildings; none without an inspection."""
     statement = chart_statements.plan_busiest(transaction.spelling.name, visible.rule)
-    rows = [row for row in read(transaction, statement, window.binding(visible)) if row[2]]
+    rows = [row for row in read_rows(transaction, statement, window.binding(visible)) if row[2]]
     outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
     return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
 
 
 def read_outcomes(
-    transaction: Transaction, visible: Visible, window: Window, keys: Iterable[int]
+    transaction: Transaction, visible: VisibleRows, window: Window, keys: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
     """Of those buildings that had any: how many inspections, how many completed, and how many failed."""
     statement = chart_statements.plan_outcomes(transaction.spelling.name, visible.rule)
-    rows = read(transaction, statement, window.binding(visible, json_array(keys)))
+    rows = read_rows(transaction, statement, window.binding(visible, json_array(keys)))
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

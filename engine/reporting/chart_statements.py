@@ -18,7 +18,7 @@ from engine.query.statement import parameter
 from engine.reporting.counts import COMPLETED
 from engine.reporting.counts import FAILED
 from engine.reporting.counts import PLANS_MAX
-from engine.reporting.counts import Counter
+from engine.reporting.counts import CountPlanner
 from engine.reporting.counts import shortened
 from models import Building
 from models import Inspection
@@ -32,7 +32,7 @@ BUSIEST_MAX = 20  # as many as a chart can name
 DAY_CHARACTERS = len("YYYY-MM-DD")
 
 
-class Charter(Counter):
+class ChartPlanner(CountPlanner):
     """A counter of inspections between two days; of a day so many characters are told apart."""
 
     def __init__(self, spelling: Spelling, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
@@ -43,7 +43,7 @@ class Charter(Counter):
         return self.between_dates(inspection.c.date_visited)
 
     def between_dates(self, visited: Expression) -> Expression:
-        return visited.between(self.given("start_date"), self.given("end_date"))
+        return visited.between(self.value_of("start_date"), self.value_of("end_date"))
 
     def period_of(self, inspection: sa.Alias) -> Any:
         day = self.spelling.day_text(inspection.c.date_visited)
@@ -68,17 +68,17 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
     Rows are counted by client, status and day first: in a file an index has them in that order. One row more than
     POINT_LABELS_MAX says that there are too many.
     """
-    charter = Charter(SPELLINGS[database], rule, period_characters)
-    inspection, where = charter.inspections(of_building=False)
+    planner = ChartPlanner(SPELLINGS[database], rule, period_characters)
+    inspection, where = planner.inspections(of_building=False)
     kept = inspection.c
-    within = charter.within_dates(inspection)
-    if charter.scans_index(
+    within = planner.within_dates(inspection)
+    if planner.scans_index(
         where[-1]
     ):  # by a range SQLite would skip through the rows of every client
-        within = charter.between_dates(charter.spelling.not_leading(kept.date_visited))
+        within = planner.between_dates(planner.spelling.not_leading(kept.date_visited))
     days = (
         sa.select(
-            charter.period_of(inspection), shortened(kept.status), sa.func.count().label("many")
+            planner.period_of(inspection), shortened(kept.status), sa.func.count().label("many")
         )
         .where(*where, within)
         .group_by(kept.client_id, kept.status, kept.date_visited)
@@ -88,50 +88,50 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
     counted = sa.select(*points, sa.cast(sa.func.sum(days.c.many), sa.BigInteger())).group_by(
         *points
     )
-    return charter.finish(counted.limit(POINT_LABELS_MAX + 1))
+    return planner.finish(counted.limit(POINT_LABELS_MAX + 1))
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_busiest(database: str, rule: Rule) -> Statement:
     """Id, name and number of inspections of the busiest buildings; idle ones may be among them, last."""
-    charter = Charter(SPELLINGS[database], rule)
-    if charter.spelling.joins_to_count:
-        return plan_busiest_joined(charter)
-    building, scope = charter.visible(Building)
-    total = charter.count_within_dates(building.c.id).label("total")
+    planner = ChartPlanner(SPELLINGS[database], rule)
+    if planner.spelling.joins_to_count:
+        return plan_busiest_joined(planner)
+    building, scope = planner.visible(Building)
+    total = planner.count_within_dates(building.c.id).label("total")
     busiest = sa.select(building.c.id, building.c.name, total).where(scope)
-    return charter.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+    return planner.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
 
 
-def plan_busiest_joined(charter: Charter) -> Statement:
+def plan_busiest_joined(planner: ChartPlanner) -> Statement:
     """The same by one join, for a database that chooses between walking an index and hashing it all."""
-    building, scope = charter.visible(Building)
-    inspection, inspection_scope = charter.visible_by(Inspection, Building)
+    building, scope = planner.visible(Building)
+    inspection, inspection_scope = planner.visible_by(Inspection, Building)
     total = sa.func.count().label("total")
     busiest = (
         sa.select(building.c.id, building.c.name, total)
         .select_from(building.join(inspection, inspection.c.building_id == building.c.id))
-        .where(scope, charter.within_dates(inspection), inspection_scope)
+        .where(scope, planner.within_dates(inspection), inspection_scope)
         .group_by(building.c.id)
     )
-    return charter.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+    return planner.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_outcomes(database: str, rule: Rule) -> Statement:
     """Building, how many inspections, completed ones and failed ones, of the buildings in `Binding.keys`."""
-    charter = Charter(SPELLINGS[database], rule)
-    listed = charter.spelling.elements(parameter("keys", sa.Text))
-    building_id = charter.spelling.element(listed, BIGINT)
+    planner = ChartPlanner(SPELLINGS[database], rule)
+    listed = planner.spelling.elements(parameter("keys", sa.Text))
+    building_id = planner.spelling.element(listed, BIGINT)
     outcomes = (None, COMPLETED, FAILED)
-    counted = [charter.count_within_dates(building_id, status) for status in outcomes]
-    return charter.finish(sa.select(building_id, *counted).select_from(listed))
+    counted = [planner.count_within_dates(building_id, status) for status in outcomes]
+    return planner.finish(sa.select(building_id, *counted).select_from(listed))
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_names(database: str, rule: Rule) -> Statement:
+def plan_building_names(database: str, rule: Rule) -> Statement:
     """Id and name of the visible buildings among those in `Binding.keys`."""
-    charter = Charter(SPELLINGS[database], rule)
-    building, scope = charter.visible(Building)
-    among = charter.spelling.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
-    return charter.finish(sa.select(building.c.id, building.c.name).where(among, scope))
+    planner = ChartPlanner(SPELLINGS[database], rule)
+    building, scope = planner.visible(Building)
+    among = planner.spelling.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
+    return planner.finish(sa.select(building.c.id, building.c.name).where(among, scope))

@@ -26,7 +26,7 @@ from models import AuditLog
 from models import Building
 from models import Inspection
 from models import ReportLead
-from models.audit_log import AT_ONCE
+from models.audit_log import BULK_RELATION
 from models.fields import Model
 from models.types import BIGINT
 from models.types import DATE
@@ -43,28 +43,28 @@ PLANS_MAX = 64  # of each kind; there are twelve standings
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of 64 KiB; long ones share a name
 LABELS_MAX = 1_000  # pairs of type and status that are told apart, the most frequent first
 
-PLACES = (
+PARAMETERS = (
     "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
     "lines_max",
 )  # fmt: skip
-NUMBERS = ("building_id", "since", "lines_max")
+INTEGER_PARAMETERS = ("building_id", "since", "lines_max")
 
-STATE = ("building_id", "inspection_type", "status", "date_visited")
+STATE_COLUMNS = ("building_id", "inspection_type", "status", "date_visited")
 """What of an inspection is counted by."""
 
 
-def places(**given: Bound) -> tuple[Bound, ...]:
+def parameter_values(**value_of: Bound) -> tuple[Bound, ...]:
     """`Binding.new` for the statements of this room."""
-    return tuple(given.get(name) for name in PLACES)
+    return tuple(value_of.get(name) for name in PARAMETERS)
 
 
-class Counter(Planner):
+class CountPlanner(Planner):
     """A planner that looks at the same few relations in ever the same ways."""
 
-    def given(self, name: str) -> Expression:
+    def value_of(self, name: str) -> Expression:
         """Where one of PLACES goes."""
-        self.slots[name] = new_value(PLACES.index(name))
-        return parameter(name, sa.BigInteger if name in NUMBERS else DATE.storage)
+        self.slots[name] = new_value(PARAMETERS.index(name))
+        return parameter(name, sa.BigInteger if name in INTEGER_PARAMETERS else DATE.storage)
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
         return self.scoped(self.catalog.relations[model.__tablename__])
@@ -86,7 +86,7 @@ class Counter(Planner):
             inspection, scope = self.visible(Inspection)
             return inspection, [scope]
         inspection, scope = self.visible_by(Inspection, Building)
-        return inspection, [*self.of_one(inspection, self.given("building_id")), scope]
+        return inspection, [*self.of_one(inspection, self.value_of("building_id")), scope]
 
     def of_one(self, inspection: sa.Alias, key: Expression) -> list[Expression]:
         """That an inspection is a building's: looked for among its client's, where an index has them so."""
@@ -108,16 +108,16 @@ def shortened(column: Any) -> Any:
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
+def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> Statement:
     """Status, how many of each of TYPES, and how many in all, the most frequent statuses first; then, the same in every
     row, how many there are, overdue, upcoming, completed this month, and the last and next day.
 
     Types are counted side by side: no index is in their order. Where one is in that of statuses and days, rows are
     counted along it, and what is left to be put in order is little.
     """
-    counter = Counter(SPELLINGS[database], rule)
-    inspection, where = counter.inspections(of_building=of_building)
-    kept, given = inspection.c, counter.given
+    planner = CountPlanner(SPELLINGS[database], rule)
+    inspection, where = planner.inspections(of_building=of_building)
+    kept, value_of = inspection.c, planner.value_of
     are_of = [(name, kept.inspection_type == name) for name in TYPES]
     count = sa.func.count()
     one: Expression = sa.literal_column("1")
@@ -126,15 +126,15 @@ def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
     def of_disjunct(part: Disjunct) -> sa.Select[Any]:
         rows = sa.select(shortened(kept.status), kept.date_visited.label("day"))
         rows = rows.where(*where[:-1], part.condition, *part.rest)
-        if of_building or not counter.scans_index(part.condition):
+        if of_building or not planner.scans_index(part.condition):
             of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
             return rows.add_columns(*of_types, one.label("many"))
         of_types = [count.filter(is_of).label(name) for name, is_of in are_of]
         rows = rows.add_columns(*of_types, count.label("many"))
         return rows.group_by(kept.client_id, kept.status, kept.date_visited)
 
-    found = united(of_disjunct(part) for part in disjuncts(where[-1], where[-1]))
-    day, today, total = found.day, given("today"), sa.func.sum(found.many)
+    found = union_columns(of_disjunct(part) for part in disjuncts(where[-1], where[-1]))
+    day, today, total = found.day, value_of("today"), sa.func.sum(found.many)
 
     def of_all(aggregate: Any, value: Expression, is_near: Expression, *statuses: str) -> Any:
         return over_all(aggregate, sa.case((found.status.in_(statuses) & is_near, value)))
@@ -145,36 +145,40 @@ def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
         total,
         over_all(sa.func.sum, found.many),
         of_all(sa.func.sum, found.many, day < today, SCHEDULED, IN_PROGRESS),
-        of_all(sa.func.sum, found.many, day.between(today, given("soon")), SCHEDULED),
+        of_all(sa.func.sum, found.many, day.between(today, value_of("soon")), SCHEDULED),
         of_all(
             sa.func.sum,
             found.many,
-            day.between(given("month_start"), given("month_end")),
+            day.between(value_of("month_start"), value_of("month_end")),
             COMPLETED,
         ),
         of_all(sa.func.max, day, day <= today, COMPLETED, FAILED),
         of_all(sa.func.min, day, day >= today, SCHEDULED),
     ).group_by(found.status)
-    return counter.finish(totals.order_by(total.desc(), found.status).limit(LABELS_MAX))
+    return planner.finish(totals.order_by(total.desc(), found.status).limit(LABELS_MAX))
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
     """Type, status and how many, of inspections of none of TYPES, the most frequent pairs first."""
-    counter = Counter(SPELLINGS[database], rule)
-    inspection, where = counter.inspections(of_building=of_building)
+    planner = CountPlanner(SPELLINGS[database], rule)
+    inspection, where = planner.inspections(of_building=of_building)
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
     other = inspection.c.inspection_type.not_in(TYPES)
-    found = united(
+    found = union_columns(
         sa.select(*pair).where(*where[:-1], part.condition, *part.rest, other)
         for part in disjuncts(where[-1], where[-1])
     )
-    kinds, counted = (found.inspection_type, found.status), sa.func.count()
-    pairs = sa.select(*kinds, counted).group_by(*kinds).order_by(counted.desc(), *kinds)
-    return counter.finish(pairs.limit(LABELS_MAX))
+    calendar_counts, counted = (found.inspection_type, found.status), sa.func.count()
+    pairs = (
+        sa.select(*calendar_counts, counted)
+        .group_by(*calendar_counts)
+        .order_by(counted.desc(), *calendar_counts)
+    )
+    return planner.finish(pairs.limit(LABELS_MAX))
 
 
-def united(found: Iterable[sa.Select[Any]]) -> Any:
+def union_columns(found: Iterable[sa.Select[Any]]) -> Any:
     """The columns of all rows that several searches find."""
     searches = list(found)
     rows = searches[0] if len(searches) == 1 else sa.union_all(*searches)
@@ -188,25 +192,25 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_ends(database: str, rule: Rule) -> Statement:
+def plan_nearest_days(database: str, rule: Rule) -> Statement:
     """The last day of a completed inspection, that of a failed one, and the next of a scheduled one, by the indexes."""
-    counter = Counter(SPELLINGS[database], rule)
-    today = counter.given("today")
+    planner = CountPlanner(SPELLINGS[database], rule)
+    today = planner.value_of("today")
 
     def end(aggregate: Any, status: str, is_near: Callable[[Any], Expression]) -> Expression:
-        inspection, scope = counter.visible(Inspection)
+        inspection, scope = planner.visible(Inspection)
         day = inspection.c.date_visited
         looked_for = sa.select(aggregate(day)).where(
             scope, inspection.c.status == status, is_near(day)
         )
-        if counter.spelling.uses_skip_scans and isinstance(scope, sa.True_):
+        if planner.spelling.uses_skip_scans and isinstance(scope, sa.True_):
             owners = owners_of(Inspection.skip_scan)
             of_one = looked_for.where(inspection.c[Inspection.skip_scan.owner] == owners.c.id)
             looked_for = sa.select(aggregate(of_one.scalar_subquery())).select_from(owners)
         found: Expression = looked_for.scalar_subquery()
         return found
 
-    return counter.finish(
+    return planner.finish(
         sa.select(
             end(sa.func.max, COMPLETED, lambda day: day <= today),
             end(sa.func.max, FAILED, lambda day: day <= today),
@@ -218,60 +222,60 @@ def plan_ends(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_states(database: str, rule: Rule) -> Statement:
     """Id, and STATE, of the visible inspections among those in `Binding.keys`."""
-    counter = Counter(SPELLINGS[database], rule)
-    inspection, scope = counter.visible(Inspection)
+    planner = CountPlanner(SPELLINGS[database], rule)
+    inspection, scope = planner.visible(Inspection)
     kept = inspection.c
-    among = counter.spelling.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
-    states = sa.select(kept.id, *(kept[name] for name in STATE))
-    return counter.finish(states.where(among, scope))
+    among = planner.spelling.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
+    states = sa.select(kept.id, *(kept[name] for name in STATE_COLUMNS))
+    return planner.finish(states.where(among, scope))
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_lines(database: str, rule: Rule) -> Statement:
+def plan_audit_lines(database: str, rule: Rule) -> Statement:
     """Relation, key, action and what was before, of so many visible lines of the trail beyond one: the newest first."""
-    counter = Counter(SPELLINGS[database], rule)
-    line, scope = counter.visible(AuditLog)
+    planner = CountPlanner(SPELLINGS[database], rule)
+    line, scope = planner.visible(AuditLog)
     kept = line.c
     lines = sa.select(kept.relation, kept.row_key, kept.action, kept.before)
-    newest = lines.where(scope, kept.id > counter.given("since")).order_by(kept.id.desc())
-    return counter.finish(newest.limit(counter.given("lines_max")))
+    newest = lines.where(scope, kept.id > planner.value_of("since")).order_by(kept.id.desc())
+    return planner.finish(newest.limit(planner.value_of("lines_max")))
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_at_once(database: str) -> Statement:
+def plan_bulk_changes(database: str) -> Statement:
     """How many of the trail's lines beyond one tell of many rows; they are nobody's, among few that are."""
     spelling, kept = SPELLINGS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
-    of_many = spelling.not_leading(kept.relation) == AT_ONCE
+    of_many = spelling.not_leading(kept.relation) == BULK_RELATION
     found = sa.select(sa.func.count()).where(kept.client_id.is_(None), kept.id > since, of_many)
     return compile_statement(
-        found, spelling.sa_dialect, {"since": new_value(PLACES.index("since"))}
+        found, spelling.sa_dialect, {"since": new_value(PARAMETERS.index("since"))}
     )
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_buildings(database: str, rule: Rule) -> Statement:
     """How many buildings there are."""
-    counter = Counter(SPELLINGS[database], rule)
-    building, scope = counter.visible(Building)
-    return counter.finish(sa.select(sa.func.count()).select_from(building).where(scope))
+    planner = CountPlanner(SPELLINGS[database], rule)
+    building, scope = planner.visible(Building)
+    return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope))
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_name(database: str, rule: Rule) -> Statement:
+def plan_building_name(database: str, rule: Rule) -> Statement:
     """The name of a visible building."""
-    counter = Counter(SPELLINGS[database], rule)
-    building, scope = counter.visible(Building)
-    named = building.c.id == counter.given("building_id")
-    return counter.finish(sa.select(building.c.name).where(named, scope))
+    planner = CountPlanner(SPELLINGS[database], rule)
+    building, scope = planner.visible(Building)
+    named = building.c.id == planner.value_of("building_id")
+    return planner.finish(sa.select(building.c.name).where(named, scope))
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_readings(database: str, rule: Rule) -> Statement:
     """Result, how many, and how many readings in all, of one building; the most frequent first."""
-    counter = Counter(SPELLINGS[database], rule)
-    inspection, where = counter.inspections(of_building=True)
-    reading, scope = counter.visible_by(ReportLead, Inspection)
+    planner = CountPlanner(SPELLINGS[database], rule)
+    inspection, where = planner.inspections(of_building=True)
+    reading, scope = planner.visible_by(ReportLead, Inspection)
     result, counted = reading.c.result, sa.func.count()
     readings = (
         sa.select(shortened(result), counted, sa.func.sum(counted).over())
@@ -279,4 +283,4 @@ def plan_readings(database: str, rule: Rule) -> Statement:
         .where(*where, scope)
         .group_by(result)
     )
-    return counter.finish(readings.order_by(counted.desc(), result).limit(LABELS_MAX))
+    return planner.finish(readings.order_by(counted.desc(), result).limit(LABELS_MAX))

@@ -14,13 +14,13 @@ from engine.audit import last_change
 from engine.reporting import counts
 from engine.reporting.counts import COMPLETED
 from engine.reporting.counts import FAILED
-from engine.reporting.incremental_counts import Followed
-from engine.reporting.incremental_counts import follow
+from engine.reporting.incremental_counts import DashboardCounts
+from engine.reporting.incremental_counts import update_dashboard_counts
 from engine.reporting.status_counts import Counts
 from engine.reporting.status_counts import labelled
-from engine.reporting.status_counts import read_tally
-from engine.reporting.visible_rows import Visible
-from engine.reporting.visible_rows import read
+from engine.reporting.status_counts import read_status_counts
+from engine.reporting.visible_rows import VisibleRows
+from engine.reporting.visible_rows import read_rows
 from engine.storage.database import Transaction
 from engine.storage.versioned_cache import size_of
 from models.errors import Fault
@@ -61,55 +61,59 @@ class Dashboard:
     generated_at: str
 
 
-def dashboard(transaction: Transaction, visible: Visible) -> Dashboard:
+def read_dashboard(transaction: Transaction, visible: VisibleRows) -> Dashboard:
     """Count everything visible as it stands at the transaction's moment."""
     key = ("dashboard", visible, transaction.moment.date())
     _, _, found = transaction.cached(
         key, lambda: count_dashboard(transaction, visible, key), size_of_dashboard, is_base=True
     )
-    dashboard: Dashboard = replace(found, generated_at=transaction.now)
-    return dashboard
+    read_dashboard: Dashboard = replace(found, generated_at=transaction.now)
+    return read_dashboard
 
 
 def count_dashboard(
-    transaction: Transaction, visible: Visible, key: Hashable
-) -> tuple[int, Followed, Dashboard]:
+    transaction: Transaction, visible: VisibleRows, key: Hashable
+) -> tuple[int, DashboardCounts, Dashboard]:
     """The last line of the audit log, the counts as of it, and their dashboard: incrementally, if that can be."""
-    line, followed = last_change(transaction), None
+    line, dashboard_counts = last_change(transaction), None
     latest = transaction.cache.latest(key)
     if latest is not None and latest[0] <= line:
         counted_at, then, _ = latest
-        followed = then if counted_at == line else follow(transaction, visible, then, counted_at)
-    if followed is None:
-        followed = count_all(transaction, visible)
-    return line, followed, dashboard_of(followed, transaction.now)
+        dashboard_counts = (
+            then
+            if counted_at == line
+            else update_dashboard_counts(transaction, visible, then, counted_at)
+        )
+    if dashboard_counts is None:
+        dashboard_counts = count_all(transaction, visible)
+    return line, dashboard_counts, to_dashboard(dashboard_counts, transaction.now)
 
 
-def size_of_dashboard(counted: tuple[int, Followed, Dashboard]) -> int:
+def size_of_dashboard(counted: tuple[int, DashboardCounts, Dashboard]) -> int:
     """The bytes that a dashboard takes in the cache."""
-    _, followed, _ = counted
-    return sum(PAIR_BYTES + size_of(pair) for pair in followed.tally.pairs)
+    _, dashboard_counts, _ = counted
+    return sum(PAIR_BYTES + size_of(pair) for pair in dashboard_counts.status_counts.pairs)
 
 
-def count_all(transaction: Transaction, visible: Visible) -> Followed:
+def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts:
     buildings = counts.plan_buildings(transaction.spelling.name, visible.rule)
-    tally = read_tally(transaction, visible)
+    status_counts = read_status_counts(transaction, visible)
     number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
-    return Followed(number, tally)
+    return DashboardCounts(number, status_counts)
 
 
-def dashboard_of(followed: Followed, now: str) -> Dashboard:
-    tally = followed.tally
+def to_dashboard(dashboard_counts: DashboardCounts, now: str) -> Dashboard:
+    status_counts = dashboard_counts.status_counts
     return Dashboard(
-        total_inspections=tally.total,
-        total_buildings=followed.buildings,
-        by_status=tally.by_status(),
-        by_type=tally.by_type(),
-        overdue=tally.overdue,
-        upcoming=tally.upcoming,
-        completed_this_month=tally.completed_this_month,
-        last_inspection=tally.last_inspection,
-        next_inspection=tally.next_inspection,
+        total_inspections=status_counts.total,
+        total_buildings=dashboard_counts.buildings,
+        by_status=status_counts.by_status(),
+        by_type=status_counts.by_type(),
+        overdue=status_counts.overdue,
+        upcoming=status_counts.upcoming,
+        completed_this_month=status_counts.completed_this_month,
+        last_inspection=status_counts.last_inspection,
+        next_inspection=status_counts.next_inspection,
         generated_at=now,
     )
 
@@ -143,25 +147,27 @@ class BuildingStats:
     lead: LeadReadings
 
 
-def building_stats(transaction: Transaction, visible: Visible, building_id: int) -> BuildingStats:
+def read_building_stats(
+    transaction: Transaction, visible: VisibleRows, building_id: int
+) -> BuildingStats:
     """Count what happened in a building, or raise NoSuchBuilding."""
-    named = counts.plan_name(transaction.spelling.name, visible.rule)
+    named = counts.plan_building_name(transaction.spelling.name, visible.rule)
     name = transaction.value(named.sql, named.bind(visible.binding(building_id=building_id)))
     if name is None:
         raise NoSuchBuilding
-    tally = read_tally(transaction, visible, building_id)
-    by_status = tally.by_status()
+    status_counts = read_status_counts(transaction, visible, building_id)
+    by_status = status_counts.by_status()
     return BuildingStats(
         building_id=building_id,
         name=name,
-        total_inspections=tally.total,
+        total_inspections=status_counts.total,
         by_status=by_status,
-        by_type=tally.by_type(),
-        last_inspection=tally.last_inspection,
-        next_inspection=tally.next_inspection,
-        overdue=tally.overdue,
-        completion_rate=share(by_status[COMPLETED], tally.total),
-        failure_rate=share(by_status[FAILED], tally.total),
+        by_type=status_counts.by_type(),
+        last_inspection=status_counts.last_inspection,
+        next_inspection=status_counts.next_inspection,
+        overdue=status_counts.overdue,
+        completion_rate=share(by_status[COMPLETED], status_counts.total),
+        failure_rate=share(by_status[FAILED], status_counts.total),
         lead=read_lead(transaction, visible, building_id),
     )
 
@@ -170,9 +176,9 @@ def share(part: int, total: int) -> float:
     return round(part / total, RATE_DIGITS) if total else 0
 
 
-def read_lead(transaction: Transaction, visible: Visible, building_id: int) -> LeadReadings:
+def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) -> LeadReadings:
     statement = counts.plan_readings(transaction.spelling.name, visible.rule)
-    rows = read(transaction, statement, visible.binding(building_id=building_id))
+    rows = read_rows(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)
     return LeadReadings(total, labelled(((row[0], row[1]) for row in rows), (), rest))

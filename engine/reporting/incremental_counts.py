@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.query.dialect.base import json_array
-from engine.reporting import chart_statements as chart_statements
+from engine.reporting import chart_statements
 from engine.reporting import counts
-from engine.reporting.changes import STEPS
-from engine.reporting.changes import Since
-from engine.reporting.changes import State
-from engine.reporting.changes import read_since
+from engine.reporting.changes import COUNT_DELTAS
+from engine.reporting.changes import ChangesSince
+from engine.reporting.changes import InspectionState
+from engine.reporting.changes import read_changes_since
 from engine.reporting.chart_counts import BusyBuilding
 from engine.reporting.chart_counts import Points
 from engine.reporting.chart_counts import Window
@@ -28,73 +28,83 @@ from engine.reporting.counts import IN_PROGRESS
 from engine.reporting.counts import LABEL_CHARACTERS_MAX
 from engine.reporting.counts import SCHEDULED
 from engine.reporting.status_counts import Pair
-from engine.reporting.status_counts import Tally
+from engine.reporting.status_counts import StatusCounts
 from engine.reporting.status_counts import calendar_days
-from engine.reporting.visible_rows import Visible
-from engine.reporting.visible_rows import read
+from engine.reporting.visible_rows import VisibleRows
+from engine.reporting.visible_rows import read_rows
 from engine.storage.database import Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class DashboardCounts:
     """How many buildings, and the tally of the inspections, as of one line of the trail."""
 
     buildings: int
-    tally: Tally
+    status_counts: StatusCounts
 
 
-def follow(
-    transaction: Transaction, visible: Visible, then: Followed, line: int
-) -> Followed | None:
+def update_dashboard_counts(
+    transaction: Transaction, visible: VisibleRows, then: DashboardCounts, line: int
+) -> DashboardCounts | None:
     """What was counted as of a line of the trail, as of now."""
-    since = read_since(transaction, visible, line, then.tally.total)
+    since = read_changes_since(transaction, visible, line, then.status_counts.total)
     if since is None:
         return None
-    buildings = sum(STEPS[each.action] for each in since.buildings)
-    tally = tally_after(transaction, visible, then.tally, since)
-    return Followed(then.buildings + buildings, tally) if tally is not None else None
+    buildings = sum(COUNT_DELTAS[each.action] for each in since.buildings)
+    status_counts = update_status_counts(transaction, visible, then.status_counts, since)
+    return (
+        DashboardCounts(then.buildings + buildings, status_counts)
+        if status_counts is not None
+        else None
+    )
 
 
-def tally_after(
-    transaction: Transaction, visible: Visible, tally: Tally, since: Since
-) -> Tally | None:
+def update_status_counts(
+    transaction: Transaction, visible: VisibleRows, status_counts: StatusCounts, since: ChangesSince
+) -> StatusCounts | None:
     """A tally after inspections have become what they are."""
     days = calendar_days(transaction.moment.date())
-    pairs = Counter(tally.pairs)
+    pairs = Counter(status_counts.pairs)
     sums = Counter(
-        overdue=tally.overdue,
-        upcoming=tally.upcoming,
-        completed_this_month=tally.completed_this_month,
+        overdue=status_counts.overdue,
+        upcoming=status_counts.upcoming,
+        completed_this_month=status_counts.completed_this_month,
     )
-    for state, times in gone_and_come(since):
+    for state, times in state_deltas(since):
         pairs[pair_of(state)] += times
-        for kind in kinds(state, days):
+        for kind in calendar_counts(state, days):
             sums[kind] += times
     pairs = Counter({pair: count for pair, count in pairs.items() if count})
-    if tally.rest or len(pairs) > counts.LABELS_MAX or min([*pairs.values(), *sums.values()]) < 0:
+    if (
+        status_counts.rest
+        or len(pairs) > counts.LABELS_MAX
+        or min([*pairs.values(), *sums.values()]) < 0
+    ):
         return None
-    ends = counts.plan_ends(transaction.spelling.name, visible.rule)
-    ((completed, failed, following),) = read(transaction, ends, visible.binding(**days))
+    ends = counts.plan_nearest_days(transaction.spelling.name, visible.rule)
+    ((completed, failed, following),) = read_rows(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
-    return Tally(pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=following)
+    return StatusCounts(
+        pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=following
+    )
 
 
-def gone_and_come(since: Since) -> Iterator[tuple[State, int]]:
+def state_deltas(since: ChangesSince) -> Iterator[tuple[InspectionState, int]]:
     """What changed rows were, each once less, and what they are, each once more."""
     for states, times in ((since.then, -1), (since.now, 1)):
         yield from ((state, times) for state in states.values() if state is not None)
 
 
-def pair_of(state: State) -> Pair:
+def pair_of(state: InspectionState) -> Pair:
     return state["inspection_type"][:LABEL_CHARACTERS_MAX], status_of(state)
 
 
-def status_of(state: State) -> str | None:
+def status_of(state: InspectionState) -> str | None:
     status: str | None = state["status"]
     return status[:LABEL_CHARACTERS_MAX] if status is not None else None
 
 
-def kinds(state: State, days: Mapping[str, str]) -> Iterator[str]:
+def calendar_counts(state: InspectionState, days: Mapping[str, str]) -> Iterator[str]:
     """Which of the calendar's numbers an inspection counts in."""
     status, day = state["status"], state["date_visited"]
     if day is None:
@@ -110,19 +120,19 @@ def kinds(state: State, days: Mapping[str, str]) -> Iterator[str]:
 # The chart
 
 
-def follow_points(
+def update_points(
     transaction: Transaction,
-    visible: Visible,
+    visible: VisibleRows,
     window: Window,
     then: Points,
     line: int,
 ) -> Points | None:
     """What a chart counted as of a line of the trail, as of now."""
-    since = read_since(transaction, visible, line, sum(then.counted.values()))
+    since = read_changes_since(transaction, visible, line, sum(then.counted.values()))
     if since is None:
         return None
     counted, changed = Counter(then.counted), {each.key for each in since.buildings}
-    for state, times in gone_and_come(since):
+    for state, times in state_deltas(since):
         day = state["date_visited"]
         if day is not None and window.start <= day <= window.end:
             counted[day[: window.characters], status_of(state)] += times
@@ -130,20 +140,20 @@ def follow_points(
     counted = Counter({point: count for point, count in counted.items() if count})
     if len(counted) > chart_statements.POINT_LABELS_MAX or min(counted.values(), default=0) < 0:
         return None
-    busiest = busiest_after(transaction, visible, window, then.busiest, changed)
+    busiest = update_busiest(transaction, visible, window, then.busiest, changed)
     return Points(counted, busiest) if busiest is not None else None
 
 
-def busiest_after(
+def update_busiest(
     transaction: Transaction,
-    visible: Visible,
+    visible: VisibleRows,
     window: Window,
     then: list[BusyBuilding],
     changed: set[int],
 ) -> list[BusyBuilding] | None:
     """The busiest buildings after some have changed; the others are as busy as they were."""
-    statement = chart_statements.plan_names(transaction.spelling.name, visible.rule)
-    names = dict(read(transaction, statement, visible.binding(json_array(changed))))
+    statement = chart_statements.plan_building_names(transaction.spelling.name, visible.rule)
+    names = dict(read_rows(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
     found = [each for each in then if each.building_id not in changed]
     found += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from engine.reporting import counts
 from engine.reporting.counts import STATUSES
 from engine.reporting.counts import TYPES
-from engine.reporting.visible_rows import Visible
-from engine.reporting.visible_rows import read
+from engine.reporting.visible_rows import VisibleRows
+from engine.reporting.visible_rows import read_rows
 from engine.storage.database import Transaction
 
 Counts = dict[str, int]
@@ -27,7 +27,7 @@ UPCOMING_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class StatusCounts:
     """Inspections by type and status, and where they are in time; `rest` are those of pairs that are not told apart.
 
     What the numbers mean is said at `statistics.Dashboard`.
@@ -53,14 +53,16 @@ class Tally:
         return labelled(((pair[0], count) for pair, count in self.pairs.items()), TYPES, self.rest)
 
 
-def read_tally(transaction: Transaction, visible: Visible, building_id: int | None = None) -> Tally:
+def read_status_counts(
+    transaction: Transaction, visible: VisibleRows, building_id: int | None = None
+) -> StatusCounts:
     """Tally all visible inspections, or those of one building that is known to be visible."""
     database, of_building = transaction.spelling.name, building_id is not None
-    statement = counts.plan_tally(database, visible.rule, of_building=of_building)
+    statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
-    rows = read(transaction, statement, visible.binding(building_id=building_id, **days))
+    rows = read_rows(transaction, statement, visible.binding(building_id=building_id, **days))
     if not rows:
-        return Tally({})
+        return StatusCounts({})
     pairs: dict[Pair, int] = {
         (name, status): count
         for status, *of_types in (row[: len(TYPES) + 1] for row in rows)
@@ -70,11 +72,13 @@ def read_tally(transaction: Transaction, visible: Visible, building_id: int | No
     total, overdue, upcoming, completed, last, following = rows[0][len(TYPES) + 2 :]
     if sum(row[len(TYPES) + 1] for row in rows) > sum(pairs.values()):
         others = counts.plan_other_types(database, visible.rule, of_building=of_building)
-        for *pair, count in read(transaction, others, visible.binding(building_id=building_id)):
+        for *pair, count in read_rows(
+            transaction, others, visible.binding(building_id=building_id)
+        ):
             pairs[pair[0], pair[1]] = count
     if len(pairs) > counts.LABELS_MAX:
         pairs = dict(sorted(pairs.items(), key=by_count)[: counts.LABELS_MAX])
-    return Tally(
+    return StatusCounts(
         pairs,
         total - sum(pairs.values()),
         total,

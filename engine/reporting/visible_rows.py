@@ -14,21 +14,21 @@ from models.types import Bound
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class VisibleRows:
     """The rows that count: a rule, and the values that it takes of whoever asks."""
 
     rule: Rule
     caller_id: str | None
     caller_client_id: int | None
 
-    def binding(self, keys: str = "[]", **given: Bound) -> Binding:
+    def binding(self, keys: str = "[]", **value_of: Bound) -> Binding:
         return Binding(
             caller_id=self.caller_id,
             caller_client_id=self.caller_client_id,
             keys=keys,
-            new=counts.places(**given),
+            new=counts.parameter_values(**value_of),
         )
 
 
-def read(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
+def read_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
     return transaction.all(statement.sql, statement.bind(binding))

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance.schema import ASTRAY
-from engine.maintenance.schema import DANGLING
+from engine.maintenance.schema import CLIENT_MISMATCHES
+from engine.maintenance.schema import FOREIGN_KEY_VIOLATIONS
 from engine.storage import sqlite
 from engine.storage.atomic_files import COMPANIONS
 from engine.storage.atomic_files import drafted
@@ -179,7 +179,7 @@ def reopened(draft: Path) -> Iterator[Any]:
 
 def require_sound(connection: Any) -> None:
     """Read all of it, as one that was never read may turn out to be none."""
-    for question in ("PRAGMA integrity_check(1)", DANGLING, ASTRAY):
+    for question in ("PRAGMA integrity_check(1)", FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
         found = connection.execute(question).fetchone()
         if found is not None and found[0] != "ok":
             raise UnsoundCopy(f"the copy is not sound: {found[0]}")

@@ -17,13 +17,13 @@ from flask import current_app
 import config
 from access.accounts import people
 from access.accounts.user_import import furnish
-from engine.attach import elsewhere
+from engine.attach import attach_url
 from engine.maintenance import backup
-from engine.maintenance import check as upkeep
-from engine.maintenance import clock_reset as setback
-from engine.maintenance import copy as copying
-from engine.maintenance import import_export as archive
-from engine.maintenance import readonly_file as still
+from engine.maintenance import check as database_check
+from engine.maintenance import clock_reset
+from engine.maintenance import copy as database_copy
+from engine.maintenance import import_export
+from engine.maintenance import readonly_file
 from engine.query.write.insert import ID_MAX
 from engine.storage import file_copies as copies
 from engine.storage.database import Database
@@ -60,8 +60,8 @@ def import_file(file: Path) -> None:
     """Load FILE, a JSON object of table -> rows: all of it, or nothing."""
     try:
         text = file.read_text(encoding="utf-8")
-        content = json.loads(text, object_pairs_hook=archive.said_once)
-        counts = archive.import_archive(database(), content, furnish)
+        content = json.loads(text, object_pairs_hook=import_export.unique_keys)
+        counts = import_export.import_archive(database(), content, furnish)
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     except (ValueError, OverflowError, RecursionError) as error:
@@ -89,11 +89,11 @@ def export_file(file: Path | None) -> None:
             if file is None:
                 if isinstance(sys.stdout, io.TextIOWrapper):
                     sys.stdout.reconfigure(encoding="utf-8")  # as a file's, whatever the locale
-                sys.stdout.writelines(archive.export_archive(transaction))
+                sys.stdout.writelines(import_export.export_archive(transaction))
                 sys.stdout.flush()
             else:
-                archive.write_archive(transaction, file)
-    except (upkeep.RefusedFile, copies.UnsoundCopy) as error:
+                import_export.write_archive(transaction, file)
+    except (database_check.MaintenanceError, copies.UnsoundCopy) as error:
         refuse(str(error))
     except OSError as error:
         if file is None:
@@ -105,8 +105,8 @@ def export_file(file: Path | None) -> None:
 
 def reading_all() -> AbstractContextManager[Transaction]:
     if is_refused():
-        return still.reading(file_of(database()))
-    return database().reading(seconds_max=archive.IMPORT_SECONDS_MAX)
+        return readonly_file.reading(file_of(database()))
+    return database().reading(seconds_max=import_export.IMPORT_SECONDS_MAX)
 
 
 def is_refused() -> bool:
@@ -126,12 +126,12 @@ def copy_database(url: str) -> None:
     """
     source = database()
     try:
-        with closing(elsewhere(url)) as target:
-            upkeep.ensure_schema(target, is_served_by_others=is_served(target.path))
-            total = copying.count_rows(source)
+        with closing(attach_url(url)) as target:
+            database_check.ensure_schema(target, is_served_by_others=is_served(target.path))
+            total = database_copy.count_rows(source)
             with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
-                counts = copying.copy_all(source, target, bar.update)
-    except upkeep.RefusedFile as error:
+                counts = database_copy.copy_all(source, target, bar.update)
+    except database_check.MaintenanceError as error:
         refuse(str(error))
     except Fault as fault:
         refuse(str(fault))
@@ -198,19 +198,19 @@ def keys() -> None:
 @bp.cli.command("check", cls=Command)
 @click.option(
     "--scan",
-    type=click.Choice([each.value for each in upkeep.Scan]),
-    default=upkeep.Scan.FULL.value,
+    type=click.Choice([each.value for each in database_check.Scan]),
+    default=database_check.Scan.FULL.value,
     help="How much of the file to read: all, what a start after an unclean stop reads, or nothing.",
 )
 def check(scan: str) -> None:
     """Look the database over: integrity, foreign keys, grants, versions, settings, file modes."""
-    problems = upkeep.check(database(), upkeep.Scan(scan))
+    problems = database_check.check(database(), database_check.Scan(scan))
     if problems:
         refuse("; ".join(problems[:10]))
     try:
         for name, value in {
             "walkthrough": config.__version__,
-            **upkeep.versions(database()),
+            **database_check.versions(database()),
         }.items():
             say(f"{name}: {value}")
     except Fault as fault:
@@ -249,7 +249,7 @@ def set_back_file(path: Path, *, key_is_new: bool) -> str:
     try:
         if not key_is_new:
             current_app.extensions["walkthrough.renew_signing_key"](path)
-        return setback.set_back(database())
+        return clock_reset.reset_clock(database())
     except click.ClickException as error:  # of the configuration
         refuse(
             f"{error.message}: tokens that it signed would live again; change it there, and say --key-is-new"
@@ -279,8 +279,8 @@ def back_up(file: Path) -> None:
     require_apart(file)
     require_rows(file)
     try:
-        backup.back_up(path, file, still.opened if is_refused() else copies.opened_to_copy)
-    except (upkeep.RefusedFile, OSError) as error:
+        backup.back_up(path, file, readonly_file.opened if is_refused() else copies.opened_to_copy)
+    except (database_check.MaintenanceError, OSError) as error:
         refuse(str(error))
     say_done(f"{file}: {file.stat().st_size} bytes")
 
@@ -294,7 +294,7 @@ def restore(file: Path) -> None:
     database().close()
     try:
         backup.restore(file, path, database().clock)
-    except (upkeep.RefusedFile, Fault, OSError) as error:
+    except (database_check.MaintenanceError, Fault, OSError) as error:
         lock.give_back()
         refuse(str(error))
     settle_in()
@@ -311,7 +311,7 @@ def compact() -> None:
     before = path.stat().st_size
     try:
         backup.compact(path)
-    except (upkeep.RefusedFile, Fault, OSError) as error:
+    except (database_check.MaintenanceError, Fault, OSError) as error:
         refuse(str(error))
     finally:
         lock.give_back()
@@ -343,7 +343,7 @@ def require_apart(file: Path) -> None:
         refuse(f"{file} is no name of a file")
     path = database().path
     try:
-        if path is not None and backup.is_of(file, path):
+        if path is not None and backup.belongs_to(file, path):
             refuse(f"{file} belongs to the database itself")
         if is_served(file):
             refuse(str(AlreadyServed(file)))
@@ -357,7 +357,7 @@ def require_rows(file: Path) -> None:
     if not file.is_file() or current_app.extensions.get(REFUSAL) is not None:
         return
     with reading() as transaction:
-        if archive.is_empty(transaction):
+        if import_export.has_no_rows(transaction):
             refuse(
                 f"the database holds nothing yet (is it the right one?): {file} is left as it is"
             )

@@ -24,8 +24,8 @@ from engine.query.read import planner
 from engine.query.write import row_security as judge
 from engine.query.write import upsert
 from engine.reporting import chart
-from engine.reporting import chart_counts as points
-from engine.reporting import dashboard as statistics
+from engine.reporting import chart_counts
+from engine.reporting import dashboard
 from engine.storage import file_identity as place
 from engine.storage import pool as connections
 from engine.storage import sql_functions as functions
@@ -92,9 +92,9 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.MethodCannotCall: (405, "PGRST101"),
     calls.ConflictingArguments: (400, "22023"),
     calls.NoRowsToBound: (400, "PGRST128"),
-    statistics.NoSuchBuilding: (404, "PT404"),
+    dashboard.NoSuchBuilding: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
-    points.TooManyLabels: (400, "54000"),
+    chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
     # What is asked
     catalog.UnknownColumn: (400, "42703"),

@@ -21,7 +21,7 @@ from models.types import ColumnType
 from models.types import InvalidDatetime
 from models.types import InvalidInput
 from models.types import invalid
-from models.types import shown_json
+from models.types import quote_json
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import TooMuch
 from routes.postgrest.operands import parse_array
@@ -64,7 +64,7 @@ class Parameter(fields.Field[Any]):
         except InvalidDatetime:
             if isinstance(value, str):
                 raise
-            raise invalid(self.type_name, shown_json(value)) from None
+            raise invalid(self.type_name, quote_json(value)) from None
 
 
 def a(kind: ColumnType) -> Parameter:

@@ -256,7 +256,7 @@ def test_a_chart_that_takes_too_long_leaves_the_rest(
     def tire(*arguments: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 
-    monkeypatch.setattr(chart, "draw_chart", tire)
+    monkeypatch.setattr(chart, "read_chart", tire)
     answer = office("ada").get("/console/")
 
     assert answer.status_code == 400

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.maintenance import backup
-from engine.maintenance.check import RefusedFile
+from engine.maintenance.check import MaintenanceError
 from engine.storage import file_copies as copies
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
@@ -136,7 +136,7 @@ def test_a_backup_that_fails_leaves_the_one_before(database, tmp_path):
         file.seek(4096 * 3)
         file.write(random.Random(SEED).randbytes(4096))
 
-    with pytest.raises(RefusedFile, match="was not written"):
+    with pytest.raises(MaintenanceError, match="was not written"):
         backup.back_up(database.path, target)
 
     assert target.read_bytes() == before
@@ -154,7 +154,7 @@ def test_a_backup_whose_name_may_not_last_is_told_as_written(database, tmp_path,
         sync(path)
 
     monkeypatch.setattr(copies, "sync", fail)
-    with pytest.raises(RefusedFile, match="is written, but a power cut may bring back"):
+    with pytest.raises(MaintenanceError, match="is written, but a power cut may bring back"):
         backup.back_up(database.path, target)
 
     with closing(driver.connect(str(target))) as connection:
@@ -213,7 +213,7 @@ def test_a_backup_that_somebody_has_open_is_not_replaced(database, tmp_path, mon
     with closing(driver.connect(str(target))) as reader:
         assert reader.execute("SELECT count(*) FROM inspectors").fetchone()[0] > 0
 
-        with pytest.raises(RefusedFile, match=f"^{target} is in use by another program$"):
+        with pytest.raises(MaintenanceError, match=f"^{target} is in use by another program$"):
             backup.back_up(database.path, target)
 
     assert renamed_by_log(target) > 0
@@ -233,12 +233,12 @@ def test_what_is_no_database_is_replaced(database, tmp_path):
 
 @pytest.mark.parametrize("name", ["walkthrough.db", "walkthrough.db-wal", "walkthrough.db.lock"])
 def test_the_database_is_not_backed_up_over_itself(database, tmp_path, name):
-    with pytest.raises(RefusedFile, match="belongs to the database"):
+    with pytest.raises(MaintenanceError, match="belongs to the database"):
         backup.back_up(database.path, tmp_path / name)
 
 
 def test_a_directory_is_no_place_for_a_backup(database, tmp_path):
-    with pytest.raises(RefusedFile, match="not a regular file"):
+    with pytest.raises(MaintenanceError, match="not a regular file"):
         backup.back_up(database.path, tmp_path)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import config
 from app import NotStarted
-from engine.maintenance import check as upkeep
+from engine.maintenance import check
 from engine.maintenance import migrations
 from engine.storage.sqlite import driver
 from tests.applications import open_app
@@ -31,7 +31,7 @@ def file(base_file: Path, tmp_path: Path) -> Path:
     return found
 
 
-def check(file: Path, *words: str) -> tuple[int, str]:
+def run_check(file: Path, *words: str) -> tuple[int, str]:
     app = open_app(file)
     run = app.test_cli_runner().invoke(args=["check", *words])
     app.extensions["walkthrough"].close()
@@ -43,9 +43,9 @@ def execute(file: Path, sql: str) -> None:
         connection.execute(sql)
 
 
-@pytest.mark.parametrize("scan", [each.value for each in upkeep.Scan])
+@pytest.mark.parametrize("scan", [each.value for each in check.Scan])
 def test_a_sound_file_is_called_sound(file, scan):
-    status, said = check(file, "--scan", scan)
+    status, said = run_check(file, "--scan", scan)
 
     assert status == 0
     assert said.splitlines()[-1] == "sound"
@@ -77,7 +77,7 @@ def test_rows_that_have_lost_their_ground_are_named(file, sql, scan, words):
         execute(file, f"DROP TRIGGER {trigger}")
     execute(file, sql)
 
-    status, said = check(file, "--scan", scan)
+    status, said = run_check(file, "--scan", scan)
 
     assert status == 1
     assert said.startswith("walkthrough: ")
@@ -89,12 +89,12 @@ def test_a_table_of_another_shape_is_named(file):
     execute(file, "ALTER TABLE inspectors ADD COLUMN phone TEXT")
     execute(file, "DROP TRIGGER users_moved")
 
-    status, said = check(file)
+    status, said = run_check(file)
 
     assert status == 1
     assert "the table inspectors is not what this version makes" in said
     assert "the trigger users_moved is not what this version makes" in said
-    assert check(file, "--scan", "quick")[0] == 0, "no reason not to start"
+    assert run_check(file, "--scan", "quick")[0] == 0, "no reason not to start"
 
 
 @pytest.mark.parametrize("end", ["", ".lock"])
@@ -103,7 +103,7 @@ def test_files_that_others_can_read_are_named(file, end):
     other.touch()
     other.chmod(0o644)
 
-    status, said = check(file)
+    status, said = run_check(file)
 
     assert status == 1
     assert f"{other} can be read by others: chmod 600 it" in said
@@ -131,7 +131,7 @@ def test_whatever_table_or_index_is_damaged_the_check_can_be_asked_and_says_so(b
         file.chmod(0o600)
         spoil_page(file, page)
 
-        status, said = check(file)
+        status, said = run_check(file)
 
         assert (status, said[:13], said.count("\n")) == (1, "walkthrough: ", 1), (name, said)
 
@@ -140,7 +140,7 @@ def test_whatever_table_or_index_is_damaged_the_check_can_be_asked_and_says_so(b
 def test_a_moment_that_is_damaged_does_not_keep_the_file_from_being_opened(file, at):
     execute(file, f"UPDATE audit_context SET at = '{at}'")
 
-    assert check(file)[0] == 0
+    assert run_check(file)[0] == 0
 
 
 def test_where_the_last_moment_is_damaged_the_clock_goes_on_from_the_age_of_the_file(file):
@@ -271,7 +271,7 @@ def test_a_disk_without_a_log_is_refused(file, monkeypatch):
 @pytest.mark.parametrize("name", ["foreign_keys", "synchronous"])
 def test_a_setting_that_does_not_take_is_refused(file, monkeypatch, name):
     planted = tuple((each, value, expected if each != name else 99)
-                    for each, value, expected in upkeep.sqlite.PRAGMAS)  # fmt: skip
+                    for each, value, expected in check.sqlite.PRAGMAS)  # fmt: skip
     monkeypatch.setattr("engine.storage.sqlite.PRAGMAS", planted)
 
     with pytest.raises(NotStarted, match=f"PRAGMA {name} is . not 99|PRAGMA {name} is") as refusal:

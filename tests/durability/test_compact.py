@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.maintenance import backup
-from engine.maintenance.check import RefusedFile
+from engine.maintenance.check import MaintenanceError
 from engine.storage import file_copies as copies
 from engine.storage.server_lock import ServingLock
 from engine.storage.sqlite import driver
@@ -200,7 +200,7 @@ def test_a_copy_that_does_not_pass_its_check_gets_no_name(place, monkeypatch):
 def test_a_name_that_cannot_be_given_is_told_and_loses_nothing(place, monkeypatch):
     before = content(place)
 
-    with unreplaceable(place, monkeypatch), pytest.raises(RefusedFile) as refusal:
+    with unreplaceable(place, monkeypatch), pytest.raises(MaintenanceError) as refusal:
         backup.compact(place)
 
     assert str(refusal.value) == f"{place} cannot be compacted: Input/output error"
@@ -223,7 +223,7 @@ def no_file_longer_than(size: int) -> Iterator[None]:
 def test_a_copy_that_the_disk_has_no_room_for_is_told_and_gone(place, size):
     before = content(place)
 
-    with no_file_longer_than(size), pytest.raises(RefusedFile) as refusal:
+    with no_file_longer_than(size), pytest.raises(MaintenanceError) as refusal:
         backup.compact(place)
 
     assert str(refusal.value).startswith(f"{place} cannot be compacted: ")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from engine.maintenance import check as upkeep
+from engine.maintenance import check
 from engine.maintenance.migrations import migrate
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
@@ -110,7 +110,7 @@ def test_a_file_that_may_not_be_made_is_named(monkeypatch, tmp_path):
     def fail(path: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr(upkeep, "make_file", fail)
+    monkeypatch.setattr(check, "make_file", fail)
 
     assert refusal(tmp_path / "a.db") == f"{tmp_path}/a.db cannot be made: Permission denied"
 
@@ -165,7 +165,7 @@ def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     file = tmp_path / "walkthrough.db"
     shutil.copy(base_file, file)
     file.chmod(0o600)
-    monkeypatch.setattr(upkeep, "recognise", lambda transaction, path: "older")
+    monkeypatch.setattr(check, "schema_state", lambda transaction, path: "older")
     return file
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from engine.maintenance import backup
-from engine.maintenance.check import RefusedFile
+from engine.maintenance.check import MaintenanceError
 from engine.storage import atomic_files as drafts
 from engine.storage import file_copies as copies
 from engine.storage.clock import Clock
@@ -112,7 +112,7 @@ def test_a_log_that_cannot_be_folded_keeps_a_restore_from_being(
 
 def test_a_name_that_cannot_be_given_is_told_and_loses_nothing(place, monkeypatch):
     acknowledge(place, "acknowledged")
-    with unreplaceable(place, monkeypatch), pytest.raises(RefusedFile) as refusal:
+    with unreplaceable(place, monkeypatch), pytest.raises(MaintenanceError) as refusal:
         backup.restore(kept(place), place, Clock())
 
     assert str(refusal.value) == f"{kept(place)} cannot be restored: Input/output error"
@@ -147,7 +147,7 @@ def test_the_log_of_a_damaged_file_is_back_where_a_restore_cannot_be(place, monk
     before = log.read_bytes()
     monkeypatch.setattr(copies, "held", damaged)
 
-    with unreplaceable(place, monkeypatch), pytest.raises(RefusedFile):
+    with unreplaceable(place, monkeypatch), pytest.raises(MaintenanceError):
         backup.restore(kept(place), place, Clock())
 
     assert log.read_bytes() == before
@@ -258,7 +258,7 @@ def test_who_has_opened_the_file_anew_before_it_was_held_is_in_its_way(place, mo
         ),
     )  # fmt: skip
 
-    with pytest.raises(RefusedFile, match="is in use by another program"):
+    with pytest.raises(MaintenanceError, match="is in use by another program"):
         backup.restore(kept(place), place, Clock())
     for reader in readers:
         reader.close()
@@ -275,7 +275,7 @@ def test_a_name_that_may_not_last_is_told(place, monkeypatch):
         sync(path)
 
     monkeypatch.setattr(copies, "sync", fail)
-    with pytest.raises(RefusedFile, match="is restored, but a power cut may bring back"):
+    with pytest.raises(MaintenanceError, match="is restored, but a power cut may bring back"):
         backup.restore(kept(place), place, Clock())
 
     assert inspectors(place) == names
@@ -299,7 +299,7 @@ def test_where_there_is_no_place_for_the_copy_it_is_told(place, monkeypatch):
     names = inspectors(place)
     monkeypatch.setattr(drafts.secrets, "token_hex", lambda count: "f" * 300)
 
-    with pytest.raises(RefusedFile, match=r"cannot be restored: File name too long$"):
+    with pytest.raises(MaintenanceError, match=r"cannot be restored: File name too long$"):
         backup.restore(kept(place), place, Clock())
 
     assert inspectors(place) == names

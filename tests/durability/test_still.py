@@ -10,7 +10,7 @@ import pytest
 from flask.cli import ScriptInfo
 
 from app import NotStarted
-from engine.maintenance import import_export as archive
+from engine.maintenance import import_export
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
@@ -137,7 +137,7 @@ def test_what_is_written_to_meanwhile_is_no_copy(stuck, tmp_path, monkeypatch, w
         return change
 
     monkeypatch.setattr(copies, "write_copy", after(copies.write_copy))
-    monkeypatch.setattr(archive, "export_archive", after(archive.export_archive))
+    monkeypatch.setattr(import_export, "export_archive", after(import_export.export_archive))
 
     status, told = run(stuck, word, str(tmp_path / "kept"))
 
@@ -149,7 +149,7 @@ def test_what_is_written_to_meanwhile_is_no_copy(stuck, tmp_path, monkeypatch, w
 
 def test_an_older_versions_file_is_backed_up_and_not_exported(stuck, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "engine.maintenance.readonly_file.recognise", lambda transaction, path: "older"
+        "engine.maintenance.readonly_file.schema_state", lambda transaction, path: "older"
     )
 
     assert run(stuck, "backup", str(tmp_path / "kept"))[0] == 0

@@ -8,10 +8,10 @@ from access import session
 from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
 from engine.query.write import plan as mutate
-from engine.reporting import chart_statements as points
+from engine.reporting import chart_statements
 from engine.reporting import counts
 
-ROOMS = (plan, mutate, counts, points, assignments, explain, session)
+ROOMS = (plan, mutate, counts, chart_statements, assignments, explain, session)
 KEPT = [
     found
     for room in ROOMS

@@ -15,7 +15,7 @@ from hypothesis.stateful import precondition
 from hypothesis.stateful import rule
 from hypothesis.stateful import run_state_machine_as_test
 
-from engine.reporting import dashboard as statistics
+from engine.reporting import dashboard as dashboard_module
 from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import model
@@ -381,7 +381,7 @@ def test_every_life_ends_as_the_model_says_at_length(
 def test_numbers_that_are_remembered_too_long_are_found(
     site: Site, still: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "last_change", lambda transaction: 1)
+    monkeypatch.setattr(dashboard_module, "last_change", lambda transaction: 1)
 
     with pytest.raises(AssertionError):
         run(site, still, COMMIT, FOUND_IS_ENOUGH)

@@ -11,16 +11,17 @@ from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
 from engine.reporting import chart
-from engine.reporting import dashboard as statistics
+from engine.reporting import dashboard
 from engine.reporting.dashboard import Dashboard
-from engine.reporting.visible_rows import Visible
+from engine.reporting.dashboard import read_dashboard
+from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Database
 from engine.storage.database import Transaction
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")
 
-EVERYTHING = Visible(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None)
+EVERYTHING = VisibleRows(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None)
 DAYS = ("2000-01-01", "2030-01-01")
 INSERT = (
     "INSERT INTO inspections (building_id, inspection_type, date_visited, created_at, updated_at, client_id)"
@@ -30,8 +31,8 @@ INSERT = (
 
 def counted(transaction: Transaction) -> tuple[int, int]:
     """The inspections in the dashboard and in the chart."""
-    drawn = chart.draw_chart(transaction, EVERYTHING, *DAYS)
-    total = statistics.dashboard(transaction, EVERYTHING).total_inspections
+    drawn = chart.read_chart(transaction, EVERYTHING, *DAYS)
+    total = read_dashboard(transaction, EVERYTHING).total_inspections
     return total, sum(point.total for point in drawn.series)
 
 
@@ -49,7 +50,7 @@ def insert(database: Database) -> None:
 def full_counts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The dashboards and charts that are counted in full."""
     found: list[str] = []
-    for module, name in ((statistics, "count_all"), (chart, "read_points")):
+    for module, name in ((dashboard, "count_all"), (chart, "read_points")):
         read = getattr(module, name)
         monkeypatch.setattr(
             module,
@@ -115,7 +116,7 @@ def test_a_cached_dashboard_has_the_moment_of_its_transaction(filled: Database) 
     for _ in range(2):
         with filled.reading() as transaction:
             transaction.began += len(dashboards)
-            dashboards.append(statistics.dashboard(transaction, EVERYTHING))
+            dashboards.append(read_dashboard(transaction, EVERYTHING))
 
     first, second = dashboards
     assert first.generated_at < second.generated_at

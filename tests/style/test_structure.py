@@ -82,7 +82,7 @@ MAPPED_ELSEWHERE = {
     # By the console
     "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "NoSuchDevice", "SignInNeeded", "TooManyDownloads", "UnfitDevice",
     # By commands
-    "InvalidArchive", "NoDatabaseUrl", "NoSuchPerson", "NotEmpty", "NotTheSame",
+    "InvalidArchive", "InvalidDatabaseUrl", "NoSuchPerson", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip
 """Errors that no table of a wire language maps to a status."""
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from engine.maintenance import migrations
 from engine.maintenance.migrations import Migration
-from engine.maintenance.schema import ASTRAY
-from engine.maintenance.schema import DANGLING
+from engine.maintenance.schema import CLIENT_MISMATCHES
+from engine.maintenance.schema import FOREIGN_KEY_VIOLATIONS
 from engine.maintenance.schema import schema
 from engine.maintenance.schema import statements
 from engine.storage import file_copies as copies
@@ -75,7 +75,7 @@ def apply(connection: Any, pending: Sequence[Migration]) -> None:
                 run(statement)
             run(f"PRAGMA user_version = {migration.version}")
         recreate_schema_objects(connection)
-        for question in (DANGLING, ASTRAY):
+        for question in (FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
             found = run(question).fetchone()
             if found is not None:
                 raise sqlite.driver.IntegrityError(f"afterwards {found[0]}")

@@ -22,7 +22,7 @@ from engine.query.rule import Action
 from engine.query.rule import Rule
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion
-from engine.reporting.visible_rows import Visible
+from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Transaction
 from engine.storage.database import reading
 from engine.storage.database import writing
@@ -146,8 +146,8 @@ def is_within_reach(caller: Caller, action: Action, name: str, key: int | str) -
     return one(caller, name, f"select=id&id=eq.{quote(str(key))}", within=action) is not None
 
 
-def visible_to(caller: Caller) -> Visible:
-    return Visible(AccessRule(caller.profile), caller.id, caller.client_id)
+def visible_to(caller: Caller) -> VisibleRows:
+    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
 
 
 def relation(name: str) -> Relation:

@@ -8,7 +8,7 @@ from access import policy
 from access.caller import Caller
 from access.caller import GrantKind
 from engine.query.rule import Action
-from engine.reporting import dashboard as statistics
+from engine.reporting.dashboard import read_building_stats
 from engine.storage.database import reading
 from models import Building
 from models import Inspection
@@ -78,7 +78,7 @@ def building(caller: Caller, key: int) -> Response:
     if found is None:
         raise UnknownPath
     with reading() as transaction:
-        numbers = statistics.building_stats(transaction, engine.visible_to(caller), key)
+        numbers = read_building_stats(transaction, engine.visible_to(caller), key)
     inspections = engine.ask(
         caller,
         "inspections",

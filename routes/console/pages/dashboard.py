@@ -9,9 +9,9 @@ from flask import request
 
 from access.caller import Caller
 from engine.reporting import chart
-from engine.reporting import chart_counts as points
-from engine.reporting import dashboard as statistics
-from engine.reporting import status_counts as tally
+from engine.reporting import chart_counts
+from engine.reporting import status_counts
+from engine.reporting.dashboard import read_dashboard
 from engine.storage.database import reading
 from engine.storage.sqlite import TimedOut
 from models.types import DatetimeOutOfRange
@@ -28,7 +28,7 @@ LIST_ROWS = 8
 OPEN = "status=in.(scheduled,in_progress)"
 UNDRAWN = (
     chart.InvalidPeriod,
-    points.TooManyLabels,
+    chart_counts.TooManyLabels,
     InvalidDatetime,
     DatetimeOutOfRange,
     TimedOut,
@@ -47,7 +47,7 @@ def dashboard(caller: Caller) -> Response:
         problem = said(fault)
         drawn = NO_CHART
     with reading() as transaction:
-        numbers = statistics.dashboard(transaction, engine.visible_to(caller))
+        numbers = read_dashboard(transaction, engine.visible_to(caller))
         today = transaction.moment.date()
     return show(
         "dashboard.html",
@@ -60,7 +60,7 @@ def dashboard(caller: Caller) -> Response:
         busiest=charts.busiest(drawn),
         overdue=overdue(caller, today),
         upcoming=upcoming(caller, today),
-        days=tally.calendar_days(today),
+        days=status_counts.calendar_days(today),
         problem=problem,
     )
 
@@ -72,7 +72,7 @@ def chosen_chart(caller: Caller) -> chart.Chart:
         for name in ("from", "to")
     )
     with reading() as transaction:
-        drawn = chart.draw_chart(transaction, engine.visible_to(caller), start, end)
+        drawn = chart.read_chart(transaction, engine.visible_to(caller), start, end)
     if len(drawn.series) > charts.POINTS_MAX:
         raise chart.InvalidPeriod("Choose dates at most ten years apart")
     return drawn
