@@ -17,7 +17,7 @@ from engine.maintenance import check
 from engine.storage.server_lock import is_served
 from routes import register as mount
 from routes.cli.command import REFUSAL
-from routes.flask_app import Service
+from routes.flask_app import ApiFlask
 
 
 class NotStarted(click.ClickException):
@@ -31,7 +31,7 @@ def create_app(
 
     `has_right_to_serve`: this process, or its parent, holds the lock of engine/storage/server_lock.py.
     """
-    app = Service(__name__, static_folder=None)
+    app = ApiFlask(__name__, static_folder=None)
     settings = config.in_force(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))

@@ -86,8 +86,8 @@ make_venv() { # REQUIREMENTS
 }
 
 make_test_venv() {
-    make_venv requirements-dev.txt
-    make_venv requirements-postgres.txt
+    make_venv requirements/dev.txt
+    make_venv requirements/postgres.txt
     # The real consumers; where there is no wheel for one, their suites are skipped, and say so.
-    make_venv requirements-clients.txt || echo "walkthrough: not installed: requirements-clients.txt" >&2
+    make_venv requirements/clients.txt || echo "walkthrough: not installed: requirements/clients.txt" >&2
 }

@@ -71,7 +71,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
         postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
         raise MaintenanceError(
-            f"PostgreSQL needs what is in requirements-postgres.txt: {error}"
+            f"PostgreSQL needs what is in requirements/postgres.txt: {error}"
         ) from error
     made: Database = postgresql.attached(url, standbys)
     return made

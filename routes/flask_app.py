@@ -42,7 +42,7 @@ StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-class NoCookies(SessionInterface):
+class NullSessionInterface(SessionInterface):
     """Flask's own session is not used: who asks stands in every request, and the console seals its cookies itself."""
 
     nobody = NullSession()  # which nothing can be put into
@@ -54,13 +54,13 @@ class NoCookies(SessionInterface):
         """There is nothing to save."""
 
 
-class Answer(Response):
+class ApiResponse(Response):
     """A response that says nothing of a type unless it is told one."""
 
     default_mimetype = None
 
     @classmethod
-    def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> ApiResponse:
         """An answer whose headers are its views' own words; the server checks them all, once each."""
         said = Headers()
         # Its own list: `extend` would check each word of ours as if a stranger had sent it.
@@ -88,7 +88,7 @@ class Answer(Response):
         return has_length and self.status_code in SHOWING
 
 
-class ReadRule(Rule):
+class LazyBuildRule(Rule):
     """A URL that is read; the functions that would build it are compiled when one is asked for, and none
     is: at once, for every rule, that is most of the time that it takes to make the application."""
 
@@ -102,12 +102,12 @@ class ReadRule(Rule):
         return build
 
 
-class Service(Flask):
+class ApiFlask(Flask):
     """The application."""
 
-    session_interface = NoCookies()
-    url_rule_class = ReadRule
-    response_class = Answer
+    session_interface = NullSessionInterface()
+    url_rule_class = LazyBuildRule
+    response_class = ApiResponse
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

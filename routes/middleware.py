@@ -31,7 +31,7 @@ from models.errors import Fault
 from routes import request_log
 from routes import timing
 from routes.body import JSON_BYTES_MAX
-from routes.flask_app import Answer
+from routes.flask_app import ApiResponse
 from routes.flask_app import with_common_headers
 from routes.postgrest import calls
 from routes.postgrest import errors
@@ -52,7 +52,7 @@ LOG = logging.getLogger("walkthrough")
 Renderer = Callable[[Fault], errors.Answer]
 
 
-def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
+def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
     """Put the edge around an application; faults under /auth/v1 speak the sign-in language."""
     app.url_map.merge_slashes = False
     app.extensions["walkthrough.render"] = (errors.answer, sign_in_renderer)
@@ -134,8 +134,8 @@ def respond(answer: Representation) -> Response:
     if "Content-Type" in headers and requests.names_profile(request_state.request().environ):
         headers = {**headers, "Content-Profile": requests.PROFILE}
     if answer.body is not None:
-        return Answer.of(answer.status, headers, answer.body.encode())
-    response = Answer(status=answer.status, headers=headers)
+        return ApiResponse.of(answer.status, headers, answer.body.encode())
+    response = ApiResponse(status=answer.status, headers=headers)
     # A body that was never made has a length that nobody knows.
     response.automatically_set_content_length = False
     return response

@@ -52,7 +52,7 @@ BRIEF_BYTES_MAX = 65_536
 """A write of so little may keep others waiting, whose COMMIT it shares."""
 
 
-class Asked:
+class RelationRequest:
     """A request over a relation, parsed: query, preferences, media type, range."""
 
     def __init__(self, relation: Relation) -> None:
@@ -86,10 +86,10 @@ class Asked:
     def range(self) -> tuple[int, int | None]:
         """Offset and limit, of the query and the Range header together."""
         root = self.shape.root
-        asked = (self.place(root.offset) or 0, self.place(root.limit))
+        requested = (self.place(root.offset) or 0, self.place(root.limit))
         # Of no rows there is no range: the header is not looked at then, not even for which of its ends comes first.
-        header = None if asked[1] == 0 else self.range_header
-        return intersect(parse_range(header, self.method), asked)
+        header = None if requested[1] == 0 else self.range_header
+        return intersect(parse_range(header, self.method), requested)
 
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
         """What the request brings to a plan; in a write, a limit bounds what is written and not what is shown."""
@@ -183,24 +183,24 @@ class Asked:
         )
 
 
-def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
+def written_columns(request: RelationRequest, payload: Payload) -> tuple[str, ...]:
     """Which columns a write gives values: those of `columns`, or the payload's own."""
-    columns = asked.shape.columns
-    return known_columns(asked, payload.require_uniform().keys if columns is None else columns)
+    columns = request.shape.columns
+    return known_columns(request, payload.require_uniform().keys if columns is None else columns)
 
 
-def known_columns(asked: Asked, columns: tuple[str, ...]) -> tuple[str, ...]:
+def known_columns(request: RelationRequest, columns: tuple[str, ...]) -> tuple[str, ...]:
     """The same once each, if there are such."""
-    unknown = [name for name in columns if name not in asked.relation.attributes]
+    unknown = [name for name in columns if name not in request.relation.attributes]
     if unknown:
-        asked.relation.payload_attribute(unknown[0])
-    asked.names_email = asked.relation.model is User and "email" in columns
+        request.relation.payload_attribute(unknown[0])
+    request.names_email = request.relation.model is User and "email" in columns
     return tuple(dict.fromkeys(columns))
 
 
-def read_insertion(asked: Asked, payload: Payload) -> Insertion:
+def read_insertion(request: RelationRequest, payload: Payload) -> Insertion:
     """What is to be inserted; no rows for an empty array, which writes nothing."""
-    resolution = asked.preferences.resolution
+    resolution = request.preferences.resolution
     conflict = Conflict.FAIL
     if resolution is Resolution.MERGE_DUPLICATES:
         conflict = Conflict.MERGE
@@ -208,18 +208,18 @@ def read_insertion(asked: Asked, payload: Payload) -> Insertion:
         conflict = Conflict.IGNORE
     return Insertion(
         payload.rows,
-        written_columns(asked, payload),
+        written_columns(request, payload),
         conflict,
-        asked.shape.on_conflict if conflict is not Conflict.FAIL else None,
-        asked.preferences.missing is Missing.DEFAULT,
+        request.shape.on_conflict if conflict is not Conflict.FAIL else None,
+        request.preferences.missing is Missing.DEFAULT,
     )
 
 
-def read_changes(asked: Asked, payload: Payload) -> dict[str, object]:
+def read_changes(request: RelationRequest, payload: Payload) -> dict[str, object]:
     """What an update sets: the first object's values, as PostgREST has it."""
     if not payload.rows:
         return {}
-    columns = written_columns(asked, payload)
+    columns = written_columns(request, payload)
     first = payload.rows[0]
-    missing = execute.DEFAULT if asked.preferences.missing is Missing.DEFAULT else None
+    missing = execute.DEFAULT if request.preferences.missing is Missing.DEFAULT else None
     return {name: first.get(name, missing) for name in columns}

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from access.caller import GRANT_PROFILES
-from access.caller import Role
 from access.caller import GrantProfile
+from access.caller import Role
 from access.policy import AccessRule
 from access.policy import permits
 from engine.postgres.transaction import ServerTransaction
@@ -29,8 +29,8 @@ from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE
 from tests.conftest import uuid
+from tests.contract.test_attacks_writes import unchanged_after
 from tests.safety.planted import forget_plans
-from tests.test_catalogue_write import unchanged_after
 
 GOOD = {
     "/inspections": {"building_id": 1, "inspection_type": "fire"},

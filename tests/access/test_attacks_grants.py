@@ -1,6 +1,6 @@
 """Attack catalogue, group G: grants. A test's number is the catalogue's.
 
-Functions (G06 to G09, G11 to G13, G15) stand in test_catalogue_functions.py, G10 between two workers in
+Functions (G06 to G09, G11 to G13, G15) stand in test_attacks_functions.py, G10 between two workers in
 test_catalogue_concurrency.py.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)

@@ -17,7 +17,7 @@ from engine.storage.database import reading
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import VersionedCache
 from routes import resource
-from routes.relation_request import Asked
+from routes.relation_request import RelationRequest
 from tests.safety.sites import Site
 
 Patch = pytest.MonkeyPatch
@@ -104,14 +104,14 @@ def no_second_look(room: object) -> Apply:
 
 def first_look_only(patch: Patch, site: Site) -> None:
     """Who writes is looked up when the request is read, and not in its turn."""
-    read = Asked.__init__
+    read = RelationRequest.__init__
 
-    def read_and_look(asked: Asked, relation: object) -> None:
+    def read_and_look(asked: RelationRequest, relation: object) -> None:
         read(asked, relation)
         with reading() as transaction:
             decorators.load_caller(transaction)
 
-    patch.setattr(Asked, "__init__", read_and_look)
+    patch.setattr(RelationRequest, "__init__", read_and_look)
     patch.setattr(resource, "admit", lambda transaction: g.caller)
 
 

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from flask import Flask
 
 from access.caller import GRANT_PROFILES
-from access.caller import Role
 from access.caller import GrantProfile
+from access.caller import Role
 from access.decorators import UnguardedView
 from access.decorators import check_guards
 from access.policy import FUNCTION_ROLES

@@ -22,7 +22,7 @@ from routes.postgrest.preferences import Return
 from routes.postgrest.preferences import TransactionEnd
 from routes.postgrest.preferences import parse_prefer
 
-CASES = json.loads((pathlib.Path(__file__).parent / "data" / "cases.json").read_text("utf-8"))
+CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text("utf-8"))
 OPERATIONS = {
     "GET": Operation.READ,
     "HEAD": Operation.READ,

@@ -9,9 +9,9 @@ from routes.postgrest import representation
 from tests import databases
 from tests.conftest import MOE
 from tests.conftest import ROOT
+from tests.contract.test_attacks_writes import NEW_BUILDING
+from tests.contract.test_attacks_writes import unchanged_after
 from tests.signin import open_service
-from tests.test_catalogue_write import NEW_BUILDING
-from tests.test_catalogue_write import unchanged_after
 
 SINGULAR = "application/vnd.pgrst.object+json"
 TWO = "/inspections?id=in.(1,2)"

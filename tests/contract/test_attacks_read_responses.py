@@ -16,7 +16,7 @@ from tests.conftest import RESOURCES
 from tests.conftest import Bearer
 from tests.conftest import Person
 from tests.conftest import ids
-from tests.test_catalogue_read import FUNCTIONS
+from tests.contract.test_attacks_reads import FUNCTIONS
 from tests.tokens import claims_of
 from tests.tokens import sign
 

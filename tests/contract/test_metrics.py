@@ -24,7 +24,7 @@ from routes.metrics import MeasuredWriterLock
 from tests import tokens
 from tests.conftest import Api
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 NO_KEY = {"apikey": None, "Authorization": None}
 CANARY = "canary-7f3a"
 CALLS_TO_COUNT_MAX = 40

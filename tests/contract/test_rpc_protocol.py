@@ -1,5 +1,5 @@
 """Calls on the wire: names, spellings, methods, media types, preferences. What the functions answer is
-`test_functions.py`'s, and what they count and grant their rooms'."""
+`test_rpc_functions.py`'s, and what they count and grant their rooms'."""
 
 from collections.abc import Callable
 

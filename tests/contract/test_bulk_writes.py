@@ -20,7 +20,7 @@ from tests.conftest import MAX
 from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import uuid
-from tests.test_catalogue_write import unchanged_after
+from tests.contract.test_attacks_writes import unchanged_after
 
 MERGE = "resolution=merge-duplicates"
 CLOCKS = ("created_at", "updated_at", "assigned_at")

@@ -8,7 +8,7 @@ import pytest
 
 from tests import recorded
 
-CASES = json.loads((pathlib.Path(__file__).parent / "data" / "cases.json").read_text())
+CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text())
 
 # Cases whose recorded answer we do not give, on purpose: id -> reason.
 DELIBERATE_DIFFERENCES: dict[str, str] = {

@@ -27,7 +27,7 @@ from routes.postgrest.querystring import pairs
 from routes.postgrest.querystring import parse
 from tests.querystrings import words
 
-CASES = json.loads((pathlib.Path(__file__).parent / "data" / "cases.json").read_text("utf-8"))
+CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text("utf-8"))
 FAULTS_BY_CODE = {"PGRST100": Unparsable, "PGRST108": NotEmbedded}
 # -- recorded by PostgREST ----------------------------------------------------------------------
 

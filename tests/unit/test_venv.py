@@ -165,7 +165,7 @@ def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
 def test_all_lists_of_packages_pin_the_same_versions() -> None:
     """What is tested is what serves: a list that was made anew alone would part them."""
     pinned: dict[str, set[str]] = {}
-    for path in PROJECT.glob("requirements*.txt"):
+    for path in (PROJECT / "requirements.txt", *(PROJECT / "requirements").glob("*.txt")):
         for name, version in PIN.findall(path.read_text(encoding="utf-8")):
             pinned.setdefault(name, set()).add(version)
 

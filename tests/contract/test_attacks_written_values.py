@@ -13,9 +13,9 @@ from tests.conftest import MOE
 from tests.conftest import ROOT
 from tests.conftest import ids
 from tests.conftest import rule
-from tests.test_catalogue_write import NEW_BUILDING
-from tests.test_catalogue_write import NEW_INSPECTION
-from tests.test_catalogue_write import unchanged_after
+from tests.contract.test_attacks_writes import NEW_BUILDING
+from tests.contract.test_attacks_writes import NEW_INSPECTION
+from tests.contract.test_attacks_writes import unchanged_after
 
 
 @pytest.mark.parametrize("path", ["/buildings?id=eq.1", "/clients?id=eq.1", "/clients?id=eq.2"])

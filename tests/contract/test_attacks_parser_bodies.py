@@ -12,9 +12,9 @@ import pytest
 
 from tests.conftest import dump
 from tests.conftest import ids
-from tests.test_catalogue_parser import BUILDING
-from tests.test_catalogue_parser import ERROR_KEYS
-from tests.test_catalogue_parser import refused
+from tests.contract.test_attacks_parser import BUILDING
+from tests.contract.test_attacks_parser import ERROR_KEYS
+from tests.contract.test_attacks_parser import refused
 
 GOOD = json.dumps(BUILDING)
 BODIES = [
