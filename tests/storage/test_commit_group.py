@@ -252,8 +252,8 @@ def test_each_member_has_its_own_actor(database, disk, writers):
 def test_a_member_past_its_lock_deadline_leaves_the_queue_and_the_group(database, disk, writers):
     with first(database):
         writers.start("late", wait_seconds_max=0.05)
-        writers.enqueue("a")
         until(lambda: "late" in writers.results)
+        writers.enqueue("a")
 
     results = writers.finish()
     assert isinstance(results["late"], writer_lock.LockTimeout)
