@@ -31,7 +31,7 @@ from engine.query.statement import parameter
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
 from engine.query.write.row_security import RowDenied
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models import User
 from models.errors import Denial
 from models.errors import Fault

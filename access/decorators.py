@@ -29,10 +29,10 @@ from access.caller import Caller
 from access.caller import Role
 from access.policy import PermissionDenied
 from access.session import look_up_caller
+from engine.current import on_any_server
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import Transaction
-from engine.storage.database import anywhere
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 
@@ -220,7 +220,7 @@ def guarded(
             caller = load_caller(transaction)
             require(allowed, role, denied)
             run = partial(view, caller, *arguments, **named)
-            return anywhere(transaction, run) if is_read_only else run()
+            return on_any_server(transaction, run) if is_read_only else run()
 
     return cast(View, guarded_view)
 

@@ -35,7 +35,7 @@ from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models import User
 from models.fields import Model
 from models.fields import Row

@@ -19,9 +19,6 @@ from access.caller import Caller
 from access.caller import GrantKind
 from access.caller import Role
 from access.policy import GRANT_TABLES
-from engine.postgres.replication_positions import ReplicationPositions
-from engine.postgres.replication_positions import last_line_of
-from engine.postgres.replication_positions import last_rights
 from engine.query.dialect.base import SPELLINGS
 from engine.query.statement import Binding
 from engine.query.statement import Slot
@@ -29,7 +26,10 @@ from engine.query.statement import Statement
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.replication_positions import ReplicationPositions
+from engine.storage.replication_positions import last_line_of
+from engine.storage.replication_positions import last_rights
+from engine.storage.transaction import Transaction
 from models.building import Building
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS

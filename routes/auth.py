@@ -21,7 +21,7 @@ from access.decorators import authenticator
 from access.decorators import load_caller
 from access.decorators import requires_apikey
 from access.decorators import requires_user
-from engine.storage.database import reading
+from engine.current import reading
 from models.errors import Fault
 from routes.body import read_body
 from routes.gotrue import bodies

@@ -14,7 +14,7 @@ from access.accounts.deadline import Deadline
 from access.caller import Caller
 from access.decorators import load_caller
 from access.decorators import requires_administrator
-from engine.storage.database import reading
+from engine.current import reading
 from routes.auth import PREFIX
 from routes.auth import answer
 from routes.auth import read_auth_body

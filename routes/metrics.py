@@ -47,12 +47,12 @@ from access import request_state
 from access.decorators import InvalidApiKey
 from access.decorators import authenticator
 from access.decorators import set_requirement
+from engine.current import database
 from engine.query.read import plan
 from engine.query.write import plan as mutate
 from engine.reporting import chart_statements
 from engine.reporting import counts
 from engine.storage.database import Database
-from engine.storage.database import database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 from routes.metric_files import allocate
@@ -125,7 +125,7 @@ def counts_in_files() -> bool:
 def tie(meters: Meters, found: Database) -> None:
     """Have a database tell how long its writers wait, and who serves its reads."""
     measure_lock_waits(found, meters.lock_waits.observe)
-    found.tell_reads_to(meters.count_read)
+    found.observe_reads(meters.count_read)
 
 
 class Meters:

@@ -24,8 +24,8 @@ from access.caller import Caller
 from access.decorators import is_public
 from access.decorators import require_valid_credentials
 from engine import audit
+from engine.current import database
 from engine.query.catalog import catalog
-from engine.storage.database import database
 from models.errors import Denial
 from models.errors import Fault
 from routes import request_log

@@ -14,6 +14,7 @@ from access import request_state
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
+from engine.current import reading
 from engine.query import execute
 from engine.query.catalog import Relation
 from engine.query.read import plan
@@ -25,7 +26,6 @@ from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
 from engine.query.write.insert import Written
 from engine.query.write.upsert import require_target
-from engine.storage.database import reading
 from models import User
 from routes.body import read_body
 from routes.middleware import respond

@@ -19,6 +19,8 @@ from access.caller import Caller
 from access.decorators import load_caller
 from access.decorators import requires
 from access.policy import AccessRule
+from engine.current import reading
+from engine.current import writing
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.read import plan
@@ -26,8 +28,6 @@ from engine.query.rule import Action
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
 from engine.query.write.insert import Written
-from engine.storage.database import reading
-from engine.storage.database import writing
 from models import User
 from models.fields import Model
 from routes.body import read_body

@@ -28,13 +28,13 @@ from access.decorators import public
 from access.decorators import requires_call
 from access.decorators import requires_caller
 from access.policy import AccessRule
+from engine.current import reading
+from engine.current import writing
 from engine.reporting.chart import read_chart
 from engine.reporting.dashboard import read_building_stats
 from engine.reporting.dashboard import read_dashboard
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import Transaction
-from engine.storage.database import reading
-from engine.storage.database import writing
+from engine.storage.transaction import Transaction
 from models import Building
 from models import Inspection
 from models.types import BIGINT

@@ -12,10 +12,10 @@ from flask import Flask
 from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
+from engine.current import writing
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.statement import Binding
-from engine.storage.database import writing
 from engine.storage.sqlite import driver
 from engine.storage.versioned_cache import VersionedCache
 from routes.postgrest.querystring import parse

@@ -13,6 +13,7 @@ import pytest
 from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
+from engine.current import reading
 from engine.query.rule import ReadScope
 from engine.reporting import changes
 from engine.reporting import chart
@@ -22,7 +23,6 @@ from engine.reporting import counts
 from engine.reporting import dashboard
 from engine.reporting import incremental_counts
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import reading
 from engine.storage.versioned_cache import VersionedCache
 from models.audit_log import AuditLog
 from models.building import Building

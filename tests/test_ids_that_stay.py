@@ -11,7 +11,7 @@ from access.accounts import kiosk_display
 from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import stored_timestamp
 from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import MOE
@@ -77,7 +77,7 @@ def test_nor_by_an_import_into_a_file_whose_time_is_ahead(
 ) -> None:
     """The trail is paused for that, and with it whoever tells the triggers the time of the file."""
     ahead = time.time() + 5 * 24 * HOUR
-    service.app.extensions["walkthrough.clock"].advance(stored_moment(ahead))
+    service.app.extensions["walkthrough.clock"].advance(stored_timestamp(ahead))
     person = {"id": MOE, "role": "client_manager", "client_id": 1}
     signed = tokens.token_for(MOE, "client_manager", 1, iat=int(ahead), exp=int(ahead) + HOUR)
     moe = service.api(token=signed)

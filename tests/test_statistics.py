@@ -10,6 +10,7 @@ import pytest
 from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
+from engine.current import reading
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.reporting import chart
@@ -22,7 +23,6 @@ from engine.reporting.chart import Interval
 from engine.reporting.chart import InvalidPeriod
 from engine.reporting.dashboard import NoSuchBuilding
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import reading
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA

@@ -33,9 +33,9 @@ from engine.query.dialect.base import SPELLINGS
 from engine.query.prepared import Prepared
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from models.errors import Denial
 from models.errors import Fault
 from models.types import UUID

@@ -24,7 +24,7 @@ from access.accounts.throttle import purge
 from access.accounts.throttle import write_down
 from access.caller import Caller
 from engine.query.constraints import UniqueViolation
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.user import User
 
@@ -56,7 +56,7 @@ def counting(turn: AbstractContextManager[Transaction]) -> Iterator[Transaction]
             if not tells_of_email(fault) or policy.sees_all(caller.role, User):
                 raise
             transaction.run("ROLLBACK TO named")
-            transaction.doomed = False  # by `tx=rollback`: that was of what is undone by now
+            transaction.rollback_only = False  # by `tx=rollback`: that was of what is undone by now
             count(transaction, caller)
             told = fault
     if told is not None:

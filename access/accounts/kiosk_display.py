@@ -29,11 +29,11 @@ from access.caller import GrantProfile
 from access.caller import Role
 from access.policy import AccessRule
 from engine import audit
+from engine.current import writing
 from engine.query.prepared import Prepared
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
-from engine.storage.database import writing
+from engine.storage.transaction import Transaction
 from models.audit_log import AuditLog
 from models.credential import CREDENTIALS
 from models.credential import DEVICES

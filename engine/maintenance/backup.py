@@ -18,8 +18,8 @@ from engine.storage import atomic_files as drafts
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.clock import Clock
-from engine.storage.transaction import KNOWN_MOMENTS
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import PAST_TIMESTAMPS
+from engine.storage.transaction import stored_timestamp
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 
@@ -133,12 +133,12 @@ def prepare_return(clock: Clock, backup: Path, connection: Any) -> None:
     The file also learns how late it is, or a board that boots in the past would take up the backup's time.
     """
     require_ours(connection)
-    for (written_at,) in connection.execute(KNOWN_MOMENTS).fetchall():
+    for (written_at,) in connection.execute(PAST_TIMESTAMPS).fetchall():
         try:
             clock.advance(written_at)
         except (TypeError, ValueError, OverflowError):
             # Damaged: then what the file system says, as at a start.
-            clock.advance(stored_moment(backup.stat().st_mtime))
+            clock.advance(stored_timestamp(backup.stat().st_mtime))
     moment = datetime.datetime.fromtimestamp(clock(), datetime.UTC)
     since = int(moment.timestamp()) + 1
     connection.execute("BEGIN IMMEDIATE")

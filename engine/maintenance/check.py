@@ -19,11 +19,11 @@ from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
 from engine.storage.database import Database
-from engine.storage.database import Transaction
 from engine.storage.file_copies import UnsoundCopy
-from engine.storage.file_identity import FileLeft
-from engine.storage.transaction import KNOWN_MOMENTS
-from engine.storage.transaction import stored_moment
+from engine.storage.file_identity import DatabaseFileReplaced
+from engine.storage.transaction import PAST_TIMESTAMPS
+from engine.storage.transaction import Transaction
+from engine.storage.transaction import stored_timestamp
 from models.errors import Fault
 
 START_SECONDS_MAX = 60.0
@@ -68,27 +68,27 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     """
     path = database.path
     assert path is not None
-    assert database.place is not None
+    assert database.identity is not None
     try:
         refuse_links(path)
         sweep(path)
-        if database.place.known is None:  # else by a server that has looked at it, and forked us
+        if database.identity.known is None:  # else by a server that has looked at it, and forked us
             make_file(path)
     except OSError as error:
         raise MaintenanceError(f"{path} cannot be made: {error.strerror}") from error
     try:
         open_up(database, path, is_served_by_others=is_served_by_others)
-    except FileLeft:
+    except DatabaseFileReplaced:
         # Removed or replaced: the server answers on, and nothing is opened or made under that name.
         database.is_audited = True
 
 
 def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> None:
     """Make the tables that are missing, or find those that are there; from now on it is this file or none."""
-    assert database.place is not None
+    assert database.identity is not None
     state = state_of(database, path)
-    if database.place.known is None:
-        database.place.settle()
+    if database.identity.known is None:
+        database.identity.record()
     if state == "damaged":
         return
     try:
@@ -104,7 +104,7 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
         resume_clock(database, path)
     except migrate.MigrationFailed as error:
         raise MaintenanceError(str(error)) from error
-    except FileLeft:
+    except DatabaseFileReplaced:
         raise
     except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
         raise MaintenanceError(f"{path} cannot be used: {told(error, path)}") from error
@@ -153,7 +153,7 @@ def state_of(database: Database, path: Path) -> str:
     try:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             return schema_state(transaction, path)
-    except FileLeft:
+    except DatabaseFileReplaced:
         raise
     except sqlite.NotADatabase as error:
         raise MaintenanceError(
@@ -178,10 +178,10 @@ def resume_clock(database: Database, path: Path) -> None:
     """
     try:
         with database.reading() as transaction:
-            for (written_at,) in transaction.all(KNOWN_MOMENTS):
+            for (written_at,) in transaction.all(PAST_TIMESTAMPS):
                 database.clock.advance(written_at)
     except (sqlite.FileCorrupt, ValueError):
-        database.clock.advance(stored_moment(path.stat().st_mtime))
+        database.clock.advance(stored_timestamp(path.stat().st_mtime))
 
 
 def schema_state(transaction: Transaction, path: Path) -> str:

@@ -23,8 +23,8 @@ from engine.query.statement import Statement
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import OPEN
 from engine.storage.database import Database
+from engine.storage.transaction import CURRENT
 from engine.storage.transaction import Transaction
 from models import audit_log
 from models import credential
@@ -64,12 +64,14 @@ def count_rows(source: Database) -> int:
 def copy_all(source: Database, target: Database, progress: Progress) -> dict[str, int]:
     """Copy every row, or none; the number of rows by table."""
     with source.reading(seconds_max=COPY_SECONDS_MAX) as sent:
-        outer = OPEN.set(None)  # the transaction under way is the source's; the target has its own
+        outer = CURRENT.set(
+            None
+        )  # the transaction under way is the source's; the target has its own
         try:
             with target.writing(seconds_max=COPY_SECONDS_MAX) as arrived:
                 return copy_within(sent, arrived, progress)
         finally:
-            OPEN.reset(outer)
+            CURRENT.reset(outer)
 
 
 def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> dict[str, int]:

@@ -35,8 +35,8 @@ from engine.query.write.statements import Writer
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
-from engine.storage.database import Transaction
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import Transaction
+from engine.storage.transaction import stored_timestamp
 from models.audit_log import BULK_RELATION
 from models.errors import Fault
 from models.fields import ColumnDefault
@@ -256,5 +256,5 @@ def account_fields(transaction: Transaction) -> dict[object, dict[str, object]]:
         said = {"app_metadata": json.loads(app), "user_metadata": json.loads(user)}
         found[str(user_id)] = {name: value for name, value in said.items() if value}
         if until:
-            found[str(user_id)]["banned_until"] = stored_moment(until)
+            found[str(user_id)]["banned_until"] = stored_timestamp(until)
     return found

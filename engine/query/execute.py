@@ -38,9 +38,9 @@ from engine.query.write.row_security import not_chosen
 from engine.query.write.upsert import insert_new
 from engine.query.write.upsert import require_target
 from engine.query.write.upsert import upsert
-from engine.storage.database import Transaction
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from models.fields import ColumnDefault
 from models.types import Bound
 

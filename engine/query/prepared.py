@@ -17,7 +17,7 @@ from engine.query.statement import Slot
 from engine.query.statement import Statement
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.types import Bound
 
 STATEMENTS_MAX = 256  # far above what there is: a few dozen, some of them once a standing

@@ -16,7 +16,7 @@ from engine.query.rule import ReadScope
 from engine.reporting import counts
 from engine.reporting.visible_rows import VisibleRows
 from engine.reporting.visible_rows import read_rows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models import Building
 from models import Inspection
 from models.audit_log import AuditLog

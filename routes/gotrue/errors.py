@@ -106,11 +106,11 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.TimedOut: (503, "request_timeout"),
     sqlite.ResponseTooLarge: (400, "validation_failed"),
     sqlite.DiskFull: (503, "unexpected_failure"),
-    place.FileLeft: (503, "unexpected_failure"),
+    place.DatabaseFileReplaced: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
     constraints.Unreachable: (503, "request_timeout"),
     LockTimeout: (503, "request_timeout"),
-    connections.Busy: (503, "request_timeout"),
+    connections.TooManyConnections: (503, "request_timeout"),
 }
 
 MESSAGES: dict[type[Fault], str] = {

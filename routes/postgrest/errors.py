@@ -138,13 +138,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.DiskFull: (503, "53100"),
     sqlite.DiskFailed: (500, "58030"),
     sqlite.FileCorrupt: (500, "XX001"),
-    place.FileLeft: (503, "58P01"),
+    place.DatabaseFileReplaced: (503, "58P01"),
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
     constraints.NotPermitted: (500, "42501"),
     constraints.Unresolved: (503, "08007"),
     LockTimeout: (503, "55P03"),
-    connections.Busy: (503, "53300"),
+    connections.TooManyConnections: (503, "53300"),
 }
 
 

@@ -14,8 +14,8 @@ from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import GrantKind
 from access.caller import Role
-from engine.storage.database import Transaction
-from engine.storage.database import writing
+from engine.current import writing
+from engine.storage.transaction import Transaction
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX

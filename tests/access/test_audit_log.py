@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from engine import audit
-from engine.storage.database import database
+from engine.current import database
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import BOB

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from access.accounts import people
-from engine.storage.database import reading
+from engine.current import reading
 from tests.conftest import MOE
 
 

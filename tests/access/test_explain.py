@@ -14,8 +14,8 @@ from access.explain import Explanation
 from access.explain import Reason
 from access.explain import UserNotReadable
 from access.explain import alternatives_of
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.current import reading
+from engine.storage.transaction import Transaction
 from models import Building
 from models import Inspection
 from tests.conftest import ADA

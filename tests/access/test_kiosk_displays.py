@@ -13,7 +13,7 @@ from access.caller import GRANT_PROFILES
 from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import Role
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA

@@ -22,7 +22,7 @@ from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
 from access.session import SessionGone
-from engine.storage.database import database
+from engine.current import database
 from models.errors import Fault
 from tests import databases
 from tests.conftest import MIA

@@ -17,7 +17,7 @@ from access.caller import GRANT_PROFILES
 from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import Role
-from engine.storage.database import database
+from engine.current import database
 from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.signin import HERE

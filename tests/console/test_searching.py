@@ -8,7 +8,7 @@ import pytest
 
 from access.caller import Caller
 from access.session import caller_of_user
-from engine.storage.database import reading
+from engine.current import reading
 from engine.storage.sqlite import TimedOut
 from routes.console.components import queries as engine
 from routes.console.components import search as searching

@@ -24,8 +24,8 @@ from engine import audit
 from engine.query import execute
 from engine.reporting import incremental_counts
 from engine.reporting.status_counts import calendar_days
-from engine.storage.database import Transaction
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
 from routes.postgrest import representation

@@ -12,8 +12,8 @@ from access import decorators
 from access.accounts.access_token import Claims
 from access.caller import GRANT_PROFILES
 from access.caller import Caller
+from engine.current import reading
 from engine.query import operators
-from engine.storage.database import reading
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import VersionedCache
 from routes import resource

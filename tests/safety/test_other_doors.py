@@ -15,7 +15,7 @@ from access import explain
 from access.accounts import administration
 from access.accounts import people
 from access.session import caller_of_user
-from engine.storage.database import reading
+from engine.current import reading
 from models.types import InvalidInput
 from routes.console.components import person_choice as choosing
 from tests.safety.doors import Doors

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.postgres.replication_positions import ReplicationPositions
+from engine.storage.replication_positions import ReplicationPositions
 from tests.applications import import_rows
 from tests.conftest import ADA
 from tests.conftest import CAST

@@ -16,7 +16,7 @@ from engine.reporting.dashboard import Dashboard
 from engine.reporting.dashboard import read_dashboard
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Database
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")

@@ -67,7 +67,7 @@ WEB_IMPORTERS = {
     "gunicorn.conf.py",
     "models/fields.py",
     "engine/attach.py",
-    "engine/storage/database.py",
+    "engine/current.py",
     "access/request_state.py",
     "access/decorators.py",
 }

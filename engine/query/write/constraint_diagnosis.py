@@ -22,7 +22,7 @@ from engine.query.statement import Binding
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.types import Bound
 
 Key = tuple[Bound, ...]

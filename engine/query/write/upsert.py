@@ -19,7 +19,7 @@ from engine.query.write.insert import Written
 from engine.query.write.row_security import deny
 from engine.query.write.row_security import not_chosen
 from engine.query.write.row_security import row_denied
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.types import Bound
 

@@ -19,9 +19,9 @@ from access.caller import Role
 from access.policy import GRANT_TABLES
 from access.policy import AccessRule
 from access.policy import GrantTable
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models import Building
 from routes.console.components import queries as engine
 from routes.console.components.queries import Row

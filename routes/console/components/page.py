@@ -28,7 +28,7 @@ from engine.query.constraints import ForeignKeyViolation
 from engine.query.constraints import Locked
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
-from engine.storage.pool import Busy
+from engine.storage.pool import TooManyConnections
 from engine.storage.sqlite import TimedOut
 from engine.storage.writer_lock import LockTimeout
 from models import Building
@@ -319,7 +319,7 @@ def said(fault: Fault) -> str:
     """A fault in a reader's words, where the wire's own are none."""
     if isinstance(fault, UnknownPath):
         return "There is no such page, or it is not yours to see."
-    if isinstance(fault, TimedOut | LockTimeout | Locked | Busy):
+    if isinstance(fault, TimedOut | LockTimeout | Locked | TooManyConnections):
         return said_of_time(fault)
     if isinstance(fault, RowDenied):
         return "That is outside of what you may change."

@@ -15,6 +15,8 @@ from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
+from engine.current import reading
+from engine.current import writing
 from engine.query import execute
 from engine.query.catalog import Relation
 from engine.query.catalog import catalog
@@ -23,10 +25,8 @@ from engine.query.rule import Rule
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import Transaction
-from engine.storage.database import reading
-from engine.storage.database import writing
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from models.fields import Model
 from models.fields import Row as Columns
 from routes.postgrest import querystring

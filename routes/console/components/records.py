@@ -13,8 +13,8 @@ from flask import g
 
 from access.caller import Caller
 from access.decorators import load_caller
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import writing
 from models.errors import Fault
 from routes.console.components import fields
 from routes.console.components import queries as engine

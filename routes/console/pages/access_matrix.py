@@ -23,8 +23,8 @@ from access.caller import Role
 from access.decorators import load_caller
 from access.policy import GRANT_TABLES
 from access.policy import AccessRule
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import writing
 from models import Building
 from models import ClientManagerBuildingAccess
 from models.types import BIGINT

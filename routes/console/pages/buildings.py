@@ -7,9 +7,9 @@ from flask import Response
 from access import policy
 from access.caller import Caller
 from access.caller import GrantKind
+from engine.current import reading
 from engine.query.rule import Action
 from engine.reporting.dashboard import read_building_stats
-from engine.storage.database import reading
 from models import Building
 from models import Inspection
 from routes.console.components import charts

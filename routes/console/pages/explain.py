@@ -8,7 +8,7 @@ from flask import request
 from access import explain
 from access import policy
 from access.caller import Caller
-from engine.storage.database import reading
+from engine.current import reading
 from models import Building
 from models import Inspection
 from models.errors import Fault

@@ -19,9 +19,9 @@ from access.caller import Role
 from access.decorators import load_caller
 from access.explain import Reason
 from access.policy import inspection_grant
+from engine.current import reading
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import reading
-from engine.storage.database import writing
 from models import ClientManagerInspectionAccess
 from models import Inspection
 from routes.console.components import grants

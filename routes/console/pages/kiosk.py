@@ -14,7 +14,7 @@ from access.accounts import kiosk_display
 from access.accounts import people
 from access.caller import Caller
 from access.decorators import public
-from engine.storage.database import reading
+from engine.current import reading
 from routes.console.components import queries as engine
 from routes.console.components.page import FILES
 from routes.console.components.page import HEADERS

@@ -10,9 +10,9 @@ from flask import g
 from access.accounts import kiosk_display
 from access.caller import Caller
 from access.decorators import load_caller
+from engine.current import reading
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import reading
-from engine.storage.database import writing
 from models.errors import Fault
 from routes.console.components import person_choice as choosing
 from routes.console.components.page import bp

@@ -22,8 +22,8 @@ from access.caller import Caller
 from access.caller import GrantKind
 from access.decorators import load_caller
 from access.policy import GRANT_TABLES
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import reading
 from models.types import BIGINT
 from models.types import InvalidInput
 from models.types import read_string

@@ -31,9 +31,9 @@ from access.decorators import current_time
 from access.decorators import load_caller
 from access.decorators import require
 from access.decorators import set_requirement
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 from routes.body import read_body
