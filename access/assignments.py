@@ -23,7 +23,7 @@ from access.policy import AccessRule
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.constraints import ForeignKeyViolation
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Binding
 from engine.query.statement import Statement
@@ -99,14 +99,14 @@ def assign_to(
 
 def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_id: str) -> None:
     """Raise NotAGrantee unless the caller can see a user of that role and id."""
-    statement = plan_grantee(transaction.spelling.name, AccessRule(caller.standing), role)
+    statement = plan_grantee(transaction.dialect.name, AccessRule(caller.standing), role)
     if transaction.one(statement.sql, statement.bind(binding_of(caller, user_id))) is None:
         raise NotAGrantee(role)
 
 
 @cache
 def plan_grantee(database: str, rule: AccessRule, role: Role) -> Statement:
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     user, scope = planner.scoped(catalog().relations[User.__tablename__])
     planner.slots["user_id"] = new_value(0)
     named = user.c.id == parameter("user_id", user.c.id.type)

@@ -154,7 +154,7 @@ def admit(transaction: Transaction) -> Caller:
     claims: Claims | None = notes.claims
     caller = SERVICE if claims is None else look_up(transaction, claims)
     if transaction.writes:
-        transaction.act_as(caller.id)
+        transaction.set_actor(caller.id)
     notes.caller = caller
     return caller
 

@@ -27,7 +27,7 @@ from access.predicate import Predicate
 from access.predicate import alias
 from access.session import person
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from engine.query.statement import Binding
@@ -89,7 +89,7 @@ def explain(
     user = asked_about(transaction, caller, user_id)
     if not sees(transaction, caller, model, key):
         return REFUSED
-    plan = plan_reasons(transaction.spelling.name, AccessRule(user.standing), model)
+    plan = plan_reasons(transaction.dialect.name, AccessRule(user.standing), model)
     row = transaction.one(plan.sql, plan.bind(binding_of(user, key)))
     arms = arms_of(user.role, model)
     found = [row[place * 3 : place * 3 + 3] for place in range(len(arms))] if row else []
@@ -111,13 +111,13 @@ def asked_about(transaction: Transaction, caller: Caller, user_id: str) -> Calle
 
 def sees(transaction: Transaction, caller: Caller, model: type[Model], key: int | str) -> bool:
     """Whether the rule lets somebody read the row of that id."""
-    plan = plan_sight(transaction.spelling.name, AccessRule(caller.standing), model)
+    plan = plan_sight(transaction.dialect.name, AccessRule(caller.standing), model)
     return transaction.one(plan.sql, plan.bind(binding_of(caller, key))) is not None
 
 
 @cache
 def plan_sight(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     within = rule.rows(Action.READ, model, row.c)
     return planner.finish(sa.select(row.c.id).where(row.c.id == row_id(planner), within))
@@ -126,7 +126,7 @@ def plan_sight(database: str, rule: AccessRule, model: type[Model]) -> Statement
 @cache
 def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Statement:
     """Of one row three columns an arm: whether it holds, and grantor and time of its grant."""
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     columns = [
         column

@@ -24,7 +24,7 @@ from access.policy import GRANTS
 from engine.postgres.replication_positions import ReplicationPositions
 from engine.postgres.replication_positions import last_line_of
 from engine.postgres.replication_positions import last_rights
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding
 from engine.query.statement import Slot
 from engine.query.statement import Statement
@@ -84,7 +84,7 @@ def lookup_statement(database: str, role: Role, tells_marks: bool) -> Statement:
         .where(user.c.id == user_id)
     )
     slots: dict[str, Slot] = {"session_id": new_value(0)}
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
 
 
 def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]:
@@ -127,7 +127,7 @@ def look_up(transaction: Transaction, claims: Claims) -> Caller:
 
 def find(transaction: Transaction, claims: Claims) -> Found | None:
     """The user's row as it is in this snapshot, or None."""
-    statement = lookup_statement(transaction.spelling.name, claims.role, transaction.tells_marks)
+    statement = lookup_statement(transaction.dialect.name, claims.role, transaction.tells_marks)
     row = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
     if row is None:
         return None
@@ -144,7 +144,7 @@ def issued_since(claims: Claims, tokens_since: int | None) -> bool:
 
 def person(transaction: Transaction, user_id: str) -> Caller | None:
     """Somebody as a caller, when another asks about them; None for nobody."""
-    statement = person_statement(transaction.spelling.name)
+    statement = person_statement(transaction.dialect.name)
     found = transaction.one(statement.sql, parameters(statement, user_id, None))
     if found is None:
         return None
@@ -158,7 +158,7 @@ def person_statement(database: str) -> Statement:
     statement = sa.select(user.c.role, user.c.client_id).where(
         user.c.id == parameter("caller_id", user.c.id.type)
     )
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, {})
+    return compile_statement(statement, DIALECTS[database].sa_dialect, {})
 
 
 def parameters(statement: Statement, user_id: str, session_id: str | None) -> list[Bound]:

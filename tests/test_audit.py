@@ -299,7 +299,7 @@ def test_a_row_changed_on_nobodys_behalf_is_not_laid_to_the_last_one(
                 f" VALUES (1, 'A', '{now}', '{now}')"
             )
         with database().writing() as transaction:
-            transaction.act_as(BOB)
+            transaction.set_actor(BOB)
         with database().writing(is_brief=is_brief) as transaction:
             transaction.run("UPDATE clients SET name = 'B' WHERE id = 1")
         with database().reading() as transaction:

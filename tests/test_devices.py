@@ -163,7 +163,7 @@ def test_a_board_of_the_service_key_or_of_nobody_knows_who_stays(transaction: Tr
 
 
 def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Transaction) -> None:
-    transaction.act_as(ADA)
+    transaction.set_actor(ADA)
     key, token = device.make(transaction, ADMIN, MOE, "Lobby", 90)
     device.revoke(transaction, ADMIN, key)
 

@@ -128,7 +128,7 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     admin = Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
-        transaction.act_as(ADA)
+        transaction.set_actor(ADA)
         _, token = device.make(transaction, admin, MOE, "Lobby", 90)
         assert device.enter(transaction, token) is not None
     root = service.api("root")
@@ -145,6 +145,6 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     with service.app.app_context(), database.reading() as transaction:
         assert device.enter(transaction, token) is None
     with service.app.app_context(), database.writing() as transaction:
-        transaction.act_as(ADA)
+        transaction.set_actor(ADA)
         _, own = device.make(transaction, admin, MOE, "Their own", 90)
         assert device.enter(transaction, own) is not None

@@ -36,7 +36,7 @@ def set_back(database: Database) -> str:
     with database.writing(SET_BACK_SECONDS_MAX) as transaction:
         left = transaction.now
         transaction.began = system_time()
-        transaction.act_as(None)  # by which the file has the new moment
+        transaction.set_actor(None)  # by which the file has the new moment
         for sql in ENDINGS:
             transaction.run(sql, (transaction.unix,) if "?1" in sql else ())
         details = {"from": left, "to": transaction.now}

@@ -84,7 +84,7 @@ def select(
     count: bool,
 ) -> Selected:
     """The rows within the binding's range, and their total where it is wanted."""
-    plans = plan.plan_read(transaction.spelling.name, relation.name, query.shape, rule)
+    plans = plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
     rows = listed(transaction, plans, binding)
     if not count:
         return Selected(rows)
@@ -104,7 +104,7 @@ def count(
     total: bool,
 ) -> Counted:
     """How many rows a select would show, and of how many: what HEAD asks."""
-    plans = plan.plan_read(transaction.spelling.name, relation.name, query.shape, rule)
+    plans = plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
     if plans.grouped:
         selected = select(transaction, rule, binding, relation=relation, query=query, count=total)
         return Counted(selected.shown, selected.total)
@@ -215,7 +215,7 @@ def update(
         if each.filled is Filled.BY_CLOCK_ALWAYS and name not in new:
             new[name] = transaction.now
     statements = mutate.plan_update(
-        transaction.spelling.name, relation.name, tuple(new), query.shape, rule
+        transaction.dialect.name, relation.name, tuple(new), query.shape, rule
     )
     keys = change_one(transaction, relation, statements, new, binding)
     if not keys:
@@ -291,7 +291,7 @@ def delete(
 ) -> Written:
     """Delete every row within reach that the filters match, or none."""
     require_showable(transaction, relation, rule, shape)
-    statements = mutate.plan_delete(transaction.spelling.name, relation.name, query.shape, rule)
+    statements = mutate.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
     keys = keys_of(transaction, statements.keys, binding)
     veto(len(keys))
     written = represented(transaction, relation, Written(keys), rule, binding, shape)
@@ -311,7 +311,7 @@ def require_showable(
 ) -> None:
     """What cannot be shown is told before anything is written, and before anything else is wrong."""
     if shape is not None:
-        plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+        plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
 
 
 def represented(
@@ -325,7 +325,7 @@ def represented(
     """The written rows, read back by key under the rule for reading."""
     if shape is None:
         return written
-    statement = plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+    statement = plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
     bound = binding.but(keys=json_keys(written.keys))
     rows = fetch(transaction, statement.sql, statement.bind(bound))
     is_cut = len(rows) == binding.rows_max < len(written.keys)

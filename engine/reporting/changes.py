@@ -75,10 +75,10 @@ def read_changes(
     """
     extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
     is_simple = extents in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT})
-    if not (is_simple and transaction.spelling.trail_is_in_order):
+    if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
     lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
-    database = transaction.spelling.name
+    database = transaction.dialect.name
     binding = visible.binding(since=line, lines_max=lines_max + 1)
     ((imports,),) = read(transaction, counts.plan_at_once(database), binding)
     if imports:
@@ -101,7 +101,7 @@ def read_states(
 ) -> tuple[States, States] | None:
     """What the inspections that changed were, and what they are; None where that contradicts the lines."""
     touched = [each for each in changes if each.relation == INSPECTIONS]
-    statement = counts.plan_states(transaction.spelling.name, visible.rule)
+    statement = counts.plan_states(transaction.dialect.name, visible.rule)
     keys = json.dumps(list({each.key for each in touched}))
     found = {
         key: dict(zip(counts.STATE, values, strict=True))

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.disjuncts import Disjunct
 from engine.query.read.disjuncts import disjuncts
 from engine.query.read.disjuncts import parts_of
@@ -100,7 +100,7 @@ class Counter(Planner):
     def scans_index(self, scope: Expression) -> bool:
         """Whether rows are read along an index of their clients, of one client or of all."""
         is_one = len(parts_of(scope)) == 1 and not isinstance(scope, SmallInSubquery)
-        return self.spelling.uses_skip_scans and is_one
+        return self.dialect.uses_skip_scans and is_one
 
 
 def shortened(column: Any) -> Any:
@@ -115,7 +115,7 @@ def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
     Types are counted side by side: no index is in their order. Where one is in that of statuses and days, rows are
     counted along it, and what is left to be put in order is little.
     """
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     inspection, where = counter.inspections(of_building=of_building)
     kept, given = inspection.c, counter.given
     are_of = [(name, kept.inspection_type == name) for name in TYPES]
@@ -161,7 +161,7 @@ def plan_tally(database: str, rule: Rule, *, of_building: bool) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
     """Type, status and how many, of inspections of none of TYPES, the most frequent pairs first."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     inspection, where = counter.inspections(of_building=of_building)
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
     other = inspection.c.inspection_type.not_in(TYPES)
@@ -190,7 +190,7 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_ends(database: str, rule: Rule) -> Statement:
     """The last day of a completed inspection, that of a failed one, and the next of a scheduled one, by the indexes."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     today = counter.given("today")
 
     def end(aggregate: Any, status: str, is_near: Callable[[Any], Expression]) -> Expression:
@@ -199,7 +199,7 @@ def plan_ends(database: str, rule: Rule) -> Statement:
         looked_for = sa.select(aggregate(day)).where(
             scope, inspection.c.status == status, is_near(day)
         )
-        if counter.spelling.uses_skip_scans and isinstance(scope, sa.True_):
+        if counter.dialect.uses_skip_scans and isinstance(scope, sa.True_):
             owners = owners_of(Inspection.skip_scan)
             of_one = looked_for.where(inspection.c[Inspection.skip_scan.owner] == owners.c.id)
             looked_for = sa.select(aggregate(of_one.scalar_subquery())).select_from(owners)
@@ -218,10 +218,10 @@ def plan_ends(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_states(database: str, rule: Rule) -> Statement:
     """Id, and STATE, of the visible inspections among those in `Binding.keys`."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     inspection, scope = counter.visible(Inspection)
     kept = inspection.c
-    among = counter.spelling.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
+    among = counter.dialect.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
     states = sa.select(kept.id, *(kept[name] for name in STATE))
     return counter.finish(states.where(among, scope))
 
@@ -229,7 +229,7 @@ def plan_states(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_lines(database: str, rule: Rule) -> Statement:
     """Relation, key, action and what was before, of so many visible lines of the trail beyond one: the newest first."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     line, scope = counter.visible(AuditLog)
     kept = line.c
     lines = sa.select(kept.relation, kept.row_key, kept.action, kept.before)
@@ -240,19 +240,17 @@ def plan_lines(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_at_once(database: str) -> Statement:
     """How many of the trail's lines beyond one tell of many rows; they are nobody's, among few that are."""
-    spelling, kept = SPELLINGS[database], AuditLog.__table__.c
+    dialect, kept = DIALECTS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
-    of_many = spelling.not_leading(kept.relation) == AT_ONCE
+    of_many = dialect.unindexed(kept.relation) == AT_ONCE
     found = sa.select(sa.func.count()).where(kept.client_id.is_(None), kept.id > since, of_many)
-    return compile_statement(
-        found, spelling.sa_dialect, {"since": new_value(PLACES.index("since"))}
-    )
+    return compile_statement(found, dialect.sa_dialect, {"since": new_value(PLACES.index("since"))})
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_buildings(database: str, rule: Rule) -> Statement:
     """How many buildings there are."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     building, scope = counter.visible(Building)
     return counter.finish(sa.select(sa.func.count()).select_from(building).where(scope))
 
@@ -260,7 +258,7 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_name(database: str, rule: Rule) -> Statement:
     """The name of a visible building."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     building, scope = counter.visible(Building)
     named = building.c.id == counter.given("building_id")
     return counter.finish(sa.select(building.c.name).where(named, scope))
@@ -269,7 +267,7 @@ def plan_name(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_readings(database: str, rule: Rule) -> Statement:
     """Result, how many, and how many readings in all, of one building; the most frequent first."""
-    counter = Counter(SPELLINGS[database], rule)
+    counter = Counter(DIALECTS[database], rule)
     inspection, where = counter.inspections(of_building=True)
     reading, scope = counter.visible_by(ReportLead, Inspection)
     result, counted = reading.c.result, sa.func.count()

@@ -92,7 +92,7 @@ def size_of_dashboard(counted: tuple[int, Followed, Dashboard]) -> int:
 
 
 def count_all(transaction: Transaction, visible: Visible) -> Followed:
-    buildings = counts.plan_buildings(transaction.spelling.name, visible.rule)
+    buildings = counts.plan_buildings(transaction.dialect.name, visible.rule)
     tally = read_tally(transaction, visible)
     number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
     return Followed(number, tally)
@@ -145,7 +145,7 @@ class BuildingStats:
 
 def building_stats(transaction: Transaction, visible: Visible, building_id: int) -> BuildingStats:
     """Count what happened in a building, or raise NoSuchBuilding."""
-    named = counts.plan_name(transaction.spelling.name, visible.rule)
+    named = counts.plan_name(transaction.dialect.name, visible.rule)
     name = transaction.value(named.sql, named.bind(visible.binding(building_id=building_id)))
     if name is None:
         raise NoSuchBuilding
@@ -171,7 +171,7 @@ def share(part: int, total: int) -> float:
 
 
 def read_lead(transaction: Transaction, visible: Visible, building_id: int) -> LeadReadings:
-    statement = counts.plan_readings(transaction.spelling.name, visible.rule)
+    statement = counts.plan_readings(transaction.dialect.name, visible.rule)
     rows = read(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)

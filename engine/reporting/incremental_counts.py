@@ -73,7 +73,7 @@ def tally_after(
     pairs = Counter({pair: count for pair, count in pairs.items() if count})
     if tally.rest or len(pairs) > counts.LABELS_MAX or min([*pairs.values(), *sums.values()]) < 0:
         return None
-    ends = counts.plan_ends(transaction.spelling.name, visible.rule)
+    ends = counts.plan_ends(transaction.dialect.name, visible.rule)
     ((completed, failed, following),) = read(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
     return Tally(pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=following)
@@ -142,7 +142,7 @@ def busiest_after(
     changed: set[int],
 ) -> list[BusyBuilding] | None:
     """The busiest buildings after some have changed; the others are as busy as they were."""
-    statement = chart_statements.plan_names(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_names(transaction.dialect.name, visible.rule)
     names = dict(read(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
     found = [each for each in then if each.building_id not in changed]

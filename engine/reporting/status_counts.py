@@ -55,7 +55,7 @@ class Tally:
 
 def read_tally(transaction: Transaction, visible: Visible, building_id: int | None = None) -> Tally:
     """Tally all visible inspections, or those of one building that is known to be visible."""
-    database, of_building = transaction.spelling.name, building_id is not None
+    database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_tally(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
     rows = read(transaction, statement, visible.binding(building_id=building_id, **days))

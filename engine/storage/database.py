@@ -21,7 +21,7 @@ from flask import Flask
 from flask import current_app
 
 from engine.query.constraints import Locked
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.commit_group import FIRST
@@ -70,7 +70,7 @@ class Database:
         self.path = path
         self.writer = writer
         self.reader = reader
-        self.spelling = SPELLINGS["sqlite"]
+        self.dialect = DIALECTS["sqlite"]
         self.writer_lock = WriterLock(Path(f"{path}.lock")) if path is not None else None
         self.place = Place(path) if path is not None else None
         self.written_at = float("-inf")
@@ -108,7 +108,7 @@ class Database:
             try:
                 if self.is_audited:
                     # The actor is unknown until a caller is admitted; the last one's name must not stand.
-                    member.act_as(None)
+                    member.set_actor(None)
                 yield member
             except BaseException:
                 self.finish(member, token, has_failed=True)
@@ -166,9 +166,7 @@ class Database:
         """Begin the next member of a commit group."""
         group.connection.wait_until(deadline)
         bounds = group.bounds
-        member = Transaction(
-            group.connection, self.spelling, self.cache, writes=True, bounds=bounds
-        )
+        member = Transaction(group.connection, self.dialect, self.cache, writes=True, bounds=bounds)
         # Only the first member reads the last moment in the file: the others are of this process.
         resumes = self.is_audited and bounds is FIRST
         return member, self.begin(member, seconds_max, resumes=resumes)

@@ -34,7 +34,7 @@ class Snapshot:
         self.taken = taken = database.connections.check_out(database.reader)
         try:
             connection = connection_of(taken)
-            transaction = Transaction(connection, database.spelling, database.cache)
+            transaction = Transaction(connection, database.dialect, database.cache)
             self.token = database.begin(transaction, self.seconds_max)
         except BaseException:
             database.connections.check_in(database.reader, taken)

@@ -23,7 +23,7 @@ from typing import Any
 from typing import Final
 
 from engine.postgres.replication_positions import ReplicationPositions
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
@@ -116,7 +116,7 @@ class Transaction:
     def __init__(
         self,
         connection: sqlite.Connection,
-        spelling: Spelling,
+        dialect: SqlDialect,
         cache: VersionedCache,
         *,
         writes: bool = False,
@@ -129,7 +129,7 @@ class Transaction:
         self.says_first: Parameters | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
-        self.spelling = spelling
+        self.dialect = dialect
         self.began = 0.0  # a moment after BEGIN, which may have waited
         self.dead = False
         self.doomed = False
@@ -300,7 +300,7 @@ class Transaction:
                 connection.version = before
         self.version = connection.version
 
-    def act_as(self, actor_id: str | None) -> None:
+    def set_actor(self, actor_id: str | None) -> None:
         """Say on whose behalf the transaction changes rows: the audit trail's triggers ask, so it is said
         before the first change."""
         self.actor_id = actor_id
@@ -309,7 +309,7 @@ class Transaction:
     def say_first(self) -> None:
         """Say what is to be said before a change."""
         if self.says_first is not None:
-            self.say_before(self.spelling.act_as, self.says_first)
+            self.say_before(self.dialect.set_actor, self.says_first)
             self.says_first = None
 
     def say_before(self, sql: str, parameters: Parameters) -> None:

@@ -236,7 +236,7 @@ def test_each_member_has_its_own_actor(database, disk, writers):
         def work(transaction: Transaction) -> None:
             transaction.run(INSERT, (name,))
             seen[name] = transaction.one("SELECT actor_id FROM audit_context")
-            transaction.act_as(name)
+            transaction.set_actor(name)
             transaction.run(INSERT, (f"{name} again",))
 
         return work

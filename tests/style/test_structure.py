@@ -20,7 +20,7 @@ from access.policy import POLICIES
 from access.policy import AccessRule
 from engine.query import operators
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.read.planner import UnguardedRelation
 from engine.query.rule import Action
@@ -245,7 +245,7 @@ def test_parser_and_engine_have_the_same_operators() -> None:
 
 @pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
 def test_planner_refuses_a_statement_without_the_rule(standing: Standing) -> None:
-    planner = Planner(SPELLINGS["sqlite"], AccessRule(standing))
+    planner = Planner(DIALECTS["sqlite"], AccessRule(standing))
     unguarded = catalog().relations["inspections"].table
     readings = catalog().relations["reports_lead"].table
     building, scope = planner.scoped(catalog().relations["buildings"], Action.READ)
@@ -264,7 +264,7 @@ def test_planner_refuses_a_statement_without_the_rule(standing: Standing) -> Non
 
 
 def test_planner_accepts_a_statement_with_the_rule() -> None:
-    planner = Planner(SPELLINGS["sqlite"], AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True]))
+    planner = Planner(DIALECTS["sqlite"], AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True]))
     alias, scope = planner.scoped(catalog().relations["inspections"], Action.READ)
 
     statement = planner.finish(sa.select(alias.c.id).where(scope))

@@ -43,7 +43,7 @@ def upsert(
         return insert_new(transaction, relation, insertion, rule, rows)
     merged = insertion.columns if merge else None
     statements = mutate.plan_upsert(
-        transaction.spelling.name, relation.name, rows.columns, rows.same, target, merged, rule
+        transaction.dialect.name, relation.name, rows.columns, rows.same, target, merged, rule
     )
     existing = {
         found[0]: (bool(found[1]), tuple(found[2:]))
@@ -83,7 +83,7 @@ def insert_new(
 ) -> Written:
     """Rows none of which is there: their keys are new, or a constraint says that they are not."""
     statements = mutate.plan_insert(
-        transaction.spelling.name, relation.name, rows.columns, rows.same, rule
+        transaction.dialect.name, relation.name, rows.columns, rows.same, rule
     )
     judged = statements.insert_judged if len(rows.values) == 1 else None
     if judged is not None and rows.missing(rows.values[0]) is None:
