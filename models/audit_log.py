@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import column
 from models.types import BIGINT
@@ -22,8 +22,8 @@ class AuditLog(Model):
     # For administrators, not for applications: what these are built against is the ten resources.
     is_published = False
 
-    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
-    at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
+    at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
     actor_id = column(UUID)
     action = column(TEXT, required=True)
     relation = column(TEXT, required=True)

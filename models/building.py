@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import column
 from models.types import BIGINT
@@ -28,15 +28,15 @@ class Building(Model):
 
     indexed_texts: ClassVar = ("city",)
 
-    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
     name = column(TEXT, required=True)
     address = column(TEXT)
     city = column(TEXT)
     state = column(TEXT)
     zip = column(TEXT)
     client_id = column(BIGINT, required=True)
-    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
-    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE)
     latitude = column(DOUBLE)
     longitude = column(DOUBLE)
     building_type = column(TEXT)

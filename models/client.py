@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import column
 from models.types import BIGINT
@@ -15,7 +15,7 @@ class Client(Model):
 
     __tablename__ = "clients"
 
-    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
     name = column(TEXT, required=True)
-    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
-    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE)

@@ -21,14 +21,14 @@ from sqlalchemy.orm import mapped_column
 from models.types import ColumnType
 
 
-class Filled(Enum):
+class ColumnDefault(Enum):
     """What stands in a column that a payload does not name."""
 
-    BY_SEQUENCE = "the database's next id"
-    BY_UUID = "a random UUID"
-    BY_CLOCK = "now, when the row is made"
-    BY_CLOCK_ALWAYS = "now, whenever the row is written"
-    BY_CALLER = "the caller's user id"
+    SEQUENCE = "the database's next id"
+    RANDOM_UUID = "a random UUID"
+    NOW = "now, when the row is made"
+    NOW_ON_WRITE = "now, whenever the row is written"
+    CALLER_ID = "the caller's user id"
 
 
 Row = Any
@@ -67,7 +67,7 @@ def column(
     *constraints: Any,
     primary_key: bool = False,
     required: bool = False,
-    filled: Filled | None = None,
+    default: ColumnDefault | None = None,
     hidden: bool = False,
 ) -> MappedColumn[Any]:
     """A column of a wire type; `required` is NOT NULL, `hidden` keeps it out of the catalog."""
@@ -76,7 +76,7 @@ def column(
         *constraints,
         primary_key=primary_key,
         nullable=not (required or primary_key),
-        info={"type": kind, "filled": filled, "hidden": hidden},
+        info={"type": kind, "default": default, "hidden": hidden},
     )
 
 

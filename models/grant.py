@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import column
 from models.types import BIGINT
@@ -37,8 +37,8 @@ class ClientAdminBuildingAccess(Model):
 
     admin_id = column(UUID, primary_key=True)
     building_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, filled=Filled.BY_CALLER)
-    assigned_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
 
 
 class ClientManagerBuildingAccess(Model):
@@ -49,8 +49,8 @@ class ClientManagerBuildingAccess(Model):
 
     manager_id = column(UUID, primary_key=True)
     building_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, filled=Filled.BY_CALLER)
-    assigned_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
 
 
 class ClientAdminInspectionAccess(Model):
@@ -61,8 +61,8 @@ class ClientAdminInspectionAccess(Model):
 
     admin_id = column(UUID, primary_key=True)
     inspection_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, filled=Filled.BY_CALLER)
-    assigned_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
 
 
 class ClientManagerInspectionAccess(Model):
@@ -73,5 +73,5 @@ class ClientManagerInspectionAccess(Model):
 
     manager_id = column(UUID, primary_key=True)
     inspection_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, filled=Filled.BY_CALLER)
-    assigned_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
+    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import sqlalchemy as sa
 
 from models.building import Building
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import Row
 from models.fields import SkipScan
@@ -53,13 +53,13 @@ class Inspection(Model):
         "clients", owner="client_id", partition_by="status", order="date_visited"
     )
 
-    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
     building_id = column(BIGINT, required=True)
     inspection_type = column(TEXT, required=True)
     date_visited = column(DATE)
     status = column(TEXT)
     inspector_id = column(BIGINT)
     notes = column(TEXT)
-    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
-    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE)
     client_id = column(BIGINT, required=True, hidden=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import column
 from models.types import BIGINT
@@ -14,6 +14,6 @@ class Inspector(Model):
 
     __tablename__ = "inspectors"
 
-    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
     name = column(TEXT, required=True)
     email = column(TEXT)

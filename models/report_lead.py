@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import Row
 from models.fields import column
@@ -40,7 +40,7 @@ class ReportLead(Model):
     # Hidden: the inspection's, and kept so by the database, of a file by its triggers (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_inspection}
 
-    id = column(BIGINT, primary_key=True, filled=Filled.BY_SEQUENCE)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
     inspection_id = column(BIGINT, required=True)
     gun_id = column(INTEGER)
     result = column(TEXT)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.fields import column
 from models.types import BIGINT
@@ -28,10 +28,10 @@ class User(Model):
 
     carrying: ClassVar = ("role",)
 
-    id = column(UUID, primary_key=True, filled=Filled.BY_UUID)
+    id = column(UUID, primary_key=True, default=ColumnDefault.RANDOM_UUID)
     email = column(TEXT, required=True)
     name = column(TEXT, required=True)
     role = column(TEXT, required=True)
     client_id = column(BIGINT)
-    created_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK)
-    updated_at = column(TIMESTAMP, required=True, filled=Filled.BY_CLOCK_ALWAYS)
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE)

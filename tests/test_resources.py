@@ -16,7 +16,7 @@ from engine.maintenance.schema import ASTRAY
 from engine.query.catalog import catalog
 from models import RESOURCES
 from models import credential
-from models.fields import Filled
+from models.fields import ColumnDefault
 from tests import conftest
 from tests import databases
 from tests.access import WELL_FORMED
@@ -97,7 +97,7 @@ def test_its_numbers_are_not_handed_out_again(triggers: set[str], name: str) -> 
     """An id that a row was changed to counts as handed out."""
     id_ = catalog().relations[name].attributes["id"]
 
-    assert (f"{name}_ids" in triggers) == (id_.filled is Filled.BY_SEQUENCE)
+    assert (f"{name}_ids" in triggers) == (id_.default is ColumnDefault.SEQUENCE)
 
 
 def test_every_resource_has_figures_to_plan_by() -> None:

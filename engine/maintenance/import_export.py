@@ -39,7 +39,7 @@ from engine.storage.database import Transaction
 from engine.storage.transaction import stored_moment
 from models.audit_log import AT_ONCE
 from models.errors import Fault
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.types import DOUBLE
 from models.types import Bound
 
@@ -168,11 +168,11 @@ def import_row(
     for name, value in given.items():
         attribute = relation.payload_attribute(name)
         values[name] = attribute.type.read_json(value)
-        if name == "id" and attribute.filled is Filled.BY_SEQUENCE:
+        if name == "id" and attribute.default is ColumnDefault.SEQUENCE:
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            found = default(attribute.filled, transaction.now, Binding())
+            found = default(attribute.default, transaction.now, Binding())
             if found is not None:
                 values[name] = found
     columns = tuple(values)

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from models import RESOURCES
 from models.errors import Fault
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Model
 from models.types import ColumnType
 
@@ -50,7 +50,7 @@ class Attribute:
     name: str
     type: ColumnType
     required: bool
-    filled: Filled | None
+    default: ColumnDefault | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,11 @@ class Relation:
     def numbered(self) -> str | None:
         """The column whose values the database counts up, if there is one."""
         return next(
-            (name for name, each in self.attributes.items() if each.filled is Filled.BY_SEQUENCE),
+            (
+                name
+                for name, each in self.attributes.items()
+                if each.default is ColumnDefault.SEQUENCE
+            ),
             None,
         )
 
@@ -260,7 +264,7 @@ def describe(name: str, model: type[Model]) -> Relation:
         model,
         {
             column.name: Attribute(
-                column.name, column.info["type"], not column.nullable, column.info["filled"]
+                column.name, column.info["type"], not column.nullable, column.info["default"]
             )
             for column in visible
         },

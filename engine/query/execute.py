@@ -41,7 +41,7 @@ from engine.query.write.upsert import upsert
 from engine.storage.database import Transaction
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.types import Bound
 
 DEFAULT = object()
@@ -206,13 +206,13 @@ def update(
         if name in rule.unchosen:
             raise not_chosen(name, of_a_change=True)
     new = {
-        name: default(relation.payload_attribute(name).filled, transaction.now, binding)
+        name: default(relation.payload_attribute(name).default, transaction.now, binding)
         if value is DEFAULT
         else converted(relation.payload_attribute(name), value, binding)
         for name, value in changes.items()
     }
     for name, each in relation.attributes.items():
-        if each.filled is Filled.BY_CLOCK_ALWAYS and name not in new:
+        if each.default is ColumnDefault.NOW_ON_WRITE and name not in new:
             new[name] = transaction.now
     statements = mutate.plan_update(
         transaction.dialect.name, relation.name, tuple(new), query.shape, rule
@@ -256,7 +256,7 @@ def change_reached(
     if missing is not None:  # the database would ask its triggers first
         raise NotNullViolation(relation.name, missing)
     for name, value in new.items():
-        if relation.attributes[name].filled is Filled.BY_SEQUENCE:
+        if relation.attributes[name].default is ColumnDefault.SEQUENCE:
             require_id(relation, value)
     renamed = [key for key in keys if renewed(relation, key, new) != key]
     # Looked for before: the hidden half of a compound key follows its row's client, and its id along with that.

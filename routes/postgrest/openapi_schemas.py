@@ -22,7 +22,7 @@ from engine.query.catalog import Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
 from engine.reporting import chart
 from engine.reporting import dashboard as statistics
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.types import BIGINT
 from models.types import INT32
 from models.types import INT64
@@ -40,11 +40,11 @@ NUMBER_TEXTS: Final = {
 """Numbers may come as text: JavaScript sends a BigInt so."""
 
 FILLED: Final = {
-    Filled.BY_SEQUENCE: "the next id; only a super admin chooses one",
-    Filled.BY_UUID: "a random UUID; only a super admin chooses one",
-    Filled.BY_CLOCK: "the moment at which the row is made",
-    Filled.BY_CLOCK_ALWAYS: "the moment of the last write",
-    Filled.BY_CALLER: "the caller",
+    ColumnDefault.SEQUENCE: "the next id; only a super admin chooses one",
+    ColumnDefault.RANDOM_UUID: "a random UUID; only a super admin chooses one",
+    ColumnDefault.NOW: "the moment at which the row is made",
+    ColumnDefault.NOW_ON_WRITE: "the moment of the last write",
+    ColumnDefault.CALLER_ID: "the caller",
 }
 
 ERROR: Final[Json] = {
@@ -132,7 +132,7 @@ def new_row(relation: Relation) -> Json:
     attributes = relation.attributes.values()
     return {
         **changes(relation),
-        "required": [each.name for each in attributes if each.required and each.filled is None],
+        "required": [each.name for each in attributes if each.required and each.default is None],
     }
 
 
@@ -160,7 +160,7 @@ def taken(attribute: Attribute) -> Json:
         schema["maxLength"] = TEXT_BYTES_MAX
     if attribute.type.name in BOUNDS:
         schema["minimum"], schema["maximum"] = BOUNDS[attribute.type.name]
-    if attribute.filled is Filled.BY_SEQUENCE:
+    if attribute.default is ColumnDefault.SEQUENCE:
         schema["minimum"], schema["maximum"] = 1, CHOSEN_ID_MAX
     if attribute.type.numeric:
         schema["pattern"] = NUMBER_TEXTS[schema["type"]]
@@ -180,8 +180,8 @@ def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
     fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
     if fk is not None:
         notes.append(f"Foreign key to `{fk.referred}.{fk.referred_column}`.")
-    if attribute.filled is not None:
-        notes.append(f"Unless given: {FILLED[attribute.filled]}.")
+    if attribute.default is not None:
+        notes.append(f"Unless given: {FILLED[attribute.default]}.")
     return {**schema, "description": " ".join(notes)} if notes else schema
 
 

@@ -11,7 +11,7 @@ import config
 from engine.query.catalog import Attribute
 from engine.query.catalog import Relation
 from engine.query.catalog import catalog
-from models.fields import Filled
+from models.fields import ColumnDefault
 from routes.postgrest import openapi
 from routes.postgrest import openapi_schemas as schemas
 from routes.postgrest.media import BODIES
@@ -27,8 +27,8 @@ READ: Final = [media.value for media in BODIES]
 READ_OF_CALLS: Final = [media.value for media in BODIES if media is not MediaType.CSV]
 """Differs from PostgREST, which names for bodies what it answers in: a call has one set of arguments, and no lines."""
 DEFAULTS: Final = {
-    Filled.BY_CLOCK: "now()",
-    Filled.BY_CLOCK_ALWAYS: "now()",
+    ColumnDefault.NOW: "now()",
+    ColumnDefault.NOW_ON_WRITE: "now()",
 }
 """As PostgreSQL would spell them; generators of types read from it that a column may be left out."""
 WIDTHS: Final = {"integer": "int32", "bigint": "int64"}
@@ -170,8 +170,8 @@ def definition(relation: Relation) -> Json:
 def described(relation: Relation, attribute: Attribute) -> Json:
     """A column; the marks in angle brackets are what generators of types look for."""
     found = typed(dict(attribute.type.schema), attribute.type.name)
-    if attribute.filled in DEFAULTS:
-        found["default"] = DEFAULTS[attribute.filled]
+    if attribute.default in DEFAULTS:
+        found["default"] = DEFAULTS[attribute.default]
     notes = []
     if attribute.name in relation.key:
         notes.append("This is a Primary Key.<pk/>")

@@ -27,7 +27,7 @@ from engine.query.write.plan import InsertPlan
 from engine.query.write.plan import UpsertPlan
 from engine.storage.database import Transaction
 from models.errors import Fault
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.types import DOUBLE
 from models.types import TIMESTAMP
 from models.types import Bound
@@ -124,7 +124,7 @@ def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -
     attributes = catalog().relations[relation_name].attributes
     silent = [
         each for name, each in attributes.items()
-        if name not in named and each.filled not in (None, Filled.BY_SEQUENCE)
+        if name not in named and each.default not in (None, ColumnDefault.SEQUENCE)
     ]  # fmt: skip
     same = [each for each in silent if unsaid(each).is_same]
     silent = [*(each for each in silent if each not in same), *same]
@@ -132,7 +132,7 @@ def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -
     required = [
         name for name, each in attributes.items()
         if each.required
-        and (each.filled is not Filled.BY_SEQUENCE or (name in named and not default_missing))
+        and (each.default is not ColumnDefault.SEQUENCE or (name in named and not default_missing))
     ]  # fmt: skip
     return Layout(
         columns,
@@ -154,7 +154,7 @@ def said(attribute: Attribute, default_missing: bool) -> Source:
                 else missing(rows, row)
             )
         )
-    if attribute.filled is Filled.BY_SEQUENCE:
+    if attribute.default is ColumnDefault.SEQUENCE:
         return Source(
             lambda rows, row: (
                 require_id(rows.relation, read(row[name])) if name in row else missing(rows, row)
@@ -170,12 +170,12 @@ def said(attribute: Attribute, default_missing: bool) -> Source:
 
 def unsaid(attribute: Attribute) -> Source:
     """What stands in a column that nothing was said of."""
-    filled = attribute.filled
+    filled = attribute.default
     if filled is None:
         return Source(nothing, is_same=True)
     return Source(
         lambda rows, row: default(filled, rows.now, rows.original),
-        is_same=filled is not Filled.BY_UUID,
+        is_same=filled is not ColumnDefault.RANDOM_UUID,
     )
 
 
@@ -183,13 +183,13 @@ def nothing(rows: Rows, row: Row) -> Bound:
     return None
 
 
-def default(filled: Filled | None, now: str, binding: Binding) -> Bound:
+def default(filled: ColumnDefault | None, now: str, binding: Binding) -> Bound:
     """What fills a column of which nothing is said; None where nothing does, or the database's next id."""
-    if filled is Filled.BY_UUID:
+    if filled is ColumnDefault.RANDOM_UUID:
         return new_uuid()
-    if filled in (Filled.BY_CLOCK, Filled.BY_CLOCK_ALWAYS):
+    if filled in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
         return now
-    return binding.caller_id if filled is Filled.BY_CALLER else None
+    return binding.caller_id if filled is ColumnDefault.CALLER_ID else None
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -348,7 +348,7 @@ def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
     return tuple(
         name
         for name in insertion.columns
-        if relation.payload_attribute(name).filled is not Filled.BY_SEQUENCE
+        if relation.payload_attribute(name).default is not ColumnDefault.SEQUENCE
         or any(name in row for row in insertion.rows)
     )
 

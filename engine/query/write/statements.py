@@ -23,7 +23,7 @@ from engine.query.shape import Shape
 from engine.query.statement import Statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from models.fields import Filled
+from models.fields import ColumnDefault
 from models.fields import Row
 from models.types import ColumnType
 
@@ -248,7 +248,7 @@ class Writer:
     def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
         """The same; a key that nothing fills is null, for NOT NULL to complain of, not the compiler."""
         missing = (
-            name for name in self.relation.key if self.relation.attributes[name].filled is None
+            name for name in self.relation.key if self.relation.attributes[name].default is None
         )
         return {**dict.fromkeys(missing, sa.null()), **values}
 
@@ -282,7 +282,7 @@ class Writer:
         ]  # fmt: skip
         clocks = [
             name for name, each in self.relation.attributes.items()
-            if each.filled is Filled.BY_CLOCK_ALWAYS and name not in merged
+            if each.default is ColumnDefault.NOW_ON_WRITE and name not in merged
         ]  # fmt: skip
         return (*merged, *hidden, *clocks)
 
