@@ -26,7 +26,7 @@ from access.predicate import both
 from access.predicate import either
 from access.predicate import equals
 from engine.query.rule import Action
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from models import AuditLog
 from models import Building
 from models import Client
@@ -311,19 +311,19 @@ def sees_all(role: Role, model: type[Model]) -> bool:
     return policy is not None and policy.read is every_row
 
 
-EXTENTS: dict[Predicate, Extent] = {
-    every_row: Extent.EVERYTHING,
-    client_ownership: Extent.OWN_CLIENT,
+READ_SCOPES: dict[Predicate, ReadScope] = {
+    every_row: ReadScope.EVERYTHING,
+    client_ownership: ReadScope.OWN_CLIENT,
 }
 
 
 @cache
-def extent_of(read: Predicate, standing: Standing, model: type[Model]) -> Extent | None:
+def read_scope_of(read: Predicate, standing: Standing, model: type[Model]) -> ReadScope | None:
     """How far a claim reaches; None if it takes a look at other rows, as grants do."""
     row = alias(model, "rule_rows").c
     arms = read.arms if isinstance(read, Either) else (read,)
     claims = [arm for arm in arms if not isinstance(arm(standing, row), sa.False_)]
-    return EXTENTS.get(claims[0]) if len(claims) == 1 else None
+    return READ_SCOPES.get(claims[0]) if len(claims) == 1 else None
 
 
 class PermissionDenied(Denial):
@@ -381,10 +381,10 @@ class AccessRule:
         policy = POLICIES[model].get(self.standing.role)
         return policy is not None and policy.implied_by is by
 
-    def extent(self, model: type[Model]) -> Extent | None:
+    def read_scope(self, model: type[Model]) -> ReadScope | None:
         """How far reads reach, if one claim says it all and takes no look at other rows."""
         policy = POLICIES[model].get(self.standing.role)
-        return extent_of(policy.read, self.standing, model) if policy is not None else None
+        return read_scope_of(policy.read, self.standing, model) if policy is not None else None
 
     def narrow(self, model: type[Model]) -> bool:
         """Whether the caller sees of a model what they were granted, and nothing else."""

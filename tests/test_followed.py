@@ -13,7 +13,7 @@ import pytest
 from access.caller import STANDINGS
 from access.caller import Role
 from access.policy import AccessRule
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from engine.reporting import changes
 from engine.reporting import chart
 from engine.reporting import chart_counts as points
@@ -374,10 +374,10 @@ def test_so_is_one_that_came_without_a_line(shown: Callable) -> None:
 
 
 # role, holds buildings, holds inspections: how far is read
-EXTENTS = [
-    (Role.SUPER_ADMIN, False, False, Extent.EVERYTHING),
-    (Role.SUPER_ADMIN, True, True, Extent.EVERYTHING),
-    (Role.CLIENT_ADMIN, False, False, Extent.OWN_CLIENT),
+READ_SCOPES = [
+    (Role.SUPER_ADMIN, False, False, ReadScope.EVERYTHING),
+    (Role.SUPER_ADMIN, True, True, ReadScope.EVERYTHING),
+    (Role.CLIENT_ADMIN, False, False, ReadScope.OWN_CLIENT),
     (Role.CLIENT_ADMIN, True, False, None),
     (Role.CLIENT_ADMIN, False, True, None),
     (Role.CLIENT_MANAGER, False, False, None),
@@ -385,17 +385,22 @@ EXTENTS = [
 ]
 
 
-@pytest.mark.parametrize(("role", "buildings", "inspections", "extent"), EXTENTS)
+@pytest.mark.parametrize(("role", "buildings", "inspections", "read_scope"), READ_SCOPES)
 @pytest.mark.parametrize("model", [Inspection, Building, AuditLog])
 def test_how_far_reads_reach(
-    model: type[Model], role: Role, *, buildings: bool, inspections: bool, extent: Extent | None
+    model: type[Model],
+    role: Role,
+    *,
+    buildings: bool,
+    inspections: bool,
+    read_scope: ReadScope | None,
 ) -> None:
-    found = AccessRule(STANDINGS[role, buildings, inspections]).extent(model)
+    found = AccessRule(STANDINGS[role, buildings, inspections]).read_scope(model)
 
     own = role is Role.CLIENT_ADMIN
     if model is AuditLog:
-        assert found is (Extent.OWN_CLIENT if own else extent)
+        assert found is (ReadScope.OWN_CLIENT if own else read_scope)
     elif model is Building and own and not buildings:
-        assert found is Extent.OWN_CLIENT
+        assert found is ReadScope.OWN_CLIENT
     else:
-        assert found is extent
+        assert found is read_scope

@@ -24,7 +24,7 @@ from engine.query.catalog import Relation
 from engine.query.catalog import catalog
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import Action
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.query.write import constraint_diagnosis as blame
@@ -82,8 +82,8 @@ class Unrestricted:
     def implied(self, model: Any, by: Any) -> bool:
         return False
 
-    def extent(self, model: Any) -> Extent:
-        return Extent.EVERYTHING
+    def read_scope(self, model: Any) -> ReadScope:
+        return ReadScope.EVERYTHING
 
     @property
     def unchosen(self) -> frozenset[str]:

@@ -24,7 +24,7 @@ class Action(Enum):
     DELETE = "delete"
 
 
-class Extent(Enum):
+class ReadScope(Enum):
     """How far reads reach, where that is simple."""
 
     EVERYTHING = "everything"
@@ -46,7 +46,7 @@ class Rule(Protocol):
         """Whether whoever sees a row of `by` sees the rows of `model` tied to it."""
         ...
 
-    def extent(self, model: type[Model]) -> Extent | None:
+    def read_scope(self, model: type[Model]) -> ReadScope | None:
         """How far reads reach, if it takes no more to say it than whose client's a row is."""
         ...
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.query.rule import Extent
+from engine.query.rule import ReadScope
 from engine.reporting import counts
 from engine.reporting.visible_rows import Visible
 from engine.reporting.visible_rows import read
@@ -73,8 +73,8 @@ def read_changes(
     No line of another client is looked at: how long it takes tells nothing of how much others have changed. Those
     that are nobody's are, for an import among them; inspectors' are the most of them.
     """
-    extents = {visible.rule.extent(model) for model in (Inspection, Building, AuditLog)}
-    is_simple = extents in ({Extent.EVERYTHING}, {Extent.OWN_CLIENT})
+    read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, AuditLog)}
+    is_simple = read_scopes in ({ReadScope.EVERYTHING}, {ReadScope.OWN_CLIENT})
     if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
     lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
