@@ -25,7 +25,7 @@ from engine.query.read import plan
 from engine.query.rule import Action
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.storage.database import reading
 from engine.storage.database import writing
 from models import User
@@ -144,7 +144,7 @@ def show_numbers(asked: Asked, caller: Caller) -> Response:
     )
 
 
-def write(asked: Asked, action: Action, run: Callable[..., Written]) -> Written:
+def write(asked: Asked, action: Action, run: Callable[..., WriteResult]) -> WriteResult:
     """Run a write under the rule as it is once the write lock is held: rights may go during the wait."""
     turn = writing(is_brief=asked.is_brief)
     with taken.counting(turn) if asked.names_email else turn as transaction:

@@ -15,7 +15,7 @@ from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
 from engine.query.write.insert import Key
 from engine.query.write.insert import Rows
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.query.write.row_security import deny
 from engine.query.write.row_security import not_chosen
 from engine.query.write.row_security import row_denied
@@ -34,7 +34,7 @@ class SameRowTwice(Fault):
 
 def upsert(
     transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: Rows
-) -> Written:
+) -> WriteResult:
     """Rows that are merged into those that exist by the target, or give way to them."""
     target = conflict_target(relation, insertion.target)
     merge = insertion.conflict is Conflict.MERGE
@@ -75,12 +75,12 @@ def upsert(
         elif key is not None:
             keys.append(key)
             inserted += 1
-    return Written(keys, inserted)
+    return WriteResult(keys, inserted)
 
 
 def insert_new(
     transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: Rows
-) -> Written:
+) -> WriteResult:
     """Rows none of which is there: their keys are new, or a constraint says that they are not."""
     statements = mutate.plan_insert(
         transaction.dialect.name, relation.name, rows.columns, rows.same, rule
@@ -90,12 +90,12 @@ def insert_new(
         key = rows.write(judged, rows.values[0])
         if key is None:
             raise row_denied(relation)
-        return Written([key], 1)
+        return WriteResult([key], 1)
     keys = rows.write_at_once(statements)
     if keys is None:
         deny(transaction, relation, statements.denied, rows.binding)
         keys = rows.write_each(statements)
-    return Written(keys, len(keys))
+    return WriteResult(keys, len(keys))
 
 
 def key_after_merge(
