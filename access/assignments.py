@@ -22,7 +22,7 @@ from access.policy import AccessRule
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.constraints import ForeignKeyViolation
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Binding
 from engine.query.statement import Statement
@@ -102,14 +102,14 @@ def assign_to_user(
 
 def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_id: str) -> None:
     """Raise InvalidGrantee unless the caller can read a user of this id and role."""
-    statement = plan_grantee(transaction.spelling.name, AccessRule(caller.profile), role)
+    statement = plan_grantee(transaction.dialect.name, AccessRule(caller.profile), role)
     if transaction.one(statement.sql, statement.bind(binding_of(caller, user_id))) is None:
         raise InvalidGrantee(role)
 
 
 @cache
 def plan_grantee(database: str, rule: AccessRule, role: Role) -> Statement:
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     user, scope = planner.scoped(catalog().relations[User.__tablename__])
     planner.slots["user_id"] = new_value(0)
     by_id = user.c.id == parameter("user_id", user.c.id.type)

@@ -28,7 +28,7 @@ from access.predicate import Predicate
 from access.predicate import alias
 from access.session import caller_of_user
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from engine.query.statement import Binding
@@ -93,7 +93,7 @@ def explain(
     user = readable_user(transaction, caller, user_id)
     if not can_read(transaction, caller, model, key):
         return NOT_ALLOWED
-    plan = plan_reasons(transaction.spelling.name, AccessRule(user.profile), model)
+    plan = plan_reasons(transaction.dialect.name, AccessRule(user.profile), model)
     row = transaction.one(plan.sql, plan.bind(binding_of(user, key)))
     if row is None:
         return NOT_ALLOWED
@@ -121,13 +121,13 @@ def readable_user(transaction: Transaction, caller: Caller, user_id: str) -> Cal
 
 def can_read(transaction: Transaction, caller: Caller, model: type[Model], key: int | str) -> bool:
     """Return whether the rule lets a caller read the row of an id."""
-    plan = plan_can_read(transaction.spelling.name, AccessRule(caller.profile), model)
+    plan = plan_can_read(transaction.dialect.name, AccessRule(caller.profile), model)
     return transaction.one(plan.sql, plan.bind(binding_of(caller, key))) is not None
 
 
 @cache
 def plan_can_read(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     within = rule.rows(Action.READ, model, row.c)
     return planner.finish(sa.select(row.c.id).where(row.c.id == row_id(planner), within))
@@ -136,7 +136,7 @@ def plan_can_read(database: str, rule: AccessRule, model: type[Model]) -> Statem
 @cache
 def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Statement:
     """Return the statement for one row with three columns for each alternative: whether it holds, grantor and time."""
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     columns = [
         column

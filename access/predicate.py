@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from access.caller import GrantProfile
 from engine.query.catalog import aliased
-from engine.query.dialect.common import InSubquery
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.in_subquery import InSubquery
+from engine.query.dialect.in_subquery import SmallInSubquery
 from engine.query.statement import parameter
 from models import User
 from models.fields import Model

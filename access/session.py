@@ -19,7 +19,7 @@ from access.caller import Caller
 from access.caller import GrantKind
 from access.caller import Role
 from access.policy import GRANT_TABLES
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding
 from engine.query.statement import Slot
 from engine.query.statement import Statement
@@ -81,7 +81,7 @@ def lookup_statement(database: str, role: Role, with_positions: bool) -> Stateme
         .where(user.c.id == user_id)
     )
     slots: dict[str, Slot] = {"session_id": new_value(0)}
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
 
 
 def holds_grant(role: Role, kind: GrantKind, user: sa.FromClause) -> sa.ColumnElement[bool]:
@@ -127,7 +127,7 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
 def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:
     """Return the user as of this snapshot, or None."""
     with_positions = transaction.reports_positions
-    statement = lookup_statement(transaction.spelling.name, claims.role, with_positions)
+    statement = lookup_statement(transaction.dialect.name, claims.role, with_positions)
     row = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
     if row is None:
         return None
@@ -144,7 +144,7 @@ def is_issued_since(claims: Claims, tokens_since: int | None) -> bool:
 
 def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
     """Return a user as a caller, with the profile that holds all kinds of grant; None if there is no such user."""
-    statement = person_statement(transaction.spelling.name)
+    statement = person_statement(transaction.dialect.name)
     row = transaction.one(statement.sql, parameters(statement, user_id, None))
     if row is None:
         return None
@@ -158,7 +158,7 @@ def person_statement(database: str) -> Statement:
     statement = sa.select(user.c.role, user.c.client_id).where(
         user.c.id == parameter("caller_id", user.c.id.type)
     )
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, {})
+    return compile_statement(statement, DIALECTS[database].sa_dialect, {})
 
 
 def parameters(statement: Statement, user_id: str, session_id: str | None) -> list[Bound]:

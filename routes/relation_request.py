@@ -24,7 +24,7 @@ from engine.query.shape import Shape
 from engine.query.statement import Binding
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.query.write.upsert import require_target
 from models import User
 from routes.body import read_body
@@ -136,7 +136,7 @@ class RelationRequest:
             and all(isinstance(each, Column) for each in self.shape.root.items)
         )
 
-    def nothing_written(self, insertion: Insertion | None = None) -> Written:
+    def nothing_written(self, insertion: Insertion | None = None) -> WriteResult:
         """A write of no rows, which is judged like any other; of an insertion, where it is one."""
         shape = self.represented_shape()
         plan.require_ways(self.relation.name, self.shape.root)
@@ -147,7 +147,7 @@ class RelationRequest:
         if insertion is not None:
             require_target(self.relation, insertion)
         self.veto(0)
-        return Written([], 0, [] if shape is not None else None)
+        return WriteResult([], 0, [] if shape is not None else None)
 
     def payload(self) -> Payload:
         body = read_body()
@@ -170,12 +170,12 @@ class RelationRequest:
         wants_rows = self.preferences.representation is Return.REPRESENTATION
         return wants_rows and self.media in representation.MADE_ANEW
 
-    def require_body(self, written: Written) -> None:
+    def require_body(self, written: WriteResult) -> None:
         """Make the body of a write's answer while the write can still be refused, where to make it can fail."""
         if written.rows is not None and self.may_be_unshowable:
             representation.body(written.rows, self.media, self.header())
 
-    def answer(self, written: Written, operation: Operation) -> Response:
+    def answer(self, written: WriteResult, operation: Operation) -> Response:
         return respond(
             representation.represent_write(
                 written, operation, self.media, self.preferences, self.header(), self.relation

@@ -27,7 +27,7 @@ from engine.query.read import plan
 from engine.query.rule import Action
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from models import User
 from models.fields import Model
 from routes.body import read_body
@@ -144,7 +144,7 @@ def show_numbers(request: RelationRequest, caller: Caller) -> Response:
     )
 
 
-def write(request: RelationRequest, action: Action, run: Callable[..., Written]) -> Written:
+def write(request: RelationRequest, action: Action, run: Callable[..., WriteResult]) -> WriteResult:
     """Run a write under the rule as it is once the write lock is held: rights may go during the wait."""
     turn = writing(is_brief=request.is_brief)
     with email_disclosure.counting(turn) if request.names_email else turn as transaction:

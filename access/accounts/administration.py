@@ -29,7 +29,7 @@ from access.caller import Caller
 from access.caller import GrantProfile
 from access.caller import Role
 from access.policy import AccessRule
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.prepared import Prepared
 from engine.query.rule import Action
 from engine.query.statement import parameter
@@ -109,12 +109,12 @@ def found(transaction: Transaction, caller: Caller, user_id: str, action: Action
 
 def page(transaction: Transaction, caller: Caller, number: int, size: int, search: Search) -> Page:
     """One page of the users whom the caller sees."""
-    database = transaction.spelling.name if search.text is not None else None
+    database = transaction.dialect.name if search.text is not None else None
     count, rows = visible(caller.profile, database, search.newest_first)
     values = values_of(caller)
     if search.text is not None:
         pattern = f"%{WILD.sub(ESCAPED, search.text)}%"
-        values["like"] = transaction.spelling.ilike_pattern(pattern)
+        values["like"] = transaction.dialect.ilike_pattern(pattern)
     counted = count.one(transaction, **values)
     persons: list[Person] = []
     left = VALUE_BYTES_MAX
@@ -290,9 +290,7 @@ def visible(
     rule = AccessRule(standing).rows(Action.READ, User, USERS.c)
     if sought_on is not None:
         like = parameter("like", sa.Text)
-        has_text = [
-            SPELLINGS[sought_on].ilike(text, like) for text in (USERS.c.email, USERS.c.name)
-        ]
+        has_text = [DIALECTS[sought_on].ilike(text, like) for text in (USERS.c.email, USERS.c.name)]
         rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # nothing hidden is compared
     order = (USERS.c.created_at, USERS.c.id)
     rows = (

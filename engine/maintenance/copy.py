@@ -80,7 +80,7 @@ def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> 
     for table in tables():
         if count(arrived, table):
             raise TargetNotEmpty(f'the target is not empty: "{table.name}" holds rows')
-    arrived.run(arrived.spelling.pause_audit)
+    arrived.run(arrived.dialect.pause_audit)
     counts: dict[str, int] = {}
     for table in tables():
         counts[table.name], digest = copy_table(sent, arrived, table, progress)
@@ -89,7 +89,7 @@ def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> 
         ):
             raise CopyMismatch(f'"{table.name}" did not arrive as it was sent')
     advance_sequences(sent, arrived)
-    arrived.run(arrived.spelling.resume_audit, (arrived.now,))
+    arrived.run(arrived.dialect.resume_audit, (arrived.now,))
     return counts
 
 
@@ -127,7 +127,7 @@ def written(page: list[Any]) -> bytes:
 
 def pages(transaction: Transaction, table: sa.Table) -> Iterator[list[Any]]:
     everything = sa.select(*table.c).order_by(*table.primary_key)
-    statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
+    statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
     for page in transaction.pages(statement, ROWS_A_PAGE):
         yield [
             tuple(typed(each, value) for each, value in zip(table.c, row, strict=True))
@@ -143,9 +143,7 @@ def typed(column: Any, value: Any) -> Any:
 def insertion(transaction: Transaction, table: sa.Table) -> Statement:
     values = {each.name: parameter(f"c{place}", each.type) for place, each in enumerate(table.c)}
     slots: dict[str, Slot] = {f"c{place}": new_value(place) for place in range(len(table.c))}
-    return compile_statement(
-        sa.insert(table).values(values), transaction.spelling.sa_dialect, slots
-    )
+    return compile_statement(sa.insert(table).values(values), transaction.dialect.sa_dialect, slots)
 
 
 def order_of(statement: Statement) -> list[int]:
@@ -156,18 +154,18 @@ def order_of(statement: Statement) -> list[int]:
 
 def count(transaction: Transaction, table: sa.Table) -> int:
     counted = sa.select(sa.func.count()).select_from(table)
-    found: int = transaction.value(str(counted.compile(dialect=transaction.spelling.sa_dialect)))
+    found: int = transaction.value(str(counted.compile(dialect=transaction.dialect.sa_dialect)))
     return found
 
 
 def advance_sequences(sent: Transaction, arrived: Transaction) -> None:
     """The next id of each table is the one after the highest there ever was."""
-    highest = dict(sent.all(sent.spelling.read_sequences))
+    highest = dict(sent.all(sent.dialect.read_sequences))
     for table in tables():
         if "id" not in table.c or not isinstance(table.c.id.type, sa.Integer):
             continue
         largest = sa.select(sa.func.max(table.c.id))
-        there = arrived.value(str(largest.compile(dialect=arrived.spelling.sa_dialect)))
+        there = arrived.value(str(largest.compile(dialect=arrived.dialect.sa_dialect)))
         last = max(highest.get(table.name, 0), there or 0)
-        for statement in arrived.spelling.set_sequence if last else ():
+        for statement in arrived.dialect.set_sequence if last else ():
             arrived.run(statement, (table.name, last))

@@ -95,7 +95,7 @@ def import_archive(database: Database, archive: object, furnish: UserImporter) -
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
         # One line in the audit trail for all of it: what was imported stands in the file.
-        transaction.run(transaction.spelling.pause_audit)
+        transaction.run(transaction.dialect.pause_audit)
         counts: dict[str, int] = {}
         for name in ORDER:
             relation = catalog().relations[name]
@@ -110,7 +110,7 @@ def import_archive(database: Database, archive: object, furnish: UserImporter) -
                 with at_place(name, place):
                     furnish(transaction, user_id, given)
             counts[name] = len(tables.get(name, []))
-        transaction.run(transaction.spelling.resume_audit, (transaction.now,))
+        transaction.run(transaction.dialect.resume_audit, (transaction.now,))
         audit.note(
             transaction,
             "import",
@@ -181,7 +181,7 @@ def import_row(
             if found is not None:
                 values[name] = found
     columns = tuple(values)
-    statement = insert_statement(transaction.spelling.name, relation.name, columns)
+    statement = insert_statement(transaction.dialect.name, relation.name, columns)
     with blame.assigned(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
     return str(values.get("id")), beside
@@ -221,7 +221,7 @@ def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
     table = relation.table
     names = list(relation.attributes)
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
-    statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
+    statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
     doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
     beside = account_fields(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, ROWS_A_LOOK):

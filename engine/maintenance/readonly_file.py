@@ -16,7 +16,7 @@ from engine.maintenance.check import MaintenanceError
 from engine.maintenance.check import logs_of
 from engine.maintenance.check import schema_state
 from engine.maintenance.check import told
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.file_copies import UnsoundCopy
@@ -61,7 +61,7 @@ def reading(path: Path) -> Iterator[Transaction]:
     try:
         with opened(path) as driver_connection:
             driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
-            transaction = Transaction(connection, SPELLINGS["sqlite"], VersionedCache())
+            transaction = Transaction(connection, DIALECTS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:
                 if schema_state(transaction, path) != "ours":

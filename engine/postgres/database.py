@@ -32,7 +32,7 @@ from engine.postgres.transaction import BEGIN_WRITE
 from engine.postgres.transaction import ServerTransaction
 from engine.postgres.transaction import WriteTransaction
 from engine.query.constraints import Locked
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
 from engine.storage.database import LOCK_SECONDS_MAX
 from engine.storage.database import PROBE_WAIT_SECONDS_MAX
@@ -119,7 +119,7 @@ class ServerDatabase(Database):
     def __init__(self, url: sa.URL, replicas: Sequence[sa.URL] = ()) -> None:
         self.url = url
         self.path = None
-        self.spelling = SPELLINGS["postgresql"]
+        self.dialect = DIALECTS["postgresql"]
         self.writer_lock = None
         self.is_audited = True
         self.cache = VersionedCache()

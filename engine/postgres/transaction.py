@@ -18,7 +18,7 @@ from engine.postgres.session import GRACE_SECONDS
 from engine.postgres.session import Session
 from engine.query.constraints import Locked
 from engine.query.constraints import OnlyReads
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
 from engine.storage.sqlite import TimedOut
 from engine.storage.transaction import NotCommitted
@@ -44,7 +44,7 @@ class ServerTransaction(Transaction):
         self.session = session
         self.cache = cache
         self.actor_id = None
-        self.spelling = SPELLINGS["postgresql"]
+        self.dialect = DIALECTS["postgresql"]
         self.began = 0.0
         self.deadline = float("inf")
         self.dead = False

@@ -77,10 +77,10 @@ def read_changes(
     """
     read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, AuditLog)}
     is_simple = read_scopes in ({ReadScope.EVERYTHING}, {ReadScope.OWN_CLIENT})
-    if not (is_simple and transaction.spelling.trail_is_in_order):
+    if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
     lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
-    database = transaction.spelling.name
+    database = transaction.dialect.name
     binding = visible.binding(since=line, lines_max=lines_max + 1)
     ((imports,),) = read_rows(transaction, counts.plan_bulk_changes(database), binding)
     if imports:
@@ -103,7 +103,7 @@ def read_states(
 ) -> tuple[InspectionStates, InspectionStates] | None:
     """What the inspections that changed were, and what they are; None where that contradicts the lines."""
     touched = [each for each in changes if each.relation == INSPECTIONS]
-    statement = counts.plan_states(transaction.spelling.name, visible.rule)
+    statement = counts.plan_states(transaction.dialect.name, visible.rule)
     keys = json.dumps(list({each.key for each in touched}))
     found = {
         key: dict(zip(counts.STATE_COLUMNS, values, strict=True))

@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.query.statement import parameter
@@ -35,8 +35,8 @@ DAY_CHARACTERS = len("YYYY-MM-DD")
 class ChartPlanner(CountPlanner):
     """A counter of inspections between two days; of a day so many characters are told apart."""
 
-    def __init__(self, spelling: Spelling, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
-        super().__init__(spelling, rule)
+    def __init__(self, dialect: SqlDialect, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
+        super().__init__(dialect, rule)
         self.characters = characters
 
     def within_dates(self, inspection: sa.Alias) -> Expression:
@@ -46,7 +46,7 @@ class ChartPlanner(CountPlanner):
         return visited.between(self.value_of("start_date"), self.value_of("end_date"))
 
     def period_of(self, inspection: sa.Alias) -> Any:
-        day = self.spelling.day_text(inspection.c.date_visited)
+        day = self.dialect.date_text(inspection.c.date_visited)
         return sa.func.substr(day, 1, self.characters).label("period")
 
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
@@ -55,7 +55,7 @@ class ChartPlanner(CountPlanner):
         inspection, scope = self.visible_by(Inspection, Building)
         kept, conditions = inspection.c, [self.within_dates(inspection), scope]
         if status is not None:
-            conditions.append(self.spelling.of_short_text(kept.status, kept.status == status))
+            conditions.append(self.dialect.with_length_limit(kept.status, kept.status == status))
         conditions += self.of_one(inspection, building_id)
         counted = sa.select(sa.func.count()).where(*conditions)
         return counted.correlate_except(inspection).scalar_subquery()
@@ -68,14 +68,14 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
     Rows are counted by client, status and day first: in a file an index has them in that order. One row more than
     POINT_LABELS_MAX says that there are too many.
     """
-    planner = ChartPlanner(SPELLINGS[database], rule, period_characters)
+    planner = ChartPlanner(DIALECTS[database], rule, period_characters)
     inspection, where = planner.inspections(of_building=False)
     kept = inspection.c
     within = planner.within_dates(inspection)
     if planner.scans_index(
         where[-1]
     ):  # by a range SQLite would skip through the rows of every client
-        within = planner.between_dates(planner.spelling.not_leading(kept.date_visited))
+        within = planner.between_dates(planner.dialect.unindexed(kept.date_visited))
     days = (
         sa.select(
             planner.period_of(inspection), shortened(kept.status), sa.func.count().label("many")
@@ -94,8 +94,8 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_busiest(database: str, rule: Rule) -> Statement:
     """Id, name and number of inspections of the busiest buildings; idle ones may be among them, last."""
-    planner = ChartPlanner(SPELLINGS[database], rule)
-    if planner.spelling.joins_to_count:
+    planner = ChartPlanner(DIALECTS[database], rule)
+    if planner.dialect.joins_to_count:
         return plan_busiest_joined(planner)
     building, scope = planner.visible(Building)
     total = planner.count_within_dates(building.c.id).label("total")
@@ -120,9 +120,9 @@ def plan_busiest_joined(planner: ChartPlanner) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_outcomes(database: str, rule: Rule) -> Statement:
     """Building, how many inspections, completed ones and failed ones, of the buildings in `Binding.keys`."""
-    planner = ChartPlanner(SPELLINGS[database], rule)
-    listed = planner.spelling.elements(parameter("keys", sa.Text))
-    building_id = planner.spelling.element(listed, BIGINT)
+    planner = ChartPlanner(DIALECTS[database], rule)
+    listed = planner.dialect.json_elements(parameter("keys", sa.Text))
+    building_id = planner.dialect.json_element(listed, BIGINT)
     outcomes = (None, COMPLETED, FAILED)
     counted = [planner.count_within_dates(building_id, status) for status in outcomes]
     return planner.finish(sa.select(building_id, *counted).select_from(listed))
@@ -131,7 +131,7 @@ def plan_outcomes(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_building_names(database: str, rule: Rule) -> Statement:
     """Id and name of the visible buildings among those in `Binding.keys`."""
-    planner = ChartPlanner(SPELLINGS[database], rule)
+    planner = ChartPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
-    among = planner.spelling.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
+    among = planner.dialect.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
     return planner.finish(sa.select(building.c.id, building.c.name).where(among, scope))

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.disjuncts import Disjunct
 from engine.query.read.disjuncts import disjuncts
 from engine.query.read.disjuncts import parts_of
@@ -100,7 +100,7 @@ class CountPlanner(Planner):
     def scans_index(self, scope: Expression) -> bool:
         """Whether rows are read along an index of their clients, of one client or of all."""
         is_one = len(parts_of(scope)) == 1 and not isinstance(scope, SmallInSubquery)
-        return self.spelling.uses_skip_scans and is_one
+        return self.dialect.uses_skip_scans and is_one
 
 
 def shortened(column: Any) -> Any:
@@ -115,7 +115,7 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
     Types are counted side by side: no index is in their order. Where one is in that of statuses and days, rows are
     counted along it, and what is left to be put in order is little.
     """
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     kept, value_of = inspection.c, planner.value_of
     are_of = [(name, kept.inspection_type == name) for name in TYPES]
@@ -161,7 +161,7 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
 @lru_cache(maxsize=PLANS_MAX)
 def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
     """Type, status and how many, of inspections of none of TYPES, the most frequent pairs first."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
     other = inspection.c.inspection_type.not_in(TYPES)
@@ -194,7 +194,7 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_nearest_days(database: str, rule: Rule) -> Statement:
     """The last day of a completed inspection, that of a failed one, and the next of a scheduled one, by the indexes."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     today = planner.value_of("today")
 
     def end(aggregate: Any, status: str, is_near: Callable[[Any], Expression]) -> Expression:
@@ -203,7 +203,7 @@ def plan_nearest_days(database: str, rule: Rule) -> Statement:
         looked_for = sa.select(aggregate(day)).where(
             scope, inspection.c.status == status, is_near(day)
         )
-        if planner.spelling.uses_skip_scans and isinstance(scope, sa.True_):
+        if planner.dialect.uses_skip_scans and isinstance(scope, sa.True_):
             owners = owners_of(Inspection.skip_scan)
             of_one = looked_for.where(inspection.c[Inspection.skip_scan.owner] == owners.c.id)
             looked_for = sa.select(aggregate(of_one.scalar_subquery())).select_from(owners)
@@ -222,10 +222,10 @@ def plan_nearest_days(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_states(database: str, rule: Rule) -> Statement:
     """Id, and STATE, of the visible inspections among those in `Binding.keys`."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, scope = planner.visible(Inspection)
     kept = inspection.c
-    among = planner.spelling.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
+    among = planner.dialect.in_list(kept.id, BIGINT, parameter("keys", sa.Text))
     states = sa.select(kept.id, *(kept[name] for name in STATE_COLUMNS))
     return planner.finish(states.where(among, scope))
 
@@ -233,7 +233,7 @@ def plan_states(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_audit_lines(database: str, rule: Rule) -> Statement:
     """Relation, key, action and what was before, of so many visible lines of the trail beyond one: the newest first."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     line, scope = planner.visible(AuditLog)
     kept = line.c
     lines = sa.select(kept.relation, kept.row_key, kept.action, kept.before)
@@ -244,19 +244,19 @@ def plan_audit_lines(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_bulk_changes(database: str) -> Statement:
     """How many of the trail's lines beyond one tell of many rows; they are nobody's, among few that are."""
-    spelling, kept = SPELLINGS[database], AuditLog.__table__.c
+    dialect, kept = DIALECTS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
-    of_many = spelling.not_leading(kept.relation) == BULK_RELATION
+    of_many = dialect.unindexed(kept.relation) == BULK_RELATION
     found = sa.select(sa.func.count()).where(kept.client_id.is_(None), kept.id > since, of_many)
     return compile_statement(
-        found, spelling.sa_dialect, {"since": new_value(PARAMETERS.index("since"))}
+        found, dialect.sa_dialect, {"since": new_value(PARAMETERS.index("since"))}
     )
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_buildings(database: str, rule: Rule) -> Statement:
     """How many buildings there are."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope))
 
@@ -264,7 +264,7 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_building_name(database: str, rule: Rule) -> Statement:
     """The name of a visible building."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     named = building.c.id == planner.value_of("building_id")
     return planner.finish(sa.select(building.c.name).where(named, scope))
@@ -273,7 +273,7 @@ def plan_building_name(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_readings(database: str, rule: Rule) -> Statement:
     """Result, how many, and how many readings in all, of one building; the most frequent first."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=True)
     reading, scope = planner.visible_by(ReportLead, Inspection)
     result, counted = reading.c.result, sa.func.count()

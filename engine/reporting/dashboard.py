@@ -96,7 +96,7 @@ def size_of_dashboard(counted: tuple[int, DashboardCounts, Dashboard]) -> int:
 
 
 def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts:
-    buildings = counts.plan_buildings(transaction.spelling.name, visible.rule)
+    buildings = counts.plan_buildings(transaction.dialect.name, visible.rule)
     status_counts = read_status_counts(transaction, visible)
     number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
     return DashboardCounts(number, status_counts)
@@ -151,7 +151,7 @@ def read_building_stats(
     transaction: Transaction, visible: VisibleRows, building_id: int
 ) -> BuildingStats:
     """Count what happened in a building, or raise NoSuchBuilding."""
-    named = counts.plan_building_name(transaction.spelling.name, visible.rule)
+    named = counts.plan_building_name(transaction.dialect.name, visible.rule)
     name = transaction.value(named.sql, named.bind(visible.binding(building_id=building_id)))
     if name is None:
         raise NoSuchBuilding
@@ -177,7 +177,7 @@ def share(part: int, total: int) -> float:
 
 
 def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) -> LeadReadings:
-    statement = counts.plan_readings(transaction.spelling.name, visible.rule)
+    statement = counts.plan_readings(transaction.dialect.name, visible.rule)
     rows = read_rows(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)

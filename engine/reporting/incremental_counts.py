@@ -81,7 +81,7 @@ def update_status_counts(
         or min([*pairs.values(), *sums.values()]) < 0
     ):
         return None
-    ends = counts.plan_nearest_days(transaction.spelling.name, visible.rule)
+    ends = counts.plan_nearest_days(transaction.dialect.name, visible.rule)
     ((completed, failed, following),) = read_rows(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
     return StatusCounts(
@@ -152,7 +152,7 @@ def update_busiest(
     changed: set[int],
 ) -> list[BusyBuilding] | None:
     """The busiest buildings after some have changed; the others are as busy as they were."""
-    statement = chart_statements.plan_building_names(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_building_names(transaction.dialect.name, visible.rule)
     names = dict(read_rows(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
     found = [each for each in then if each.building_id not in changed]

@@ -57,7 +57,7 @@ def read_status_counts(
     transaction: Transaction, visible: VisibleRows, building_id: int | None = None
 ) -> StatusCounts:
     """Tally all visible inspections, or those of one building that is known to be visible."""
-    database, of_building = transaction.spelling.name, building_id is not None
+    database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
     rows = read_rows(transaction, statement, visible.binding(building_id=building_id, **days))

@@ -19,7 +19,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from engine.query.constraints import Locked
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.commit_group import FIRST
@@ -66,7 +66,7 @@ class Database:
         self.path = path
         self.writer = writer
         self.reader = reader
-        self.spelling = SPELLINGS["sqlite"]
+        self.dialect = DIALECTS["sqlite"]
         self.writer_lock = WriterLock(Path(f"{path}.lock")) if path is not None else None
         self.identity = FileIdentity(path) if path is not None else None
         self.written_at = float("-inf")
@@ -166,9 +166,7 @@ class Database:
         """Begin the next member of a commit group."""
         group.connection.wait_until(deadline)
         bounds = group.bounds
-        member = Transaction(
-            group.connection, self.spelling, self.cache, writes=True, bounds=bounds
-        )
+        member = Transaction(group.connection, self.dialect, self.cache, writes=True, bounds=bounds)
         # Later members run in the same process, whose clock has advanced already.
         resumes = self.is_audited and bounds is FIRST
         return member, self.begin(member, seconds_max, resumes=resumes)
@@ -306,7 +304,7 @@ class Snapshot:
         database = self.database
         self.pooled = pooled = database.connections.check_out(database.reader)
         try:
-            transaction = Transaction(connection_of(pooled), database.spelling, database.cache)
+            transaction = Transaction(connection_of(pooled), database.dialect, database.cache)
             self.token = database.begin(transaction, self.seconds_max)
         except BaseException:
             database.connections.check_in(database.reader, pooled)

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Any
 from typing import Final
 
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
@@ -115,7 +115,7 @@ class Transaction:
     def __init__(
         self,
         connection: sqlite.Connection,
-        spelling: Spelling,
+        dialect: SqlDialect,
         cache: VersionedCache,
         *,
         writes: bool = False,
@@ -128,7 +128,7 @@ class Transaction:
         self.pending_context: Parameters | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
-        self.spelling = spelling
+        self.dialect = dialect
         self.began = 0.0  # Unix seconds, after BEGIN, which may have waited
         self.dead = False
         self.rollback_only = False
@@ -307,7 +307,7 @@ class Transaction:
     def send_pending_context(self) -> None:
         """Send the audit context if it is pending."""
         if self.pending_context is not None:
-            self.send_before(self.spelling.set_actor, self.pending_context)
+            self.send_before(self.dialect.set_actor, self.pending_context)
             self.pending_context = None
 
     def send_before(self, sql: str, parameters: Parameters) -> None:

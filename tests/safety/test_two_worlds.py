@@ -236,7 +236,7 @@ def count_without_the_rule(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         plan,
         "count_rows",
-        lambda planner, *rest: counted(Planner(planner.spelling, everything), *rest),
+        lambda planner, *rest: counted(Planner(planner.dialect, everything), *rest),
     )
 
 

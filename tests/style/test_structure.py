@@ -20,7 +20,7 @@ from access.policy import POLICIES
 from access.policy import AccessRule
 from engine.query import operators
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.read.planner import UnguardedRelation
 from engine.query.rule import Action
@@ -247,7 +247,7 @@ def test_parser_and_engine_have_the_same_operators() -> None:
     "profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES)))
 )
 def test_planner_refuses_a_statement_without_the_rule(profile: GrantProfile) -> None:
-    planner = Planner(SPELLINGS["sqlite"], AccessRule(profile))
+    planner = Planner(DIALECTS["sqlite"], AccessRule(profile))
     unguarded = catalog().relations["inspections"].table
     readings = catalog().relations["reports_lead"].table
     building, scope = planner.scoped(catalog().relations["buildings"], Action.READ)
@@ -266,9 +266,7 @@ def test_planner_refuses_a_statement_without_the_rule(profile: GrantProfile) -> 
 
 
 def test_planner_accepts_a_statement_with_the_rule() -> None:
-    planner = Planner(
-        SPELLINGS["sqlite"], AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
-    )
+    planner = Planner(DIALECTS["sqlite"], AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True]))
     alias, scope = planner.scoped(catalog().relations["inspections"], Action.READ)
 
     statement = planner.finish(sa.select(alias.c.id).where(scope))

@@ -69,7 +69,7 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What a write did: the keys it touched, how many rows it made, and the rows as they now read, or `is_cut` of them
     as many as a response may hold."""
 
