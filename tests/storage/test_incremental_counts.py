@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.reporting import chart
@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")
 
-EVERYTHING = VisibleRows(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None)
+EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None)
 DAYS = ("2000-01-01", "2030-01-01")
 INSERT = (
     "INSERT INTO inspections (building_id, inspection_type, date_visited, created_at, updated_at, client_id)"
