@@ -10,7 +10,7 @@ import click
 from flask import Flask
 
 import config
-from access.accounts.access_token import Signers
+from access.accounts.access_token import TokenSigner
 from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
@@ -36,7 +36,7 @@ def create_app(
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(
-        Signers(settings["SECRET_KEY"]),
+        TokenSigner(settings["SECRET_KEY"]),
         settings["ANON_KEY"],
         settings["SERVICE_KEY"],
         settings["REQUIRE_APIKEY"],

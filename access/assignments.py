@@ -55,7 +55,7 @@ class TargetOutOfScope(Denial):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentCounts:
-    """The number of grants that an assignment created, and of those that existed."""
+    """The numbers of grants that an assignment created and that existed before it."""
 
     created: int
     existing: int

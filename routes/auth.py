@@ -15,7 +15,7 @@ from access.accounts import sign_in as signin
 from access.accounts import throttle
 from access.accounts.deadline import Deadline
 from access.accounts.deadline import deadline
-from access.accounts.sign_in import SignedIn
+from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
 from access.decorators import authenticator
 from access.decorators import load_caller
@@ -64,7 +64,7 @@ def change_user(caller: Caller) -> Response:
     until = request_deadline()
     new = own_account.prepare_password(caller, own, client_address(), until)
     with until.writing() as transaction:
-        person = own_account.keep_own(transaction, load_caller(transaction), own, new)
+        person = own_account.change_own_account(transaction, load_caller(transaction), own, new)
         return answer(bodies.user_body(person, transaction.unix))
 
 
@@ -105,9 +105,9 @@ def say_version(response: Response) -> Response:
     return response
 
 
-def sign_in() -> SignedIn:
+def sign_in() -> IssuedSession:
     grant = sessions.read_password_grant(read_auth_body())
-    return signin.sign_in(
+    return signin.sign_in_with_password(
         authenticator().refresh_tokens,
         grant.email,
         grant.password,
@@ -116,17 +116,17 @@ def sign_in() -> SignedIn:
     )
 
 
-def go_on() -> SignedIn:
+def go_on() -> IssuedSession:
     text = sessions.read_refresh_grant(read_auth_body())
     with request_deadline().writing() as transaction:
-        refreshed = signin.refresh(transaction, authenticator().refresh_tokens, text)
+        refreshed = signin.refresh_session(transaction, authenticator().refresh_tokens, text)
     # Raised only now: what the refusal ended has ended.
     if isinstance(refreshed, Fault):
         raise refreshed
     return refreshed
 
 
-def session_of(signed_in: SignedIn) -> Response:
+def session_of(signed_in: IssuedSession) -> Response:
     """A session's answer: an access token of its own, and the refresh token that follows."""
     seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
     person = signed_in.person

@@ -36,9 +36,9 @@ def list_users(caller: Caller) -> Response:
     )
     search = users.read_search(request.args.get("filter"), request.args.get("sort"))
     with reading() as transaction:
-        page = administration.page(transaction, caller, number, size, search)
+        page = administration.list_users(transaction, caller, number, size, search)
         return answer(
-            bodies.users_body(page.people, transaction.unix),
+            bodies.users_body(page.users, transaction.unix),
             bodies.page_headers(number, size, page.total, request.args),
         )
 
@@ -47,7 +47,7 @@ def list_users(caller: Caller) -> Response:
 @requires_administrator(writes=False)
 def read_user(caller: Caller, user_id: str) -> Response:
     with reading() as transaction:
-        person = administration.find(transaction, caller, users.read_path_id(user_id))
+        person = administration.find_user(transaction, caller, users.read_path_id(user_id))
         return answer(bodies.user_body(person, transaction.unix))
 
 
@@ -57,8 +57,8 @@ def create_user(caller: Caller) -> Response:
     user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
-    with email_disclosure.counting(until.writing()) as transaction:
-        person = administration.create(
+    with email_disclosure.counting_disclosures(until.writing()) as transaction:
+        person = administration.create_user(
             transaction, load_caller(transaction), user.wanted, password_hash
         )
         return answer(bodies.user_body(person, transaction.unix))
@@ -71,8 +71,8 @@ def change_user(caller: Caller, user_id: str) -> Response:
     user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
-    with email_disclosure.counting(until.writing()) as transaction:
-        person = administration.change(
+    with email_disclosure.counting_disclosures(until.writing()) as transaction:
+        person = administration.change_user(
             transaction, load_caller(transaction), changed_id, user.wanted, password_hash
         )
         return answer(bodies.user_body(person, transaction.unix))
@@ -84,7 +84,7 @@ def delete_user(caller: Caller, user_id: str) -> Response:
     deleted_id = users.read_path_id(user_id)
     users.read_deletion(read_auth_body())
     with request_deadline().writing() as transaction:
-        administration.remove(transaction, load_caller(transaction), deleted_id)
+        administration.delete_user(transaction, load_caller(transaction), deleted_id)
     return answer({})
 
 
@@ -92,6 +92,6 @@ def hashed(new_password: str | None, until: Deadline) -> str | None:
     """A new password's hash, made before the turn to write is asked for."""
     if new_password is None:
         return None
-    password.require_new(new_password)
-    with password.hashing(until) as turn:
+    password.require_valid_new(new_password)
+    with password.password_hashing(until) as turn:
         return turn.hash(new_password)

@@ -163,7 +163,7 @@ def note_refusal(fault: Fault) -> None:
         with database().writing(
             wait_seconds_max=REFUSAL_WAIT_SECONDS, is_brief=True
         ) as transaction:
-            audit.note_refusal(
+            audit.record_refusal(
                 transaction,
                 relation,
                 actor_id=caller.id,

@@ -14,7 +14,7 @@ from flask import Response
 
 from access import policy
 from access.accounts import email_disclosure
-from access.accounts.people import require_sign_in_by
+from access.accounts.people import require_unique_emails
 from access.caller import Caller
 from access.decorators import load_caller
 from access.decorators import requires
@@ -147,10 +147,12 @@ def show_numbers(request: RelationRequest, caller: Caller) -> Response:
 def write(request: RelationRequest, action: Action, run: Callable[..., WriteResult]) -> WriteResult:
     """Run a write under the rule as it is once the write lock is held: rights may go during the wait."""
     turn = writing(is_brief=request.is_brief)
-    with email_disclosure.counting(turn) if request.names_email else turn as transaction:
+    with (
+        email_disclosure.counting_disclosures(turn) if request.names_email else turn as transaction
+    ):
         caller = load_caller(transaction)
         if request.names_email and not policy.sees_all(caller.role, User):
-            email_disclosure.require_answers_left(transaction, caller)
+            email_disclosure.require_disclosures_left(transaction, caller)
         policy.require(caller.role, action, request.relation.model)
         plan.require_ways(request.relation.name, request.shape.root)
         if request.preferences.transaction is TransactionEnd.ROLLBACK:
@@ -164,6 +166,6 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
             veto=request.veto,
         )
         if request.names_email:
-            require_sign_in_by(transaction, request.emails)
+            require_unique_emails(transaction, request.emails)
         request.require_body(written)
         return written

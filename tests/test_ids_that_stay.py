@@ -129,8 +129,8 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
         transaction.set_actor(ADA)
-        _, token = kiosk_display.make(transaction, admin, MOE, "Lobby", 90)
-        assert kiosk_display.enter(transaction, token) is not None
+        _, token = kiosk_display.create_display(transaction, admin, MOE, "Lobby", 90)
+        assert kiosk_display.authenticate_display(transaction, token) is not None
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{ADA}").status == 204
     another = {
@@ -143,8 +143,8 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     assert root.post("/users", another).status == 201
 
     with service.app.app_context(), database.reading() as transaction:
-        assert kiosk_display.enter(transaction, token) is None
+        assert kiosk_display.authenticate_display(transaction, token) is None
     with service.app.app_context(), database.writing() as transaction:
         transaction.set_actor(ADA)
-        _, own = kiosk_display.make(transaction, admin, MOE, "Their own", 90)
-        assert kiosk_display.enter(transaction, own) is not None
+        _, own = kiosk_display.create_display(transaction, admin, MOE, "Their own", 90)
+        assert kiosk_display.authenticate_display(transaction, own) is not None

@@ -111,7 +111,7 @@ def import_archive(database: Database, archive: object, furnish: UserImporter) -
                     furnish(transaction, user_id, given)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
-        audit.note(
+        audit.record_event(
             transaction,
             "import",
             BULK_RELATION,

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from dataclasses import replace
 
-from engine.audit import last_change
+from engine.audit import last_event_id
 from engine.reporting import counts
 from engine.reporting.counts import COMPLETED
 from engine.reporting.counts import FAILED
@@ -75,7 +75,7 @@ def count_dashboard(
     transaction: Transaction, visible: VisibleRows, key: Hashable
 ) -> tuple[int, DashboardCounts, Dashboard]:
     """The last line of the audit log, the counts as of it, and their dashboard: incrementally, if that can be."""
-    line, dashboard_counts = last_change(transaction), None
+    line, dashboard_counts = last_event_id(transaction), None
     latest = transaction.cache.latest(key)
     if latest is not None and latest[0] <= line:
         counted_at, then, _ = latest

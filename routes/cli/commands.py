@@ -16,7 +16,7 @@ from flask import current_app
 
 import config
 from access.accounts import people
-from access.accounts.user_import import furnish
+from access.accounts.user_import import import_user
 from engine.attach import attach_url
 from engine.current import database
 from engine.current import reading
@@ -61,7 +61,7 @@ def import_file(file: Path) -> None:
     try:
         text = file.read_text(encoding="utf-8")
         content = json.loads(text, object_pairs_hook=import_export.unique_keys)
-        counts = import_export.import_archive(database(), content, furnish)
+        counts = import_export.import_archive(database(), content, import_user)
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     except (ValueError, OverflowError, RecursionError) as error:
@@ -160,7 +160,7 @@ def create_user(
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
     try:
         with database().writing(seconds_max=60) as transaction:
-            user_id = people.create_person(
+            user_id = people.create_user_with_password(
                 transaction,
                 email,
                 name,

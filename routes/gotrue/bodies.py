@@ -16,8 +16,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from access.accounts.access_token import AUDIENCE
-from access.accounts.person import Person
-from access.accounts.sign_in import SignedIn
+from access.accounts.person import UserAccount
+from access.accounts.sign_in import IssuedSession
 from models.types import write_timestamp
 from routes.gotrue.payload import Object
 
@@ -25,7 +25,7 @@ API_VERSION: Final = "2024-01-01"  # from which on clients read `code` as a word
 PER_PAGE: Final = 50
 
 
-def session_body(signed_in: SignedIn, access_token: str, seconds: int) -> Object:
+def session_body(signed_in: IssuedSession, access_token: str, seconds: int) -> Object:
     """A session, as every client version takes it."""
     return {
         "access_token": access_token,
@@ -37,7 +37,7 @@ def session_body(signed_in: SignedIn, access_token: str, seconds: int) -> Object
     }
 
 
-def user_body(person: Person, now: int) -> Object:
+def user_body(person: UserAccount, now: int) -> Object:
     """A user: GoTrue's keys, none of them missing that a client's types ask for."""
     client = {} if person.client_id is None else {"client_id": person.client_id}
     banned = {}
@@ -62,7 +62,7 @@ def user_body(person: Person, now: int) -> Object:
     }
 
 
-def users_body(persons: Iterable[Person], now: int) -> Object:
+def users_body(persons: Iterable[UserAccount], now: int) -> Object:
     return {"users": [user_body(person, now) for person in persons], "aud": AUDIENCE}
 
 

@@ -77,11 +77,11 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     session.SessionGone: (403, "session_not_found"),
     # Signing in
     password.WeakPassword: (422, "weak_password"),
-    password.UnfitPassword: (422, "validation_failed"),
+    password.InvalidPassword: (422, "validation_failed"),
     password.HashQueueFull: (429, "over_request_rate_limit"),
-    throttle.TooManyTries: (429, "over_request_rate_limit"),
+    throttle.RateLimitExceeded: (429, "over_request_rate_limit"),
     sign_in.WrongCredentials: (400, "invalid_credentials"),
-    sign_in.Banned: (400, "user_banned"),
+    sign_in.UserBanned: (400, "user_banned"),
     sign_in.RefreshTokenNotFound: (400, "refresh_token_not_found"),
     sign_in.RefreshTokenUsed: (400, "refresh_token_already_used"),
     sign_in.SessionExpired: (400, "session_expired"),
@@ -90,13 +90,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     own_account.WrongCurrentPassword: (400, "current_password_invalid"),
     own_account.EmailNotOwn: (422, "validation_failed"),
     # Users
-    person.InvalidPerson: (422, "validation_failed"),
+    person.InvalidUserAccount: (422, "validation_failed"),
     person.InvalidEmail: (400, "validation_failed"),
     person.EmailTaken: (422, "email_exists"),
     person.IdTaken: (422, "user_already_exists"),
     person.MetadataTooLong: (422, "validation_failed"),
     administration.UserNotFound: (404, "user_not_found"),
-    administration.OutOfReach: (403, "not_admin"),
+    administration.UserNotAllowed: (403, "not_admin"),
     types.InvalidInput: (422, "validation_failed"),
     types.OutOfRange: (422, "validation_failed"),
     types.NulInText: (422, "validation_failed"),
@@ -154,7 +154,7 @@ def worded(fault: Fault, code: str) -> str:
 
 def headers(fault: Fault, status: int) -> dict[str, str]:
     found = {"Content-Type": "application/json; charset=utf-8"}
-    if isinstance(fault, throttle.TooManyTries | password.HashQueueFull):
+    if isinstance(fault, throttle.RateLimitExceeded | password.HashQueueFull):
         found["Retry-After"] = str(fault.retry_after_seconds)
     elif status == 503 and not isinstance(fault, constraints.Unresolved):
         found["Retry-After"] = "1"

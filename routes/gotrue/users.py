@@ -14,11 +14,11 @@ from dataclasses import field
 from marshmallow import Schema
 from marshmallow import fields
 
-from access.accounts.administration import Search
-from access.accounts.administration import Wanted
-from access.accounts.own_account import OwnChanges
-from access.accounts.person import UNSAID
-from access.accounts.person import Unsaid
+from access.accounts.administration import UserRequest
+from access.accounts.administration import UserSearch
+from access.accounts.own_account import OwnAccountChanges
+from access.accounts.person import UNSET
+from access.accounts.person import Unset
 from access.accounts.person import read_email
 from access.caller import Role
 from models.errors import Fault
@@ -59,7 +59,7 @@ class UserSchema(Schema):
     password = text()
     password_hash = text()
     role = fields.Raw(load_default=None, allow_none=True)
-    client_id = fields.Raw(load_default=UNSAID, allow_none=True)
+    client_id = fields.Raw(load_default=UNSET, allow_none=True)
     ban_duration = text()
     app_metadata = json_object()
     user_metadata = json_object()
@@ -74,14 +74,14 @@ USER = UserSchema()
 DELETION = DeletionSchema()
 
 
-def read_own_changes(body: bytes) -> OwnChanges:
+def read_own_changes(body: bytes) -> OwnAccountChanges:
     """What somebody wants of themselves; rights are no part of it, whatever keys there are."""
     loaded = load(OWN_CHANGES, body)
     require_no_phone(loaded)
     email = said(loaded, "email")
     user_metadata = entries(loaded, "data")
     name = take_name(user_metadata)
-    return OwnChanges(
+    return OwnAccountChanges(
         read_email(email) if email else None,
         name,
         user_metadata,
@@ -94,7 +94,7 @@ def read_own_changes(body: bytes) -> OwnChanges:
 class WantedUser:
     """A user as an administrator describes them, and their password, which is hashed first."""
 
-    wanted: Wanted
+    wanted: UserRequest
     password: str | None = field(repr=False)
 
 
@@ -103,7 +103,7 @@ def read_user(body: bytes) -> WantedUser:
 
     >>> user = read_user(b'{"email": "eva@acme.example", "app_metadata": {"role": "client_admin"}}')
     >>> user.wanted.role, user.wanted.client_id
-    (<Role.CLIENT_ADMIN: 'client_admin'>, <Unsaid.UNSAID: 'unsaid'>)
+    (<Role.CLIENT_ADMIN: 'client_admin'>, <Unset.UNSET: 'unset'>)
     """
     loaded = load(USER, body)
     require_no_phone(loaded)
@@ -111,12 +111,12 @@ def read_user(body: bytes) -> WantedUser:
         raise InvalidUser("password_hash is not taken: send the password")
     app_metadata, user_metadata = entries(loaded, "app_metadata"), entries(loaded, "user_metadata")
     email, user_id = said(loaded, "email"), said(loaded, "id")
-    wanted = Wanted(
+    wanted = UserRequest(
         read_id(user_id) if user_id is not None else None,
         read_email(email) if email else None,
         take_name(user_metadata),
         read_role(loaded["role"], app_metadata.pop("role", None)),
-        read_client(loaded["client_id"], app_metadata.pop("client_id", UNSAID)),
+        read_client(loaded["client_id"], app_metadata.pop("client_id", UNSET)),
         app_metadata,
         user_metadata,
         read_ban(said(loaded, "ban_duration")),
@@ -156,12 +156,12 @@ def read_role(top: object, in_metadata: object) -> Role | None:
     return Role(role) if role is not None else None
 
 
-def read_client(top: object, in_metadata: object) -> int | Unsaid | None:
+def read_client(top: object, in_metadata: object) -> int | Unset | None:
     """The client, in app_metadata or at the top; null is none."""
-    found = {read_client_id(each) for each in (top, in_metadata) if each is not UNSAID}
+    found = {read_client_id(each) for each in (top, in_metadata) if each is not UNSET}
     if len(found) > 1:
         raise InvalidUser("client_id and app_metadata.client_id differ")
-    return found.pop() if found else UNSAID
+    return found.pop() if found else UNSET
 
 
 def read_client_id(value: object) -> int | None:
@@ -213,7 +213,7 @@ def read_deletion(body: bytes) -> None:
         raise InvalidUser("There is no soft deletion", hint="Disable the user: ban_duration.")
 
 
-def read_search(sought: str | None, sort: str | None) -> Search:
+def read_search(sought: str | None, sort: str | None) -> UserSearch:
     """Whom a list is about, and its order, the oldest first unless it says; as GoTrue reads both.
 
     >>> read_search("ada", "created_at desc"), read_search("", None)
@@ -226,4 +226,4 @@ def read_search(sought: str | None, sort: str | None) -> Search:
         raise InvalidBody("Bad Sort Parameters: users are sorted by created_at")
     if direction.lower() not in ("", "asc", "desc"):
         raise InvalidBody("Bad Sort Parameters: only 'asc' and 'desc' allowed")
-    return Search(sought or None, newest_first=direction.lower() != "asc")
+    return UserSearch(sought or None, newest_first=direction.lower() != "asc")

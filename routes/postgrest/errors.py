@@ -86,7 +86,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     faults.Denial: (403, "42501"),
     access_token.InvalidToken: (401, "PGRST301"),
     access_token.RefusedClaims: (401, "PGRST303"),
-    throttle.TooManyTries: (429, "PGRST429"),
+    throttle.RateLimitExceeded: (429, "PGRST429"),
     # Functions
     calls.UnknownFunction: (404, "PGRST202"),
     calls.MethodCannotCall: (405, "PGRST101"),
@@ -192,7 +192,7 @@ def headers(fault: Fault, status: int, code: str) -> dict[str, str]:
         found["WWW-Authenticate"] = challenge(fault)
     if status == 503 and not isinstance(fault, constraints.Unresolved):
         found["Retry-After"] = "1"
-    if isinstance(fault, throttle.TooManyTries):
+    if isinstance(fault, throttle.RateLimitExceeded):
         found["Retry-After"] = str(fault.retry_after_seconds)
     if isinstance(fault, requests.OutOfRows):
         found |= {"Content-Range": f"*/{fault.total}", **fault.applied}

@@ -100,7 +100,7 @@ def apart(service: Service) -> float:
 
 
 def test_L02_one_hash_at_a_time_and_an_answer_while_it_lasts(service: Service) -> None:
-    with password.TURNS:
+    with password.HASHING_SLOTS:
         waiting = service.try_password(EMAILS["moe"], PASSWORDS["moe"])
 
     assert error(waiting) == (429, "over_request_rate_limit")
@@ -152,13 +152,13 @@ def test_L04_forty_guesses_at_once_over_two_workers_are_ten_hashes(
     """Figure 27: two applications over one file are what two workers are to it. On a busy machine some of the ten
     wait too long for their turn to hash, and are refused as well."""
     hashed: list[str] = []
-    verify = password.Hashing.verify
+    verify = password.PasswordHashing.verify
 
-    def counted(turn: password.Hashing, kept: str | None, given: str) -> bool:
+    def counted(turn: password.PasswordHashing, kept: str | None, given: str) -> bool:
         hashed.append(given)
         return verify(turn, kept, given)
 
-    monkeypatch.setattr(password.Hashing, "verify", counted)
+    monkeypatch.setattr(password.PasswordHashing, "verify", counted)
     workers = [service, Service(open_app(service.file), service.file)]
     statuses: list[int] = []
 
@@ -216,8 +216,8 @@ def test_L06_impossible_password_is_refused_before_it_is_hashed(
     def never(*_: object) -> None:
         raise AssertionError("hashed")
 
-    monkeypatch.setattr(password.Hashing, "verify", never)
-    monkeypatch.setattr(password.Hashing, "hash", never)
+    monkeypatch.setattr(password.PasswordHashing, "verify", never)
+    monkeypatch.setattr(password.PasswordHashing, "hash", never)
 
     assert service.try_password(EMAILS["moe"], given).status == 400
     body = {"password": given}

@@ -231,7 +231,7 @@ def test_what_is_refused_in_an_assignment_or_of_a_user_is_told_as_well(api: Call
 def test_refusals_of_one_person_cannot_fill_the_disk(
     api: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "REFUSALS_A_MINUTE", 3)
+    monkeypatch.setattr(audit, "REFUSALS_PER_MINUTE_MAX", 3)
     audit.refusal_statement.cache_clear()
 
     for _ in range(5):

@@ -414,7 +414,7 @@ def test_administrator_is_looked_up_again_after_the_wait(
 ) -> None:
     """Demoted while waiting for the turn to write: judged as they are then."""
     ada = service.api(token=service.sign_in("ada")["access_token"])
-    hash_slowly = password.Hashing.hash
+    hash_slowly = password.PasswordHashing.hash
 
     def demote() -> None:
         body = {"app_metadata": {"role": "client_manager"}}
@@ -426,7 +426,7 @@ def test_administrator_is_looked_up_again_after_the_wait(
         elsewhere.join()
         return hash_slowly(turn, new_password)
 
-    monkeypatch.setattr(password.Hashing, "hash", demoted_meanwhile)
+    monkeypatch.setattr(password.PasswordHashing, "hash", demoted_meanwhile)
 
     refused = ada.post("/auth/v1/admin/users", new())
 

@@ -308,9 +308,9 @@ def test_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: pathlib.Pa
 def test_sign_in_that_gets_no_turn_to_hash_is_not_counted(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deadline, "ANSWER_SECONDS_MAX", 0.6)
+    monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
 
-    with password.TURNS:
+    with password.HASHING_SLOTS:
         refused = service.try_password(EMAILS["moe"], PASSWORDS["moe"])
 
     assert error(refused) == (429, "over_request_rate_limit")
@@ -323,7 +323,7 @@ def test_write_that_gets_no_turn_answers_within_the_time_of_an_answer(
     service: Service, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """Of three seconds, here of a fraction: while another write, that asked before, has not yet given up."""
-    monkeypatch.setattr(deadline, "ANSWER_SECONDS_MAX", 0.6)
+    monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
     session = service.sign_in("moe")
     change = "/buildings?id=eq.1", {"name": "Waited"}
     with ThreadPoolExecutor(1) as pool, databases.turn(service.file):

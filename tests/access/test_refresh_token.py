@@ -16,7 +16,7 @@ def test_token_is_no_jwt_and_holds_its_session_and_counter() -> None:
 
     token = TOKENS.issue(session_id, 7, "salt")
 
-    read = refresh_token.read(token)
+    read = refresh_token.parse_refresh_token(token)
     assert "." not in token
     assert read is not None
     assert (read.session_id, read.counter) == (session_id, 7)
@@ -52,7 +52,7 @@ def test_token_is_derived_from_session_counter_salt_and_key() -> None:
     ],
 )
 def test_text_that_is_no_token_is_read_as_none(text: str) -> None:
-    assert refresh_token.read(text) is None
+    assert refresh_token.parse_refresh_token(text) is None
 
 
 def test_every_changed_character_makes_another_token_or_none() -> None:
@@ -60,5 +60,5 @@ def test_every_changed_character_makes_another_token_or_none() -> None:
 
     for place, character in enumerate(token[:-1]):
         for other in {"A", "b", "_", "~", "="} - {character}:
-            read = refresh_token.read(token[:place] + other + token[place + 1 :])
+            read = refresh_token.parse_refresh_token(token[:place] + other + token[place + 1 :])
             assert read is None or not TOKENS.is_genuine(read, "salt"), (place, other)

@@ -11,13 +11,13 @@ from access.accounts import refresh_token
 from access.accounts import sign_in
 from access.accounts.people import claims_for
 from access.accounts.refresh_token import RefreshTokens
-from access.accounts.sign_in import Banned
+from access.accounts.sign_in import IssuedSession
 from access.accounts.sign_in import RefreshTokenNotFound
 from access.accounts.sign_in import RefreshTokenUsed
 from access.accounts.sign_in import Scope
-from access.accounts.sign_in import Session
 from access.accounts.sign_in import SessionExpired
-from access.accounts.sign_in import SignedIn
+from access.accounts.sign_in import SessionRow
+from access.accounts.sign_in import UserBanned
 from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
@@ -45,23 +45,23 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
         yield opened
 
 
-def begin(user_id: str = MOE) -> SignedIn:
+def begin(user_id: str = MOE) -> IssuedSession:
     with database().writing() as transaction:
-        return sign_in.begin_session(transaction, TOKENS, user_id)
+        return sign_in.create_session(transaction, TOKENS, user_id)
 
 
-def refresh(token: str, tokens: RefreshTokens = TOKENS) -> SignedIn | Fault:
+def refresh(token: str, tokens: RefreshTokens = TOKENS) -> IssuedSession | Fault:
     with database().writing() as transaction:
-        return sign_in.refresh(transaction, tokens, token)
+        return sign_in.refresh_session(transaction, tokens, token)
 
 
 def go_on(token: str, tokens: RefreshTokens = TOKENS) -> str:
     refreshed = refresh(token, tokens)
-    assert isinstance(refreshed, SignedIn), refreshed
+    assert isinstance(refreshed, IssuedSession), refreshed
     return refreshed.refresh_token
 
 
-def sign_out(session: SignedIn | None, scope: Scope, user_id: str = MOE) -> None:
+def sign_out(session: IssuedSession | None, scope: Scope, user_id: str = MOE) -> None:
     profile = GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]
     caller = Caller(user_id, 1, profile, session.session_id if session is not None else None)
     with database().writing() as transaction:
@@ -158,7 +158,7 @@ def test_window_kept_by_the_second_is_the_window_kept_in_full(seed: int) -> None
     """The session keeps one pair a second; beside it a list of every first use, and both must agree."""
     choose = random.Random(seed)
     now, rotations, first_used = 1_000_000, [], {}
-    session = Session("", "", "", 0, 0, 0, rotations)
+    session = SessionRow("", "", "", 0, 0, 0, rotations)
     for _ in range(200):
         now += choose.choice([0, 0, 0, 1, 1, 5, 20, 40])
         counter = choose.randint(0, session.counter)
@@ -166,10 +166,12 @@ def test_window_kept_by_the_second_is_the_window_kept_in_full(seed: int) -> None
 
         expected = counter >= session.counter - 1 or now - first_used[counter] <= 30
 
-        assert sign_in.is_in_line(session, token, now) is expected
+        assert sign_in.is_accepted(session, token, now) is expected
         if counter == session.counter:
             first_used[counter] = now
-            session = Session("", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now))
+            session = SessionRow(
+                "", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now)
+            )
             assert len(session.rotations) <= 31
 
 
@@ -216,7 +218,7 @@ def test_user_has_room_for_so_many_sessions(
 def test_disabled_user_is_refused_and_comes_back(service: Service) -> None:
     token = begin().refresh_token
     service.sql("UPDATE credentials SET disabled_until = unixepoch() + 60 WHERE user_id = ?", MOE)
-    assert isinstance(refresh(token), Banned)
+    assert isinstance(refresh(token), UserBanned)
 
     service.sql("UPDATE credentials SET disabled_until = 0")
 

@@ -8,11 +8,11 @@ import pytest
 
 from access.accounts import email_disclosure
 from access.accounts import throttle
-from access.accounts.throttle import Guess
-from access.accounts.throttle import TooManyTries
+from access.accounts.throttle import RateLimitExceeded
+from access.accounts.throttle import SignInAttempt
+from access.accounts.throttle import account_digest
 from access.accounts.throttle import client_address
-from access.accounts.throttle import digest
-from access.accounts.throttle import guess_at
+from access.accounts.throttle import sign_in_attempt
 from access.caller import GRANT_PROFILES
 from access.caller import SERVICE_CALLER
 from access.caller import Caller
@@ -35,26 +35,28 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
         yield opened
 
 
-def count(guess: Guess) -> int:
+def count(guess: SignInAttempt) -> int:
     with database().writing() as transaction:
-        return throttle.count_guess(transaction, guess)
+        return throttle.record_sign_in_attempt(transaction, guess)
 
 
 def take_back(attempt: int) -> None:
     with database().writing() as transaction:
-        throttle.take_back(transaction, attempt)
+        throttle.delete_attempt(transaction, attempt)
 
 
-def is_refused(guess: Guess) -> bool:
+def is_refused(guess: SignInAttempt) -> bool:
     try:
         take_back(count(guess))
-    except TooManyTries:
+    except RateLimitExceeded:
         return True
     return False
 
 
-def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE) -> Guess:
-    return guess_at(email, origin, user_id)
+def guess(
+    origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE
+) -> SignInAttempt:
+    return sign_in_attempt(email, origin, user_id)
 
 
 # Addresses
@@ -95,12 +97,12 @@ def test_client_address(peer: str, forwarded: str | None, found: str) -> None:
     ],
 )
 def test_account_is_the_same_however_it_is_written(written: str) -> None:
-    assert digest(written) == digest("Moe@Acme.Example")
+    assert account_digest(written) == account_digest("Moe@Acme.Example")
 
 
 def test_digest_says_nothing_of_the_email() -> None:
-    assert "moe" not in digest("moe@acme.example")
-    assert digest("moe@acme.example") != digest("mia@acme.example")
+    assert "moe" not in account_digest("moe@acme.example")
+    assert account_digest("moe@acme.example") != account_digest("mia@acme.example")
 
 
 # An account
@@ -112,7 +114,7 @@ def test_eleventh_guess_is_refused_until_the_first_is_a_quarter_of_an_hour_old(
     for _ in range(10):
         count(guess())
 
-    with pytest.raises(TooManyTries) as refused:
+    with pytest.raises(RateLimitExceeded) as refused:
         count(guess())
     assert 890 <= refused.value.retry_after_seconds <= 900
 
@@ -228,15 +230,15 @@ def administrator(user_id: str) -> Caller:
 
 def tell(caller: Caller) -> None:
     with database().writing() as transaction:
-        email_disclosure.require_answers_left(transaction, caller)
-        email_disclosure.count(transaction, caller)
+        email_disclosure.require_disclosures_left(transaction, caller)
+        email_disclosure.record_disclosure(transaction, caller)
 
 
 def test_twenty_taken_emails_an_hour_and_caller(service: Service) -> None:
     for _ in range(20):
         tell(administrator(ADA))
 
-    with pytest.raises(TooManyTries) as refused:
+    with pytest.raises(RateLimitExceeded) as refused:
         tell(administrator(ADA))
     assert 3_590 <= refused.value.retry_after_seconds <= 3_600
     tell(administrator(MOE))
@@ -251,5 +253,5 @@ def test_guesses_and_taken_emails_are_counted_apart(service: Service) -> None:
         tell(administrator(MOE))
 
     assert not is_refused(guess())
-    with pytest.raises(TooManyTries), database().reading() as transaction:
-        email_disclosure.require_answers_left(transaction, administrator(MOE))
+    with pytest.raises(RateLimitExceeded), database().reading() as transaction:
+        email_disclosure.require_disclosures_left(transaction, administrator(MOE))

@@ -80,9 +80,10 @@ ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
 
 MAPPED_ELSEWHERE = {
     # By the console
-    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "NoSuchDevice", "SignInNeeded", "TooManyDownloads", "UnfitDevice",
+    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "KioskDisplayNotFound",
+    "SignInNeeded", "TooManyDownloads", "InvalidKioskDisplay",
     # By commands
-    "InvalidArchive", "InvalidDatabaseUrl", "NoSuchPerson", "TargetNotEmpty", "CopyMismatch",
+    "InvalidArchive", "InvalidDatabaseUrl", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip
 """Errors that no table of a wire language maps to a status."""
 

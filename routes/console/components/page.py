@@ -297,8 +297,8 @@ def answer_unexpected(error: Exception) -> Response:
 OWN: Final[dict[type[Fault], int]] = {
     ChangedMeanwhile: 409,
     door.ForgedForm: 403,
-    kiosk_display.NoSuchDevice: 404,
-    kiosk_display.UnfitDevice: 400,
+    kiosk_display.KioskDisplayNotFound: 404,
+    kiosk_display.InvalidKioskDisplay: 400,
     TooManyDownloads: 503,
 }
 """What only the console can tell."""
