@@ -113,7 +113,7 @@ def test_an_export_replaces_no_database(app: object, base_file: Path, tmp_path: 
 
     assert export(app, other) == (
         1,
-        f"walkthrough: {other} is a database, and an export is none: choose another name\n",
+        f"walkthrough: {other} is a database, and an export is JSON: choose another name\n",
     )
     assert other.read_bytes() == before
 
@@ -125,7 +125,7 @@ def test_a_server_is_told_to_have_means_of_its_own(app: object, words: list[str]
 
     assert done.exit_code == 1
     assert done.output == (
-        "walkthrough: the database is no file: a PostgreSQL server has its own means"
+        "walkthrough: the database is not a file: use PostgreSQL's tools"
         " (pg_dump, pg_basebackup, VACUUM)\n"
     )
 

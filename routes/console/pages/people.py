@@ -29,7 +29,7 @@ from models.types import InvalidInput
 from models.types import read_string
 from models.types import read_uuid
 from routes.auth import request_deadline
-from routes.auth_admin import hashed
+from routes.auth_admin import hash_new_password
 from routes.console.components import fields
 from routes.console.components import grants
 from routes.console.components import queries as engine
@@ -50,7 +50,7 @@ from routes.console.components.records import require_same
 from routes.console.components.template_filters import name
 from routes.console.components.template_filters import told
 from routes.console.session import auth as door
-from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
@@ -146,12 +146,12 @@ def make_person(caller: Caller) -> Response:
     filled = read_person(person_fields(caller, needs_password=True))
     ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
     if len(ids) > IDS_MAX:
-        raise TooMuch(IDS_MAX, "buildings at once")
+        raise LimitExceeded(IDS_MAX, "buildings at once")
 
     def keep() -> Response:
         until = request_deadline()
         wanted = wanted_of(filled, filled.typed)
-        password_hash = hashed(filled.typed["password"], until)
+        password_hash = hash_new_password(filled.typed["password"], until)
         with email_disclosure.counting_disclosures(until.writing()) as transaction:
             now = load_caller(transaction)
             made = administration.create_user(transaction, now, wanted, password_hash)
@@ -183,7 +183,7 @@ def change_person(caller: Caller, key: str) -> Response:
         if filled.changed:
             until = request_deadline()
             wanted = wanted_of(filled, filled.changed)
-            password_hash = hashed(filled.typed["password"] or None, until)
+            password_hash = hash_new_password(filled.typed["password"] or None, until)
             with email_disclosure.counting_disclosures(until.writing()) as transaction:
                 now = load_caller(transaction)
                 require_same(before, shown_of(find(now, found.id, Action.UPDATE)))
