@@ -1,4 +1,4 @@
-"""Boards on walls: as many as a person may have, and each of them can be ended."""
+"""Kiosk displays: limits, end of the token, and revocation."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
         yield writing
 
 
-def test_a_person_has_only_so_many_boards(transaction: Transaction) -> None:
+def test_user_has_at_most_100_kiosk_displays(transaction: Transaction) -> None:
     for number in range(kiosk_display.DISPLAYS_PER_USER_MAX):
-        kiosk_display.create_display(transaction, ADMIN, MOE, f"Board {number}", 1)
+        kiosk_display.create_display(transaction, ADMIN, MOE, f"Display {number}", 1)
 
     with pytest.raises(kiosk_display.InvalidKioskDisplay, match="100 kiosk displays"):
         kiosk_display.create_display(transaction, SUPER, MOE, "One more", 1)
     first = kiosk_display.list_displays(transaction, ADMIN)[0]
     kiosk_display.revoke_display(transaction, ADMIN, first.id)
     kiosk_display.create_display(transaction, ADMIN, MOE, "In its place", 1)
-    kiosk_display.create_display(transaction, ADMIN, MIA, "Somebody else's", 1)
+    kiosk_display.create_display(transaction, ADMIN, MIA, "Of another user", 1)
 
 
-def test_a_board_beyond_those_that_are_shown_can_be_ended(
+def test_kiosk_display_beyond_the_listed_ones_can_be_revoked(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kiosk_display, "LISTED_MAX", 3)
     kiosk_display.display_statements.cache_clear()
     made = [
-        kiosk_display.create_display(transaction, ADMIN, MOE, f"Board {n}", 1) for n in range(5)
+        kiosk_display.create_display(transaction, ADMIN, MOE, f"Display {n}", 1) for n in range(5)
     ]
     hidden = {each for each, _ in made} - {
         each.id for each in kiosk_display.list_displays(transaction, ADMIN)
@@ -71,7 +71,7 @@ def test_a_board_beyond_those_that_are_shown_can_be_ended(
     kiosk_display.display_statements.cache_clear()
 
 
-def test_a_board_out_of_reach_is_as_one_that_is_not_there(transaction: Transaction) -> None:
+def test_hidden_kiosk_display_is_not_found(transaction: Transaction) -> None:
     key, token = kiosk_display.create_display(transaction, SUPER, ROOT, "Root's own", 1)
 
     with pytest.raises(kiosk_display.KioskDisplayNotFound):
@@ -80,7 +80,7 @@ def test_a_board_out_of_reach_is_as_one_that_is_not_there(transaction: Transacti
     assert kiosk_display.authenticate_display(transaction, token) is not None
 
 
-def test_boards_that_have_ended_are_nobodys(transaction: Transaction) -> None:
+def test_ended_kiosk_displays_are_not_listed(transaction: Transaction) -> None:
     kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     kiosk_display.create_display(transaction, ADMIN, MIA, "Hall", 90)
     transaction.run(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'")
@@ -95,7 +95,7 @@ def test_boards_that_have_ended_are_nobodys(transaction: Transaction) -> None:
     ]
 
 
-def test_a_board_whose_days_are_over_is_nobodys(transaction: Transaction) -> None:
+def test_expired_kiosk_display_is_not_found(transaction: Transaction) -> None:
     device_id, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET expires_at = {transaction.unix}")
 
@@ -105,7 +105,7 @@ def test_a_board_whose_days_are_over_is_nobodys(transaction: Transaction) -> Non
         kiosk_display.revoke_display(transaction, ADMIN, device_id)
 
 
-def test_boards_that_have_ended_make_room(
+def test_ended_kiosk_displays_do_not_count_towards_the_limit(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kiosk_display, "DISPLAYS_PER_USER_MAX", 1)
@@ -117,10 +117,10 @@ def test_boards_that_have_ended_make_room(
     assert [each.name for each in kiosk_display.list_displays(transaction, ADMIN)] == ["Hall"]
 
 
-def test_a_board_made_between_two_ends_of_one_second_ends_with_the_second(
+def test_second_global_sign_out_in_one_second_ends_kiosk_displays_created_between(
     transaction: Transaction,
 ) -> None:
-    """As whoever has got into somebody's session may make one, a moment before they get a new password."""
+    """A thief in a session may create a display just before the user sets a new password."""
     people.end_tokens(transaction, MOE)
     _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Thief's", 365)
     assert kiosk_display.authenticate_display(transaction, token) is not None
@@ -138,7 +138,9 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_who_may_not_make_a_board_any_more_has_none(transaction: Transaction, loss: str) -> None:
+def test_kiosk_display_stops_if_its_creator_loses_the_right(
+    transaction: Transaction, loss: str
+) -> None:
     """They know its token."""
     _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     _, others = kiosk_display.create_display(transaction, SUPER, MOE, "Hall", 90)
@@ -153,7 +155,7 @@ def test_who_may_not_make_a_board_any_more_has_none(transaction: Transaction, lo
     assert kiosk_display.authenticate_display(transaction, own) is not None
 
 
-def test_a_board_waits_for_the_end_of_its_maker_s_ban(transaction: Transaction) -> None:
+def test_kiosk_display_is_suspended_while_its_creator_is_banned(transaction: Transaction) -> None:
     _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
 
     administration.change_user(transaction, SUPER, ADA, administration.ban_request(3_600), None)
@@ -163,7 +165,7 @@ def test_a_board_waits_for_the_end_of_its_maker_s_ban(transaction: Transaction) 
     assert kiosk_display.authenticate_display(transaction, token) is not None
 
 
-def test_a_board_of_the_service_key_or_of_nobody_knows_who_stays(transaction: Transaction) -> None:
+def test_kiosk_display_without_a_creator_stays_in_force(transaction: Transaction) -> None:
     _, token = kiosk_display.create_display(transaction, SERVICE_CALLER, MOE, "Lobby", 90)
     older = "wtk_older"
     transaction.run(
@@ -175,7 +177,9 @@ def test_a_board_of_the_service_key_or_of_nobody_knows_who_stays(transaction: Tr
     assert kiosk_display.authenticate_display(transaction, older) is not None
 
 
-def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Transaction) -> None:
+def test_audit_log_records_who_created_and_revoked_a_kiosk_display(
+    transaction: Transaction,
+) -> None:
     transaction.set_actor(ADA)
     key, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     kiosk_display.revoke_display(transaction, ADMIN, key)

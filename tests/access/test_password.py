@@ -1,4 +1,4 @@
-"""Passwords: what is hashed and how, what never is, and how many at a time."""
+"""Password hashing: parameters, validation and concurrency."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ def soon(seconds: float = 0.05) -> Deadline:
     return Deadline(time.monotonic() + seconds)
 
 
-def test_hash_has_the_parameters_that_owasp_asks_for() -> None:
+def test_hash_has_the_parameters_that_owasp_recommends() -> None:
     found = argon2.extract_parameters(PasswordHashing().hash("correct horse"))
 
     assert (found.type, found.memory_cost, found.time_cost, found.parallelism) == (
@@ -34,11 +34,11 @@ def test_hash_has_the_parameters_that_owasp_asks_for() -> None:
     )
 
 
-def test_nobody_has_a_hash_of_the_same_cost() -> None:
+def test_dummy_hash_has_the_same_cost() -> None:
     assert argon2.extract_parameters(DUMMY_HASH) == argon2.extract_parameters(HASHER.hash("x"))
 
 
-def test_right_password_verifies_and_no_other() -> None:
+def test_only_the_right_password_verifies() -> None:
     kept = PasswordHashing().hash("pässword with spaces ")
 
     assert PasswordHashing().verify(kept, "pässword with spaces ")
@@ -46,16 +46,16 @@ def test_right_password_verifies_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("kept", [None, "", "plain", "$argon2id$v=19$m=1", DUMMY_HASH])
-def test_what_is_no_hash_verifies_nothing(kept: str | None) -> None:
+def test_invalid_hash_verifies_no_password(kept: str | None) -> None:
     for guess in ("", "\0" * 32, "plain", "anything"):
         assert not PasswordHashing().verify(kept, guess)
 
 
-def test_same_password_has_another_hash_each_time() -> None:
+def test_same_password_has_a_different_hash_each_time() -> None:
     assert PasswordHashing().hash("twice") != PasswordHashing().hash("twice")
 
 
-def test_weaker_hash_is_improved_and_todays_is_left() -> None:
+def test_weaker_hash_is_replaced_and_current_hash_is_kept() -> None:
     weaker = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("secret")
 
     better = PasswordHashing().rehash(weaker, "secret")
@@ -88,7 +88,7 @@ def test_new_password_is_refused_before_it_is_hashed(given: str, refused: type |
             require_valid_new(given)
 
 
-def test_short_password_may_be_tried_and_an_impossible_one_not() -> None:
+def test_short_password_is_verified_and_an_invalid_one_is_not() -> None:
     require_valid("1")
 
     for given in ("", "x\0", "x" * 1_025, "\udfff"):
@@ -96,7 +96,7 @@ def test_short_password_may_be_tried_and_an_impossible_one_not() -> None:
             require_valid(given)
 
 
-def test_queue_gives_up_when_the_wait_is_over() -> None:
+def test_hash_queue_is_full_at_the_deadline() -> None:
     began = time.monotonic()
 
     with (
@@ -110,7 +110,7 @@ def test_queue_gives_up_when_the_wait_is_over() -> None:
     assert refused.value.retry_after_seconds >= 1
 
 
-def test_turn_is_given_back_whatever_happens_in_it() -> None:
+def test_hashing_slot_is_released_after_an_exception() -> None:
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), password_hashing(soon()):
             raise ZeroDivisionError
