@@ -369,4 +369,4 @@ def test_what_equal_values_are_read_as_is_looked_up_but_for_doubles() -> None:
     """They take integers of any length, of which many can be found that a look-up takes for each other."""
     named = ("name", "floors", "latitude", "client_id")
     sources = insertions.plan_layout("buildings", named, default_missing=False).sources
-    assert [each.reads_once for each in sources[: len(named)]] == [True, True, False, True]
+    assert [each.is_memoized for each in sources[: len(named)]] == [True, True, False, True]
