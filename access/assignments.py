@@ -136,7 +136,7 @@ def insert_grants(
             relation=catalog().relations[grants.model.__tablename__],
             insertion=Insertion(rows, (grants.grantee, grants.target), Conflict.IGNORE),
             shape=None,
-            veto=allow_any_number,
+            check_row_count=allow_any_number,
         )
     except (RowDenied, ForeignKeyViolation) as refusal:
         raise TargetOutOfScope(kind) from refusal

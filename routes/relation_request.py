@@ -144,11 +144,11 @@ class RelationRequest:
     def write_no_rows(self, insertion: Insertion | None = None) -> WriteResult:
         """Return the result of a write without rows, after the same checks as for other writes."""
         shape = self.represented_shape()
-        plan.require_ways(self.relation.name, self.shape.root)
+        plan.require_relationships(self.relation.name, self.shape.root)
         if shape is not None:
             with reading() as transaction:
                 rule = AccessRule(load_caller(transaction).profile)
-                execute.require_showable(transaction, self.relation, rule, shape)
+                execute.check_representation(transaction, self.relation, rule, shape)
         if insertion is not None:
             require_target(self.relation, insertion)
         self.check_row_count(0)

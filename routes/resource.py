@@ -92,7 +92,7 @@ def blueprint(model: type[Model]) -> Blueprint:
             return request.write_response(request.write_no_rows(), Operation.UPDATE)
         request.is_brief = (
             requests.filters_one_row(request.query, relation)
-            and not any(relation.is_tied(name) for name in changes)
+            and not any(relation.affects_other_rows(name) for name in changes)
             and request.is_small(1)
         )
         update = partial(execute.update, query=request.query, changes=changes)
@@ -161,7 +161,7 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
         if request.names_email and not policy.sees_all(caller.role, User):
             email_disclosure.require_disclosures_left(transaction, caller)
         policy.require(caller.role, action, request.relation.model)
-        plan.require_ways(request.relation.name, request.shape.root)
+        plan.require_relationships(request.relation.name, request.shape.root)
         if request.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()
         written = run(
@@ -170,7 +170,7 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
             request.binding(caller, writes=True),
             relation=request.relation,
             shape=request.represented_shape(),
-            veto=request.check_row_count,
+            check_row_count=request.check_row_count,
         )
         if request.names_email:
             require_unique_emails(transaction, request.emails)

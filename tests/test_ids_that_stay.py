@@ -21,7 +21,7 @@ from tests.tokens import HOUR
 
 NEW = "00000000-0000-4000-8000-0000000000f2"
 STAYS = (400, "23514", "the id of a user cannot be changed")
-ONCE = (400, "23514", "the id is one that a client had before, and is given to no other one")
+ONCE = (400, "23514", "a client had this id before, and ids are not reused")
 MERGED = "resolution=merge-duplicates"
 
 

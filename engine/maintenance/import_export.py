@@ -27,11 +27,11 @@ from engine.query.rule import Action
 from engine.query.rule import ReadScope
 from engine.query.statement import Binding
 from engine.query.statement import Statement
-from engine.query.write import constraint_diagnosis as blame
+from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.insert import IMPORTED_ID_MAX
-from engine.query.write.insert import default
+from engine.query.write.insert import default_value
 from engine.query.write.insert import require_id
-from engine.query.write.statements import Writer
+from engine.query.write.statements import WriteBuilder
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
@@ -86,7 +86,7 @@ class Unrestricted:
         return ReadScope.EVERYTHING
 
     @property
-    def unchosen(self) -> frozenset[str]:
+    def protected_columns(self) -> frozenset[str]:
         return frozenset()
 
 
@@ -177,19 +177,19 @@ def import_row(
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            found = default(attribute.default, transaction.now, Binding())
+            found = default_value(attribute.default, transaction.now, Binding())
             if found is not None:
                 values[name] = found
     columns = tuple(values)
     statement = insert_statement(transaction.dialect.name, relation.name, columns)
-    with blame.assigned(transaction, relation, lambda: values, []):
+    with diagnose_write(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
     return str(values.get("id")), beside
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Statement:
-    return Writer(database, name, Unrestricted()).insert(columns)
+    return WriteBuilder(database, name, Unrestricted()).insert(columns)
 
 
 def export_archive(transaction: Transaction) -> Iterator[str]:

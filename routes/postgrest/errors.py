@@ -125,7 +125,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.TextTooLong: (400, "22001"),
     types.NulInText: (400, "22P05"),
     # Writes
-    judge.NotChosen: (400, "428C9"),
+    judge.ProtectedColumn: (400, "428C9"),
     upsert.NoSuchConstraint: (400, "42P10"),
     upsert.SameRowTwice: (400, "21000"),
     sqlite.ResponseTooLarge: (400, "54000"),
@@ -162,7 +162,7 @@ def render_fault(fault: Fault) -> RenderedFault:
     status, code = lookup(type(fault))
     details: object = fault.details
     if isinstance(fault, catalog.AmbiguousRelationship):
-        details = fault.ways
+        details = fault.candidates
     return RenderedFault(
         status,
         error_headers(fault, status, code),

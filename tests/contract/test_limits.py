@@ -90,10 +90,10 @@ def test_an_answer_has_as_many_bytes_as_it_may(
     answering = SimpleNamespace(each=lambda sql, values: iter([(row,) for row in rows]))
 
     monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes)
-    assert execute.fetch(answering, "", ()) == rows
+    assert execute.fetch_rows(answering, "", ()) == rows
     monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes - 1)
     with pytest.raises(ResponseTooLarge):
-        execute.fetch(answering, "", ())
+        execute.fetch_rows(answering, "", ())
 
 
 @pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 2), ("x", 1), ("ü", 2)])
