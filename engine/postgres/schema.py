@@ -107,7 +107,7 @@ def look_over(database: ServerDatabase, name: str) -> str | None:
     It reads first: a start must not wait for a long write. Only a start that finds no current tables takes the writer
     lock, and reads again: one start makes the tables, others wait."""
     with database.reading(seconds_max=database_check.START_SECONDS_MAX) as transaction:
-        if recognise(transaction, name) == "ours":
+        if recognise(transaction, name) == "current":
             return learn(database, transaction)
     with database.writing(
         database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX
@@ -165,7 +165,7 @@ def recognise(transaction: Transaction, name: str) -> str:
         raise database_check.MaintenanceError(
             f"{name} was made by a later version (schema {version})"
         )
-    return "ours" if int(version) == schema_version() else "older"
+    return "current" if int(version) == schema_version() else "older"
 
 
 SUITED = """
@@ -283,7 +283,7 @@ def ineffective_grants(transaction: Transaction) -> list[str]:
             (role,),
         )
         problems += [
-            f"{table} holds {count} for user {user_id}, who is no {role}" for user_id, count in rows
+            f"{table} holds {count} for user {user_id}, whose role is not {role}" for user_id, count in rows
         ]
     return problems
 

@@ -105,7 +105,7 @@ def export_file(file: Path | None) -> None:
 
 def reading_all() -> AbstractContextManager[Transaction]:
     if is_refused():
-        return readonly_file.reading(file_of(database()))
+        return readonly_file.read_snapshot(file_of(database()))
     return database().reading(seconds_max=import_export.IMPORT_SECONDS_MAX)
 
 
@@ -128,7 +128,7 @@ def copy_database(url: str) -> None:
     try:
         with closing(attach_url(url)) as target:
             database_check.ensure_schema(target, is_served_by_others=is_served(target.path))
-            total = database_copy.count_rows(source)
+            total = database_copy.count_all_rows(source)
             with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
                 counts = database_copy.copy_all(source, target, bar.update)
     except database_check.MaintenanceError as error:
@@ -279,7 +279,7 @@ def back_up(file: Path) -> None:
     require_apart(file)
     require_rows(file)
     try:
-        backup.back_up(path, file, readonly_file.opened if is_refused() else copies.opened_to_copy)
+        backup.back_up(path, file, readonly_file.open_immutable if is_refused() else copies.opened_to_copy)
     except (database_check.MaintenanceError, OSError) as error:
         refuse(str(error))
     say_done(f"{file}: {file.stat().st_size} bytes")

@@ -50,7 +50,7 @@ def test_no_new_file_is_made_beside_a_log(tmp_path, end):
     log.write_bytes(b"pages")
 
     assert refusal(file) == (
-        f"{file} is not there, but its log {log} is: put the file back, or move the log away"
+        f"{file} does not exist, but its log {log} does: put the file back, or move the log away"
     )
 
     assert log.read_bytes() == b"pages"

@@ -150,7 +150,7 @@ def test_no_room_for_the_copy_leaves_the_file_alone(file, register, monkeypatch)
     ("migration", "words"),
     [
         (FAIL, "no such table"),
-        (LOSE_CLIENTS, r"afterwards \w+ row \d+ points at nothing in clients"),
+        (LOSE_CLIENTS, r"afterwards \w+ row \d+ references no row of clients"),
     ],
 )
 def test_a_migration_that_fails_changes_nothing(file, register, migration, words):
