@@ -200,7 +200,7 @@ def test_charts_that_follow_are_those_drawn_anew(
     """Also with fewer buildings named than there are: if one of them sinks, who comes next has to be counted."""
     for module in (chart_statements, incremental_counts):
         monkeypatch.setattr(module, "BUSIEST_MAX", most)
-    monkeypatch.setattr(changes, "LINES_MIN", changes.LINES_MAX)
+    monkeypatch.setattr(changes, "LINES_MIN", changes.ENTRIES_MAX)
     chart_statements.plan_busiest.cache_clear()
     draw = random.Random(seed)
     asked = [(who, days) for who in ALONE for days in WINDOWS]
@@ -257,7 +257,7 @@ def test_many_changes_are_counted_anew(
 ) -> None:
     """By whoever may read of them; how many others have made decides nothing."""
     before = [numbers(shown, who)["total_inspections"] for who in ALONE]
-    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.LINES_MIN + more)
+    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.ENTRIES_MIN + more)
 
     shown("root").post("/inspections", rows)
     after = [numbers(shown, who)["total_inspections"] for who in ALONE]

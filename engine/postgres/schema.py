@@ -283,7 +283,8 @@ def ineffective_grants(transaction: Transaction) -> list[str]:
             (role,),
         )
         problems += [
-            f"{table} holds {count} for user {user_id}, whose role is not {role}" for user_id, count in rows
+            f"{table} holds {count} for user {user_id}, whose role is not {role}"
+            for user_id, count in rows
         ]
     return problems
 
