@@ -36,7 +36,7 @@ VERSION_FACT = "release_schema"
 # Development versions counted to 12 under this name. The release counts from 1 under another one.
 DEVELOPMENT_VERSION_FACT = "schema_version"
 VERSION_KEPT = "SELECT value FROM facts WHERE name = $1"
-MADE_ANEW = "-- What follows is made anew"
+RECREATED_MARKER = "-- Recreated by every upgrade"
 """A line of `SCHEMA`: functions and triggers follow, which replace those of an older version."""
 
 
@@ -224,7 +224,7 @@ def migrate(transaction: Transaction) -> None:
         if migration.postgresql:
             transaction.run_script(migration.postgresql)
     script = SCHEMA.read_text(encoding="utf-8")
-    transaction.run_script(script[script.index(MADE_ANEW) :])
+    transaction.run_script(script[script.index(RECREATED_MARKER) :])
     transaction.run(
         "UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version()))
     )

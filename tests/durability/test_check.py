@@ -57,7 +57,7 @@ def test_a_sound_file_is_called_sound(file, scan):
 @pytest.mark.parametrize(
     ("sql", "scan", "words"),
     [
-        ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 points at"),
+        ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 references"),
         (
             "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
             "quick",
