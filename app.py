@@ -11,13 +11,13 @@ from flask import Flask
 
 import config
 from access.accounts.access_token import Signers
-from access.decorators import Credentials
+from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
 from engine.storage.server_lock import is_served
 from routes import register as mount
 from routes.cli.command import REFUSAL
-from routes.flask_app import Service
+from routes.flask_app import ApiFlask
 
 
 class NotStarted(click.ClickException):
@@ -31,11 +31,11 @@ def create_app(
 
     `has_right_to_serve`: this process, or its parent, holds the lock of engine/storage/server_lock.py.
     """
-    app = Service(__name__, static_folder=None)
+    app = ApiFlask(__name__, static_folder=None)
     settings = config.in_force(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
-    app.extensions["walkthrough.credentials"] = Credentials(
+    app.extensions["walkthrough.authenticator"] = Authenticator(
         Signers(settings["SECRET_KEY"]),
         settings["ANON_KEY"],
         settings["SERVICE_KEY"],

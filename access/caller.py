@@ -1,7 +1,6 @@
-"""Who makes this request: a role, a client, and which kinds of grant they hold anything in.
+"""The caller of a request: role, client, and the kinds of grant they hold.
 
-A *standing* (role and kinds of grant) is part of a plan's key; a *caller* adds the values that the
-plan's parameters take. Knows no URL, no SQL and no clock.
+A grant profile (role and kinds of grant) is part of a plan's key. A caller adds the values of the plan's parameters.
 """
 
 from __future__ import annotations
@@ -19,49 +18,53 @@ class Role(StrEnum):
     CLIENT_MANAGER = "client_manager"
 
 
-class Kind(Enum):
-    """What a grant opens."""
+class GrantKind(Enum):
+    """The kind of row that a grant makes readable."""
 
     BUILDING = "building"
     INSPECTION = "inspection"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A role, and the kinds of grant that hold something for whoever has it."""
+class GrantProfile:
+    """A role, and the kinds of which the caller holds at least one grant."""
 
     role: Role
-    holds: frozenset[Kind] = frozenset()
+    kinds: frozenset[GrantKind] = frozenset()
 
 
-STANDINGS: dict[tuple[Role, bool, bool], Standing] = {
-    (role, buildings, inspections): Standing(
+GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
+    (role, buildings, inspections): GrantProfile(
         role,
         frozenset(
             kind
-            for kind, held in ((Kind.BUILDING, buildings), (Kind.INSPECTION, inspections))
-            if held
+            for kind, is_held in (
+                (GrantKind.BUILDING, buildings),
+                (GrantKind.INSPECTION, inspections),
+            )
+            if is_held
         ),
     )
     for role in Role
     for buildings in (False, True)
     for inspections in (False, True)
 }
+"""All grant profiles, by role, holds a building grant, holds an inspection grant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who may ask. `id` is None for the service key, which has no user behind it."""
+    """The user who sends a request. `id` is None for the service key, which belongs to no user."""
 
     id: str | None
     client_id: int | None
-    standing: Standing
+    profile: GrantProfile
     session_id: str | None = None
 
     @property
     def role(self) -> Role:
-        return self.standing.role
+        return self.profile.role
 
 
-SERVICE = Caller(None, None, STANDINGS[Role.SUPER_ADMIN, False, False])
-"""Whoever holds the service key."""
+SERVICE_CALLER = Caller(None, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
+"""The caller of a request with the service key."""

@@ -1,8 +1,7 @@
-"""What stands above a view: who may enter. Each decorator does one job and leaves a mark.
+"""Decorators of views: which callers may use a view. Each decorator does one job and records its requirement.
 
-A request is admitted in three steps: its apikey; its token, to claims, to a caller looked up now; and
-the privilege of the caller's role. Row rules are not decided here. `check_marks` refuses to let an
-application start that has a view without a mark.
+They check a request in three steps: its apikey, its token and the token's user, and the privilege of the user's role.
+Row rules are applied later. `check_guards` prevents an application from starting if a view has no requirement.
 """
 
 from __future__ import annotations
@@ -19,53 +18,53 @@ from typing import cast
 from flask import Flask
 
 from access import policy
-from access import request_state as current
+from access import request_state
 from access.accounts.access_token import Claims
 from access.accounts.access_token import InvalidToken
 from access.accounts.access_token import Signers
 from access.accounts.access_token import require_in_force
 from access.accounts.refresh_token import RefreshTokens
-from access.caller import SERVICE
+from access.caller import SERVICE_CALLER
 from access.caller import Caller
 from access.caller import Role
 from access.policy import PermissionDenied
-from access.session import look_up
+from access.session import look_up_caller
+from engine.current import on_any_server
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import Transaction
-from engine.storage.database import anywhere
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 
-# What apikey and signature say never changes; whether the claims still count is asked anew.
-ENTRANCES_REMEMBERED_MAX = 1_024
-REMEMBERED_CHARACTERS_MAX = 2_048
+# Apikey and signature depend on the request's headers alone, so they are cached. Expiry is checked for every request.
+AUTHENTICATIONS_CACHED_MAX = 1_024
+HEADER_CHARACTERS_CACHED_MAX = 2_048
 
 View = TypeVar("View", bound=Callable[..., object])
 
 
-class NoApiKey(Fault):
-    """A request without an apikey, or with one that is not ours."""
+class InvalidApiKey(Fault):
+    """A request without an apikey, or with an unknown one."""
 
 
-class Anonymous(Fault):
-    """Nobody has no privileges at all (401, 42501)."""
+class AnonymousDenied(Fault):
+    """A request without a token. Anonymous requests have no privileges (401, 42501)."""
 
 
-class Unmarked(RuntimeError):
-    """A view that says nothing of who may enter."""
+class UnguardedView(RuntimeError):
+    """A view without a requirement."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
-    """Who a request says it is from: nobody, the service key, which has no claims, or a token's user."""
+class Authentication:
+    """The claims of a request. `claims` is None for the service key and for an anonymous request."""
 
     claims: Claims | None
     is_anonymous: bool
 
 
-class Credentials:
-    """What an application knows of keys: made once from its configuration."""
+class Authenticator:
+    """The keys of an application. An application creates one from its configuration."""
 
     def __init__(
         self, signers: Signers, anon_key: str | None, service_key: str | None, required: bool
@@ -75,62 +74,69 @@ class Credentials:
         self.anon_key = anon_key
         self.service_key = service_key
         self.required = required
-        self.remembered = lru_cache(maxsize=ENTRANCES_REMEMBERED_MAX)(self.read)
+        self.authenticate_cached = lru_cache(maxsize=AUTHENTICATIONS_CACHED_MAX)(
+            self.authenticate_uncached
+        )
 
-    def entrance(self, apikey: str | None, authorization: str | None) -> Entrance:
-        """Who asks, by the two headers that say it: read once a pair. What is refused is refused anew each time."""
-        if len(apikey or "") + len(authorization or "") > REMEMBERED_CHARACTERS_MAX:
-            return self.read(apikey, authorization)
-        return self.remembered(apikey, authorization)
+    def authenticate(self, apikey: str | None, authorization: str | None) -> Authentication:
+        """Return the authentication of a request from its two headers. Faults are not cached.
 
-    def read(self, apikey: str | None, authorization: str | None) -> Entrance:
-        """The same, read anew. It depends on the headers and the keys alone, not on the time or the database."""
+        Raise InvalidApiKey, InvalidToken or RefusedClaims.
+        """
+        if len(apikey or "") + len(authorization or "") > HEADER_CHARACTERS_CACHED_MAX:
+            return self.authenticate_uncached(apikey, authorization)
+        return self.authenticate_cached(apikey, authorization)
+
+    def authenticate_uncached(
+        self, apikey: str | None, authorization: str | None
+    ) -> Authentication:
+        """Return the same without the cache. The result depends on the headers and the keys alone."""
         check_apikey(self, apikey)
-        token = bearer(self, authorization)
+        token = bearer_token(self, authorization)
         if token is None or self.is_service(token):
-            return Entrance(None, is_anonymous=token is None)
-        return Entrance(self.signers.read(token), is_anonymous=False)
+            return Authentication(None, is_anonymous=token is None)
+        return Authentication(self.signers.read(token), is_anonymous=False)
 
     def is_service(self, secret: str) -> bool:
-        """Whether a secret is the service key."""
-        return equal(secret, self.service_key)
+        """Return whether a secret is the service key."""
+        return is_equal(secret, self.service_key)
 
     def is_anon(self, secret: str) -> bool:
-        """Whether a secret is the key that anybody may have."""
-        return equal(secret, self.anon_key)
+        """Return whether a secret is the public key."""
+        return is_equal(secret, self.anon_key)
 
 
-def equal(secret: str, key: str | None) -> bool:
-    """Whether a secret is a key, in constant time; an absent key matches nothing."""
+def is_equal(secret: str, key: str | None) -> bool:
+    """Return whether a secret is a key, in constant time. An absent key equals no secret."""
     if not key:
         return False
     return hmac.compare_digest(secret.encode("utf-8", "replace"), key.encode())
 
 
-def credentials() -> Credentials:
-    """The application's keys."""
-    found: Credentials = current.application().extensions["walkthrough.credentials"]
-    return found
+def authenticator() -> Authenticator:
+    """Return the application's keys."""
+    keys: Authenticator = request_state.application().extensions["walkthrough.authenticator"]
+    return keys
 
 
-def check_apikey(keys: Credentials, given: str | None) -> None:
-    """Let requests in that carry one of our apikeys; a wrong one never, none only if it is not required."""
-    if given is None:
+def check_apikey(keys: Authenticator, apikey: str | None) -> None:
+    """Raise InvalidApiKey if the apikey is wrong, or if it is required and missing."""
+    if apikey is None:
         if keys.required:
-            raise NoApiKey(
+            raise InvalidApiKey(
                 "No API key found in request",
                 hint="No `apikey` request header was found.",
             )
-    # Both comparisons always run, so that the time tells nothing.
-    elif not (keys.is_anon(given) | keys.is_service(given)):
-        raise NoApiKey(
+    # Both comparisons always run, so that the duration reveals nothing.
+    elif not (keys.is_anon(apikey) | keys.is_service(apikey)):
+        raise InvalidApiKey(
             "Invalid API key",
             hint="Double check your API key.",
         )
 
 
-def bearer(keys: Credentials, header: str | None) -> str | None:
-    """The bearer token, or None where the request is anonymous."""
+def bearer_token(keys: Authenticator, header: str | None) -> str | None:
+    """Return the bearer token of an Authorization header, or None for an anonymous request."""
     if header is None:
         return None
     scheme, _, token = header.partition(" ")
@@ -143,223 +149,233 @@ def bearer(keys: Credentials, header: str | None) -> str | None:
 
 
 def current_time() -> int:
-    """Unix seconds, by the application's one clock."""
-    clock: Callable[[], float] = current.application().extensions["walkthrough.clock"]
+    """Return the time in Unix seconds, by the application's clock."""
+    clock: Callable[[], float] = request_state.application().extensions["walkthrough.clock"]
     return int(clock())
 
 
-def admit(transaction: Transaction) -> Caller:
-    """The request's caller as they are in this transaction: what a write asks after its wait."""
-    notes = current.notes()
-    claims: Claims | None = notes.claims
-    caller = SERVICE if claims is None else look_up(transaction, claims)
+def load_caller(transaction: Transaction) -> Caller:
+    """Return the request's caller as of this transaction, and make them the actor of its writes.
+
+    A write calls this after it waited for the lock. Raise RefusedClaims if the token no longer counts.
+    """
+    state = request_state.state()
+    claims: Claims | None = state.claims
+    caller = SERVICE_CALLER if claims is None else look_up_caller(transaction, claims)
     if transaction.writes:
-        transaction.act_as(caller.id)
-    notes.caller = caller
+        transaction.set_actor(caller.id)
+    state.caller = caller
     return caller
 
 
-def entering(
+def guarded(
     allowed: Callable[[Role], bool],
     denied: str,
     view: View,
-    joins: bool,
-    receive: Callable[[], None] | None = None,
+    in_snapshot: bool,
+    receive_body: Callable[[], None] | None = None,
     *,
-    is_read: bool = False,
-    admits: bool = False,
+    is_read_only: bool = False,
+    loads_caller: bool = False,
 ) -> View:
-    """The view behind apikey, token, privilege and look-up; it is called with the caller.
+    """Return the view behind apikey, token, privilege and look-up. The view receives the caller.
 
-    `joins`: the view reads in the look-up's own snapshot. One that writes opens its own transaction
-    and asks `admit` again in it. `receive` takes in what the caller may be slow to send, before there
-    is a snapshot that would wait for it. `is_read`: the view only reads, and no hidden table, so that a
-    standby may serve it; where one fails at it, it is called again. `admits`: the view asks `admit` before it
-    does anything but read its request, and is called without a caller.
+    - `in_snapshot`: the view reads in the snapshot of the look-up. A view that writes opens its own transaction
+      and calls `load_caller` again in it.
+    - `receive_body`: reads the request's body before the snapshot begins, since a client may send it slowly.
+    - `is_read_only`: the view only reads, and no hidden table, so a standby may answer. If a standby fails, the
+      view is called again.
+    - `loads_caller`: the view calls `load_caller` before anything except reading its request, and receives no caller.
     """
 
     @wraps(view)
-    def entered(*arguments: object, **named: object) -> object:
-        environ = current.request().environ
-        entrance = credentials().entrance(
+    def guarded_view(*arguments: object, **named: object) -> object:
+        environ = request_state.request().environ
+        authentication = authenticator().authenticate(
             environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")
         )
-        if entrance.is_anonymous:
-            raise Anonymous(f"permission denied for {denied}")
-        notes = current.notes()
-        # Nobody is admitted yet: notes outlast a request where a context was open around it.
-        notes.caller = None
-        claims = notes.claims = entrance.claims
+        if authentication.is_anonymous:
+            raise AnonymousDenied(f"permission denied for {denied}")
+        state = request_state.state()
+        # The state outlives a request inside an open application context: remove the caller of the previous one.
+        state.caller = None
+        claims = state.claims = authentication.claims
         if claims is not None:
             require_in_force(claims, current_time())
-        role = SERVICE.role if claims is None else claims.role
-        if receive is not None:
-            receive()
-        if admits:
+        role = SERVICE_CALLER.role if claims is None else claims.role
+        if receive_body is not None:
+            receive_body()
+        if loads_caller:
             try:
                 require(allowed, role, denied)
                 return view(*arguments, **named)
             finally:
-                require_admitted()
-        if not joins:
+                require_looked_up()
+        if not in_snapshot:
             with reading() as transaction:
-                caller = admit(transaction)
+                caller = load_caller(transaction)
             require(allowed, role, denied)
             return view(caller, *arguments, **named)
         with reading() as transaction:
-            caller = admit(transaction)
+            caller = load_caller(transaction)
             require(allowed, role, denied)
             run = partial(view, caller, *arguments, **named)
-            return anywhere(transaction, run) if is_read else run()
+            return on_any_server(transaction, run) if is_read_only else run()
 
-    return cast(View, entered)
+    return cast(View, guarded_view)
 
 
-def require_admitted() -> None:
-    """Look the caller up, if nobody has: who may not enter is told that, whatever else was wrong."""
-    if current.notes().caller is None:
+def require_looked_up() -> None:
+    """Look the caller up unless the view did, so that a refused token takes precedence over any other error."""
+    if request_state.state().caller is None:
         with reading() as transaction:
-            admit(transaction)
+            load_caller(transaction)
 
 
 def require(allowed: Callable[[Role], bool], role: Role, denied: str) -> None:
+    """Raise PermissionDenied if the role is not allowed."""
     if not allowed(role):
         raise PermissionDenied(f"permission denied for {denied}")
 
 
 def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
-    """The privilege to do this to any row of the relation; a view that writes asks `admit` in its turn."""
+    """Require the privilege for an action on the table. A view that writes calls `load_caller` itself."""
 
     def decorate(view: View) -> View:
-        entered = entering(
+        is_read = action is Action.READ
+        guarded_view = guarded(
             lambda role: policy.permits(role, action, model),
             f"table {model.__tablename__}",
             view,
-            joins=action is Action.READ,
-            is_read=action is Action.READ,
-            admits=action is not Action.READ,
+            in_snapshot=is_read,
+            is_read_only=is_read,
+            loads_caller=not is_read,
         )
-        return mark(entered, f"{action.value} {model.__tablename__}")
+        return set_requirement(guarded_view, f"{action.value} {model.__tablename__}")
 
     return decorate
 
 
 def requires_call(
-    function: str, *, writes: bool, receive: Callable[[], None] | None = None
+    function: str, *, writes: bool, receive_body: Callable[[], None] | None = None
 ) -> Callable[[View], View]:
-    """The privilege to call this function; `receive` as in `entering`."""
+    """Require the privilege to call a function. `receive_body` as in `guarded`."""
 
     def decorate(view: View) -> View:
-        entered = entering(
+        guarded_view = guarded(
             lambda role: policy.may_call(role, function),
             f"function {function}",
             view,
-            joins=not writes,
-            receive=receive,
-            is_read=not writes,
+            in_snapshot=not writes,
+            receive_body=receive_body,
+            is_read_only=not writes,
         )
-        return mark(entered, f"call {function}")
+        return set_requirement(guarded_view, f"call {function}")
 
     return decorate
 
 
 def requires_caller(view: View) -> View:
-    """Somebody, whoever they are."""
-    return mark(entering(lambda role: True, "this resource", view, joins=True), "caller")
+    """Require a caller of any role."""
+    guarded_view = guarded(lambda role: True, "this resource", view, in_snapshot=True)
+    return set_requirement(guarded_view, "caller")
 
 
-class NoUserBehind(Fault):
-    """A caller who is nobody's user, where somebody's own account is meant: the service key."""
+class NoUserAccount(Fault):
+    """The caller is the service key, which has no user account."""
 
 
-def requires_person(*, writes: bool) -> Callable[[View], View]:
-    """Somebody with an account of their own, whatever their role."""
+def requires_user(*, writes: bool) -> Callable[[View], View]:
+    """Require a caller with a user account, of any role."""
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def asked_by_person(caller: Caller, *arguments: object, **named: object) -> object:
+        def user_view(caller: Caller, *arguments: object, **named: object) -> object:
             if caller.id is None:
-                raise NoUserBehind("invalid claim: missing sub claim")
+                raise NoUserAccount("invalid claim: missing sub claim")
             return view(caller, *arguments, **named)
 
-        entered = entering(lambda role: True, "this account", asked_by_person, joins=not writes)
-        return mark(cast(View, entered), "person")
+        guarded_view = guarded(lambda role: True, "this account", user_view, in_snapshot=not writes)
+        return set_requirement(cast(View, guarded_view), "user")
 
     return decorate
 
 
 def requires_administrator(*, writes: bool) -> Callable[[View], View]:
-    """Somebody who may write users; which ones is the row rule's to say."""
+    """Require a caller who may write users. The row rule decides which ones."""
 
     def decorate(view: View) -> View:
-        entered = entering(policy.may_administer, "table users", view, joins=not writes)
-        return mark(entered, "administrator")
+        guarded_view = guarded(policy.may_administer, "table users", view, in_snapshot=not writes)
+        return set_requirement(guarded_view, "administrator")
 
     return decorate
 
 
-def check_entrance() -> None:
-    """Let in whoever has an apikey, and no token or one that is in force."""
-    environ = current.request().environ
+def require_valid_credentials() -> None:
+    """Raise a fault if the apikey is missing or wrong, or if the request has a token that does not count."""
+    environ = request_state.request().environ
     claims = (
-        credentials().entrance(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")).claims
+        authenticator()
+        .authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION"))
+        .claims
     )
     if claims is not None:
         require_in_force(claims, current_time())
         with reading() as transaction:
-            look_up(transaction, claims)
+            look_up_caller(transaction, claims)
 
 
-def requires_entrance(view: View) -> View:
-    """Any holder of an apikey; a token need not be sent, but one that is sent has to be in force."""
+def requires_valid_credentials(view: View) -> View:
+    """Require an apikey. A token is optional, and has to be in force if the request has one."""
 
     @wraps(view)
-    def entered(*arguments: object, **named: object) -> object:
-        check_entrance()
+    def guarded_view(*arguments: object, **named: object) -> object:
+        require_valid_credentials()
         return view(*arguments, **named)
 
-    return mark(cast(View, entered), "apikey, and any token to be in force")
+    return set_requirement(cast(View, guarded_view), "apikey, and any token to be in force")
 
 
 def requires_apikey(view: View) -> View:
-    """Any holder of an apikey, signed in or not: an old token is no matter to who signs in."""
+    """Require an apikey and ignore the token: an expired one does not prevent a sign-in."""
 
     @wraps(view)
-    def entered(*arguments: object, **named: object) -> object:
-        check_apikey(credentials(), current.request().environ.get("HTTP_APIKEY"))
+    def guarded_view(*arguments: object, **named: object) -> object:
+        check_apikey(authenticator(), request_state.request().environ.get("HTTP_APIKEY"))
         return view(*arguments, **named)
 
-    return mark(cast(View, entered), "apikey")
+    return set_requirement(cast(View, guarded_view), "apikey")
 
 
 PUBLIC = "public: "
 
 
 def public(reason: str) -> Callable[[View], View]:
-    """Everybody, for a reason that is written down."""
+    """Require nothing, for the given reason."""
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def entered(*arguments: object, **named: object) -> object:
+        def guarded_view(*arguments: object, **named: object) -> object:
             return view(*arguments, **named)
 
-        return mark(cast(View, entered), PUBLIC + reason)
+        return set_requirement(cast(View, guarded_view), PUBLIC + reason)
 
     return decorate
 
 
-def mark(view: View, requirement: str) -> View:
+def set_requirement(view: View, requirement: str) -> View:
+    """Record the requirement of a view as its attribute `requires`, and return the view."""
     view.requires = requirement  # type: ignore[attr-defined]
     return view
 
 
 def is_public(view: View | None) -> bool:
-    """Whether everybody may enter, by the mark that says so."""
+    """Return whether a view requires nothing."""
     return str(getattr(view, "requires", "")).startswith(PUBLIC)
 
 
-def check_marks(app: Flask) -> None:
-    """Refuse an application that has a view without a requirement."""
+def check_guards(app: Flask) -> None:
+    """Raise UnguardedView if the application has a view without a requirement."""
     for endpoint, view in app.view_functions.items():
         if not getattr(view, "requires", None):
-            raise Unmarked(f"the view {endpoint} says nothing of who may enter")
+            raise UnguardedView(f"the view {endpoint} has no requirement")

@@ -1,7 +1,7 @@
-"""May that user read it, and why: the same predicates, with that user's values in the caller's place.
+"""Explain whether a user may read a row, and by which rules: the policy's predicates with that user's values.
 
-Whoever may read a user may ask about them, and nobody else; that is settled before any row is looked
-at. A row that the asker cannot see is told about as one that does not exist, whoever is asked about.
+A caller may ask about the users whom they can read. This is checked before the row. The answer for a row that the
+caller cannot read is the same as for one that does not exist.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import cache
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
 from access.caller import Role
-from access.policy import GRANTS
+from access.policy import GRANT_TABLES
 from access.policy import POLICIES
 from access.policy import AccessRule
 from access.policy import PermissionDenied
@@ -23,32 +23,33 @@ from access.policy import every_row
 from access.policy import inspection_grant
 from access.policy import through_building
 from access.predicate import CALLER
+from access.predicate import AnyOf
 from access.predicate import Predicate
 from access.predicate import alias
-from access.session import person
+from access.session import caller_of_user
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models import User
 from models.fields import Model
 from models.fields import Row
 
-EVIDENCE: dict[Predicate, tuple[Kind, str]] = {
-    building_grant: (Kind.BUILDING, "id"),
-    through_building: (Kind.BUILDING, "building_id"),
-    inspection_grant: (Kind.INSPECTION, "id"),
+EVIDENCE: dict[Predicate, tuple[GrantKind, str]] = {
+    building_grant: (GrantKind.BUILDING, "id"),
+    through_building: (GrantKind.BUILDING, "building_id"),
+    inspection_grant: (GrantKind.INSPECTION, "id"),
 }
-"""Arms that rest on a grant: of which kind, and which of the row's columns it names."""
+"""The predicates that depend on a grant: the kind of grant, and the row's column that the grant references."""
 
 
-class UserOutOfReach(PermissionDenied):
-    """A question about a user whom the caller cannot read, or who does not exist: nobody learns which."""
+class UserNotReadable(PermissionDenied):
+    """The caller cannot read the user, or the user does not exist. The error does not reveal which."""
 
     def __init__(self) -> None:
         super().__init__("permission denied to ask about this user")
@@ -56,7 +57,7 @@ class UserOutOfReach(PermissionDenied):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A rule that lets a user read a row, by its name in the policy; who granted it, if it is a grant."""
+    """A rule that lets a user read a row, by its name in the policy. For a grant: who granted it, and when."""
 
     rule: str
     granted_by: str | None
@@ -65,59 +66,68 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether a user may read a row, and every rule by which they may."""
+    """Whether a user may read a row, and all rules that let them."""
 
     allowed: bool
     reasons: tuple[Reason, ...]
 
 
-REFUSED = Explanation(False, ())
+NOT_ALLOWED = Explanation(False, ())
 
 
-def check(
+def is_readable(
     transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str
 ) -> bool:
-    """Whether a user may read a row that the caller can see."""
-    user = asked_about(transaction, caller, user_id)
-    return sees(transaction, caller, model, key) and sees(transaction, user, model, key)
+    """Return whether both the caller and the user may read a row; raise UserNotReadable."""
+    user = readable_user(transaction, caller, user_id)
+    return can_read(transaction, caller, model, key) and can_read(transaction, user, model, key)
 
 
 def explain(
     transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str
 ) -> Explanation:
-    """Every reason for which a user may read a row that the caller can see."""
-    user = asked_about(transaction, caller, user_id)
-    if not sees(transaction, caller, model, key):
-        return REFUSED
-    plan = plan_reasons(transaction.spelling.name, AccessRule(user.standing), model)
+    """Return whether and why a user may read a row; raise UserNotReadable.
+
+    For a row that the caller may not read, return that the user may not.
+    """
+    user = readable_user(transaction, caller, user_id)
+    if not can_read(transaction, caller, model, key):
+        return NOT_ALLOWED
+    plan = plan_reasons(transaction.dialect.name, AccessRule(user.profile), model)
     row = transaction.one(plan.sql, plan.bind(binding_of(user, key)))
-    arms = arms_of(user.role, model)
-    found = [row[place * 3 : place * 3 + 3] for place in range(len(arms))] if row else []
+    if row is None:
+        return NOT_ALLOWED
     reasons = tuple(
-        Reason(name_of(arm, user.role), granted_by, granted_at)
-        for arm, (holds, granted_by, granted_at) in zip(arms, found, strict=bool(row))
-        if holds
+        Reason(alternative_name(alternative, user.role), *row[place + 1 : place + 3])
+        for place, alternative in zip(
+            range(0, len(row), 3), alternatives_of(user.role, model), strict=True
+        )
+        if row[place]
     )
     return Explanation(bool(reasons), reasons)
 
 
-def asked_about(transaction: Transaction, caller: Caller, user_id: str) -> Caller:
-    """The user as a caller, if the caller may read them; else UserOutOfReach."""
-    user = person(transaction, user_id) if sees(transaction, caller, User, user_id) else None
+def readable_user(transaction: Transaction, caller: Caller, user_id: str) -> Caller:
+    """Return the user as a caller; raise UserNotReadable if the caller may not read them."""
+    user = (
+        caller_of_user(transaction, user_id)
+        if can_read(transaction, caller, User, user_id)
+        else None
+    )
     if user is None:
-        raise UserOutOfReach
+        raise UserNotReadable
     return user
 
 
-def sees(transaction: Transaction, caller: Caller, model: type[Model], key: int | str) -> bool:
-    """Whether the rule lets somebody read the row of that id."""
-    plan = plan_sight(transaction.spelling.name, AccessRule(caller.standing), model)
+def can_read(transaction: Transaction, caller: Caller, model: type[Model], key: int | str) -> bool:
+    """Return whether the rule lets a caller read the row of an id."""
+    plan = plan_can_read(transaction.dialect.name, AccessRule(caller.profile), model)
     return transaction.one(plan.sql, plan.bind(binding_of(caller, key))) is not None
 
 
 @cache
-def plan_sight(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    planner = Planner(SPELLINGS[database], rule)
+def plan_can_read(database: str, rule: AccessRule, model: type[Model]) -> Statement:
+    planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     within = rule.rows(Action.READ, model, row.c)
     return planner.finish(sa.select(row.c.id).where(row.c.id == row_id(planner), within))
@@ -125,50 +135,52 @@ def plan_sight(database: str, rule: AccessRule, model: type[Model]) -> Statement
 
 @cache
 def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    """Of one row three columns an arm: whether it holds, and grantor and time of its grant."""
-    planner = Planner(SPELLINGS[database], rule)
+    """Return the statement for one row with three columns for each alternative: whether it holds, grantor and time."""
+    planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     columns = [
         column
-        for arm in arms_of(rule.standing.role, model)
-        for column in (sa.case((arm(rule.standing, row.c), 1)), *evidence(rule, arm, row.c))
+        for alternative in alternatives_of(rule.profile.role, model)
+        for column in (
+            sa.case((alternative(rule.profile, row.c), 1)),
+            *evidence(rule, alternative, row.c),
+        )
     ]
     chosen = sa.select(*columns).select_from(row)
     return planner.finish(chosen.where(row.c.id == row_id(planner)))
 
 
 def row_id(planner: Planner) -> sa.BindParameter[object]:
-    """Where the id of the row in question goes."""
+    """Return the parameter for the id of the row."""
     planner.slots["row_id"] = new_value(0)
     return parameter("row_id")
 
 
 def evidence(
-    rule: AccessRule, arm: Predicate, row: Row
+    rule: AccessRule, alternative: Predicate, row: Row
 ) -> tuple[sa.ColumnElement[object], sa.ColumnElement[object]]:
-    """Who granted, and when, what an arm rests on; nulls where it rests on no grant."""
-    kind, column = EVIDENCE.get(arm, (None, ""))
-    grants = GRANTS.get((rule.standing.role, kind)) if kind is not None else None
+    """Return grantor and time of the grant that an alternative depends on, or nulls if it depends on none."""
+    kind, column = EVIDENCE.get(alternative, (None, ""))
+    grants = GRANT_TABLES.get((rule.profile.role, kind)) if kind is not None else None
     if grants is None:
         return sa.literal(None), sa.literal(None)
-    grant = alias(grants.model, f"rule_{arm.__name__}").c
-    held = (grant[grants.grantee] == CALLER.id, grant[grants.target] == row[column])
+    grant = alias(grants.model, f"rule_{alternative.__name__}").c
+    conditions = (grant[grants.grantee] == CALLER.id, grant[grants.target] == row[column])
     return (
-        sa.select(grant.assigned_by).where(*held).scalar_subquery(),
-        sa.select(grant.assigned_at).where(*held).scalar_subquery(),
+        sa.select(grant.assigned_by).where(*conditions).scalar_subquery(),
+        sa.select(grant.assigned_at).where(*conditions).scalar_subquery(),
     )
 
 
-def arms_of(role: Role, model: type[Model]) -> tuple[Predicate, ...]:
-    """The alternatives by which a role reads rows of a relation."""
+def alternatives_of(role: Role, model: type[Model]) -> tuple[Predicate, ...]:
+    """Return the predicates of which each lets a role read rows of a table."""
     read = POLICIES[model][role].read
-    arms: tuple[Predicate, ...] = getattr(read, "arms", (read,))
-    return arms
+    return read.parts if isinstance(read, AnyOf) else (read,)
 
 
-def name_of(arm: Predicate, role: Role) -> str:
-    """The name of an arm; who reads every row does so by their role."""
-    return role.value if arm is every_row else arm.__name__
+def alternative_name(alternative: Predicate, role: Role) -> str:
+    """Return the name of an alternative. For `every_row` it is the name of the role."""
+    return role.value if alternative is every_row else alternative.__name__
 
 
 def binding_of(user: Caller, key: int | str) -> Binding:

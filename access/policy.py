@@ -1,8 +1,7 @@
-"""THE rule. Everything that decides who reads or changes what stands in this file.
+"""THE rule: which role reads and writes which rows. No other file decides this.
 
-If you are writing a role's name elsewhere, stop. First the predicates, each named like a claim about one
-row (access/predicate.py says what one is); then the table of who may what; then the questions that others
-ask. The names of the arms are the rules that explanations give.
+Do not write a role's name elsewhere. The file defines the predicates (see access/predicate.py), then the tables of
+privileges and row rules, then the functions that other modules call. Explanations report predicates by their names.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import Kind
+from access.caller import GrantKind
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
 from access.predicate import CALLER
+from access.predicate import AnyOf
 from access.predicate import Condition
-from access.predicate import Either
 from access.predicate import Predicate
 from access.predicate import alias
-from access.predicate import among
-from access.predicate import among_few
-from access.predicate import both
-from access.predicate import either
+from access.predicate import all_of
+from access.predicate import any_of
 from access.predicate import equals
+from access.predicate import in_small_subquery
+from access.predicate import in_subquery
 from engine.query.rule import Action
 from engine.query.rule import ReadScope
 from models import AuditLog
@@ -47,160 +46,165 @@ SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a role may do with a relation's rows. No predicate: no privilege at all (403).
+    """What a role may do with a table's rows. Without a predicate, the role lacks the privilege (403).
 
-    `write`: the rows a write may touch. `check`: the rows a write may leave behind; unless said, the
-    same. `implied_by`: a model whose visible rows show these, whoever reaches them by their foreign key.
-    `is_narrow`: what is visible is visible by grants alone.
+    `read`: the rows that the role reads. `write`: the rows that a write may change or delete. `check`: the rows that
+    a write may leave; the default is `write`. `implied_by`: a model of which each visible row makes the rows that it
+    references, or that reference it, visible. `by_grants_only`: all visible rows are visible by grants.
     """
 
     read: Predicate
     write: Predicate | None = None
     check: Predicate | None = None
     implied_by: type[Model] | None = None
-    is_narrow: bool = False
+    by_grants_only: bool = False
 
     def predicate(self, action: Action) -> Predicate | None:
-        """The condition on rows that exist."""
+        """Return the predicate for existing rows (`USING` in PostgreSQL)."""
         return self.read if action is Action.READ else self.write
 
-    def would_be(self) -> Predicate | None:
-        """The condition on rows that are about to exist."""
+    def write_check(self) -> Predicate | None:
+        """Return the predicate for rows that a write leaves (`WITH CHECK` in PostgreSQL)."""
         return self.check or self.write
 
 
 # Predicates
 
 
-def every_row(standing: Standing, row: Row) -> Condition:
+def every_row(profile: GrantProfile, row: Row) -> Condition:
     return sa.true()
 
 
-def no_row(standing: Standing, row: Row) -> Condition:
+def no_row(profile: GrantProfile, row: Row) -> Condition:
     return sa.false()
 
 
-def client_ownership(standing: Standing, row: Row) -> Condition:
+def client_ownership(profile: GrantProfile, row: Row) -> Condition:
     return equals(row.client_id, CALLER.client_id)
 
 
-def building_grant(standing: Standing, building: Row) -> Condition:
-    return granted(standing, Kind.BUILDING, building.id)
+def building_grant(profile: GrantProfile, building: Row) -> Condition:
+    return has_grant(profile, GrantKind.BUILDING, building.id)
 
 
-def through_building(standing: Standing, inspection: Row) -> Condition:
-    return granted(standing, Kind.BUILDING, inspection.building_id)
+def through_building(profile: GrantProfile, inspection: Row) -> Condition:
+    return has_grant(profile, GrantKind.BUILDING, inspection.building_id)
 
 
-def inspection_grant(standing: Standing, inspection: Row) -> Condition:
-    return granted(standing, Kind.INSPECTION, inspection.id)
+def inspection_grant(profile: GrantProfile, inspection: Row) -> Condition:
+    return has_grant(profile, GrantKind.INSPECTION, inspection.id)
 
 
-def of_granted_inspection(standing: Standing, reading: Row) -> Condition:
+def of_granted_inspection(profile: GrantProfile, reading: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    return among_few(
-        reading.inspection_id, inspection.c.id, visible_by_grant(standing, inspection.c)
+    return in_small_subquery(
+        reading.inspection_id, inspection.c.id, visible_by_grant(profile, inspection.c)
     )
 
 
-def on_visible_inspection(standing: Standing, inspector: Row) -> Condition:
+def on_visible_inspection(profile: GrantProfile, inspector: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    visible = visible_by_grant(standing, inspection.c)
-    return among(inspector.id, inspection.c.inspector_id, visible)
+    visible = visible_by_grant(profile, inspection.c)
+    return in_subquery(inspector.id, inspection.c.inspector_id, visible)
 
 
-def own_company(standing: Standing, client: Row) -> Condition:
+def own_client(profile: GrantProfile, client: Row) -> Condition:
     return equals(client.id, CALLER.client_id)
 
 
-def oneself(standing: Standing, user: Row) -> Condition:
+def own_user(profile: GrantProfile, user: Row) -> Condition:
     return equals(user.id, CALLER.id)
 
 
-def own_manager(standing: Standing, user: Row) -> Condition:
+def own_manager(profile: GrantProfile, user: Row) -> Condition:
     return sa.and_(user.client_id == CALLER.client_id, user.role == CLIENT_MANAGER.value)
 
 
-def to_own_user(standing: Standing, grant: Row) -> Condition:
+def to_own_user(profile: GrantProfile, grant: Row) -> Condition:
     user = alias(User, "rule_users")
-    return among(grant.admin_id, user.c.id, user.c.client_id == CALLER.client_id)
+    return in_subquery(grant.admin_id, user.c.id, user.c.client_id == CALLER.client_id)
 
 
-def to_own_manager(standing: Standing, grant: Row) -> Condition:
+def to_own_manager(profile: GrantProfile, grant: Row) -> Condition:
     user = alias(User, "rule_users")
-    return among(grant.manager_id, user.c.id, own_manager(standing, user.c))
+    return in_subquery(grant.manager_id, user.c.id, own_manager(profile, user.c))
 
 
-def to_oneself(standing: Standing, grant: Row) -> Condition:
+def to_caller(profile: GrantProfile, grant: Row) -> Condition:
     return equals(grant.manager_id, CALLER.id)
 
 
-def on_own_building(standing: Standing, grant: Row) -> Condition:
+def on_own_building(profile: GrantProfile, grant: Row) -> Condition:
     building = alias(Building, "rule_buildings")
-    return among(grant.building_id, building.c.id, client_ownership(standing, building.c))
+    return in_subquery(grant.building_id, building.c.id, client_ownership(profile, building.c))
 
 
-def on_own_inspection(standing: Standing, grant: Row) -> Condition:
+def on_own_inspection(profile: GrantProfile, grant: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    return among(grant.inspection_id, inspection.c.id, client_ownership(standing, inspection.c))
+    return in_subquery(
+        grant.inspection_id, inspection.c.id, client_ownership(profile, inspection.c)
+    )
 
 
-def signed_by_nobody_else(standing: Standing, grant: Row) -> Condition:
+def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition:
     return sa.or_(grant.assigned_by.is_(None), grant.assigned_by == CALLER.id)
 
 
-visible_by_grant = either(through_building, inspection_grant)
+visible_by_grant = any_of(through_building, inspection_grant)
 
 
 @dataclass(frozen=True, slots=True)
-class Grants:
-    """An access table, and which of its columns are the grantee and the target.
+class GrantTable:
+    """A table of grants, and the names of its columns for the grantee and the target.
 
-    `count_beyond_own`: one of their own client's building shows its holder nothing that they do not see anyway, and
-    makes no other standing of theirs.
+    `ignore_own_client`: the role reads all buildings of its own client. A grant on one of these adds nothing, so it
+    does not count in the grant profile.
     """
 
     model: type[Model]
     grantee: str
     target: str
-    kind: Kind
-    count_beyond_own: bool = False
+    kind: GrantKind
+    ignore_own_client: bool = False
 
 
-GRANTS: dict[tuple[Role, Kind], Grants] = {
-    (CLIENT_ADMIN, Kind.BUILDING): Grants(
+GRANT_TABLES: dict[tuple[Role, GrantKind], GrantTable] = {
+    (CLIENT_ADMIN, GrantKind.BUILDING): GrantTable(
         ClientAdminBuildingAccess,
         "admin_id",
         "building_id",
-        Kind.BUILDING,
-        count_beyond_own=True,
+        GrantKind.BUILDING,
+        ignore_own_client=True,
     ),
-    (CLIENT_ADMIN, Kind.INSPECTION): Grants(
-        ClientAdminInspectionAccess, "admin_id", "inspection_id", Kind.INSPECTION
+    (CLIENT_ADMIN, GrantKind.INSPECTION): GrantTable(
+        ClientAdminInspectionAccess, "admin_id", "inspection_id", GrantKind.INSPECTION
     ),
-    (CLIENT_MANAGER, Kind.BUILDING): Grants(
-        ClientManagerBuildingAccess, "manager_id", "building_id", Kind.BUILDING
+    (CLIENT_MANAGER, GrantKind.BUILDING): GrantTable(
+        ClientManagerBuildingAccess, "manager_id", "building_id", GrantKind.BUILDING
     ),
-    (CLIENT_MANAGER, Kind.INSPECTION): Grants(
-        ClientManagerInspectionAccess, "manager_id", "inspection_id", Kind.INSPECTION
+    (CLIENT_MANAGER, GrantKind.INSPECTION): GrantTable(
+        ClientManagerInspectionAccess, "manager_id", "inspection_id", GrantKind.INSPECTION
     ),
 }
 
 
-def granted(standing: Standing, kind: Kind, key: Row) -> Condition:
-    """The caller holds a grant of that kind on that key. Uncorrelated, so that lists start from it."""
-    if kind not in standing.holds or (standing.role, kind) not in GRANTS:
+def has_grant(profile: GrantProfile, kind: GrantKind, key: Row) -> Condition:
+    """Return the condition that the caller holds a grant of this kind on the key.
+
+    The subquery is not correlated, so that the planner can start a list from it.
+    """
+    if kind not in profile.kinds or (profile.role, kind) not in GRANT_TABLES:
         return sa.false()
-    grants = GRANTS[standing.role, kind]
+    grants = GRANT_TABLES[profile.role, kind]
     grant = alias(grants.model, f"rule_{kind.value}_grants")
-    return among_few(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
+    return in_small_subquery(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
 
 
-# The table
+# Row rules
 
 EVERYTHING = Policy(read=every_row, write=every_row)
 
-# Written by triggers alone: nobody, not even a super admin, has the privilege to change what was.
+# Triggers write the audit log. No role has the privilege to change it, not even super admins.
 AUDIT = {
     SUPER_ADMIN: Policy(read=every_row),
     CLIENT_ADMIN: Policy(read=client_ownership),
@@ -216,22 +220,22 @@ ADMIN_GRANTS = {
 POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
         SUPER_ADMIN: EVERYTHING,
-        CLIENT_ADMIN: Policy(read=either(client_ownership, building_grant), write=client_ownership),
-        CLIENT_MANAGER: Policy(read=either(building_grant), is_narrow=True),
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, building_grant), write=client_ownership),
+        CLIENT_MANAGER: Policy(read=any_of(building_grant), by_grants_only=True),
     },
     Inspection: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(
-            read=either(client_ownership, through_building, inspection_grant),
+            read=any_of(client_ownership, through_building, inspection_grant),
             write=client_ownership,
             implied_by=Building,
         ),
-        CLIENT_MANAGER: Policy(read=visible_by_grant, implied_by=Building, is_narrow=True),
+        CLIENT_MANAGER: Policy(read=visible_by_grant, implied_by=Building, by_grants_only=True),
     },
     ReportLead: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(
-            read=either(client_ownership, of_granted_inspection),
+            read=any_of(client_ownership, of_granted_inspection),
             write=client_ownership,
             implied_by=Inspection,
         ),
@@ -244,13 +248,13 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
     Client: {
         SUPER_ADMIN: EVERYTHING,
-        CLIENT_ADMIN: Policy(read=own_company),
-        CLIENT_MANAGER: Policy(read=own_company),
+        CLIENT_ADMIN: Policy(read=own_client),
+        CLIENT_MANAGER: Policy(read=own_client),
     },
     User: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(read=client_ownership, write=own_manager),
-        CLIENT_MANAGER: Policy(read=oneself),
+        CLIENT_MANAGER: Policy(read=own_user),
     },
     AuditLog: AUDIT,
     ClientAdminBuildingAccess: ADMIN_GRANTS,
@@ -259,23 +263,23 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(
             read=to_own_manager,
-            write=both(to_own_manager, on_own_building),
-            check=both(to_own_manager, on_own_building, signed_by_nobody_else),
+            write=all_of(to_own_manager, on_own_building),
+            check=all_of(to_own_manager, on_own_building, signed_by_caller_or_unsigned),
         ),
-        CLIENT_MANAGER: Policy(read=to_oneself),
+        CLIENT_MANAGER: Policy(read=to_caller),
     },
     ClientManagerInspectionAccess: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(
             read=to_own_manager,
-            write=both(to_own_manager, on_own_inspection),
-            check=both(to_own_manager, on_own_inspection, signed_by_nobody_else),
+            write=all_of(to_own_manager, on_own_inspection),
+            check=all_of(to_own_manager, on_own_inspection, signed_by_caller_or_unsigned),
         ),
-        CLIENT_MANAGER: Policy(read=to_oneself),
+        CLIENT_MANAGER: Policy(read=to_caller),
     },
 }
 
-CALLS: dict[str, frozenset[Role]] = {
+FUNCTION_ROLES: dict[str, frozenset[Role]] = {
     "get_inspections_dashboard_summary_fast": frozenset(Role),
     "get_building_stats_chart_fast": frozenset(Role),
     "get_building_stats": frozenset(Role),
@@ -287,26 +291,26 @@ CALLS: dict[str, frozenset[Role]] = {
     "explain_building_access": frozenset(Role),
     "explain_inspection_access": frozenset(Role),
 }
-"""Who may call which function."""
+"""The roles that may call each function."""
 
-CHOSEN_BY_SUPER_ADMIN = frozenset({"id", "created_at", "updated_at"})
-"""Columns whose values only a super admin chooses."""
+SUPER_ADMIN_COLUMNS = frozenset({"id", "created_at", "updated_at"})
+"""Columns to which only super admins assign values."""
 
-UNSAID_ROLES: dict[Role, Role] = {CLIENT_ADMIN: CLIENT_MANAGER}
-"""The role of a user whose maker says none; a maker who is not here has to say it."""
+DEFAULT_ROLES: dict[Role, Role] = {CLIENT_ADMIN: CLIENT_MANAGER}
+"""The role of a new user for requests that name none, by the caller's role. Other callers have to name one."""
 
 
-# The questions that others ask
+# Functions for other modules
 
 
 def permits(role: Role, action: Action, model: type[Model]) -> bool:
-    """Whether the role has the privilege to do this to any row of the relation."""
+    """Return whether the role has the privilege for an action on the table."""
     policy = POLICIES[model].get(role)
     return policy is not None and policy.predicate(action) is not None
 
 
 def sees_all(role: Role, model: type[Model]) -> bool:
-    """Whether no row of the relation is hidden from the role."""
+    """Return whether the role reads every row of the table."""
     policy = POLICIES[model].get(role)
     return policy is not None and policy.read is every_row
 
@@ -318,80 +322,80 @@ READ_SCOPES: dict[Predicate, ReadScope] = {
 
 
 @cache
-def read_scope_of(read: Predicate, standing: Standing, model: type[Model]) -> ReadScope | None:
-    """How far a claim reaches; None if it takes a look at other rows, as grants do."""
+def read_scope_of(read: Predicate, profile: GrantProfile, model: type[Model]) -> ReadScope | None:
+    """Return the read_scope of a predicate, or None if it depends on other rows, as grants do."""
     row = alias(model, "rule_rows").c
-    arms = read.arms if isinstance(read, Either) else (read,)
-    claims = [arm for arm in arms if not isinstance(arm(standing, row), sa.False_)]
-    return READ_SCOPES.get(claims[0]) if len(claims) == 1 else None
+    parts = read.parts if isinstance(read, AnyOf) else (read,)
+    possible = [part for part in parts if not isinstance(part(profile, row), sa.False_)]
+    return READ_SCOPES.get(possible[0]) if len(possible) == 1 else None
 
 
 class PermissionDenied(Denial):
-    """A role that lacks the privilege (403, 42501)."""
+    """The role lacks the privilege (403, 42501)."""
 
 
 def require(role: Role, action: Action, model: type[Model]) -> None:
-    """Raise PermissionDenied where the privilege is lacking."""
+    """Raise PermissionDenied if the role lacks the privilege."""
     if not permits(role, action, model):
         raise PermissionDenied(f"permission denied for table {model.__tablename__}")
 
 
-def not_chosen_by(role: Role) -> frozenset[str]:
-    """The columns that the role may give no value of its own."""
-    return frozenset() if role is SUPER_ADMIN else CHOSEN_BY_SUPER_ADMIN
+def read_only_columns(role: Role) -> frozenset[str]:
+    """Return the columns to which the role may not assign values."""
+    return frozenset() if role is SUPER_ADMIN else SUPER_ADMIN_COLUMNS
 
 
 def may_call(role: Role, function: str) -> bool:
-    """Whether the role has the privilege to call this function."""
-    return role in CALLS.get(function, frozenset())
+    """Return whether the role may call the function."""
+    return role in FUNCTION_ROLES.get(function, frozenset())
 
 
 def may_administer(role: Role) -> bool:
-    """Whether the role may write users at all."""
+    """Return whether the role may write users."""
     return permits(role, Action.INSERT, User)
 
 
-def role_unless_said(role: Role) -> Role | None:
-    """The role of a user whom this role makes without a word of it."""
-    return UNSAID_ROLES.get(role)
+def default_role(role: Role) -> Role | None:
+    """Return the role of a new user if a caller of this role names none; None if the caller has to name one."""
+    return DEFAULT_ROLES.get(role)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """The rule under one standing, as the query engine receives it."""
+    """The rule for one grant profile, as the query engine receives it (engine/query/rule.py)."""
 
-    standing: Standing
+    profile: GrantProfile
 
     def rows(self, action: Action, model: type[Model], row: Row) -> Condition:
-        """The existing rows within reach of an action; none where the privilege is lacking."""
-        return self.apply(POLICIES[model].get(self.standing.role), action, row)
+        """Return the condition for existing rows of an action; false if the role lacks the privilege."""
+        return self.apply(POLICIES[model].get(self.profile.role), action, row)
 
     def apply(self, policy: Policy | None, action: Action, row: Row) -> Condition:
         predicate = policy.predicate(action) if policy is not None else None
-        return predicate(self.standing, row) if predicate is not None else sa.false()
+        return predicate(self.profile, row) if predicate is not None else sa.false()
 
     def check(self, model: type[Model], row: Row) -> Condition:
-        """The rows that a write may leave behind."""
-        policy = POLICIES[model].get(self.standing.role)
-        predicate = policy.would_be() if policy is not None else None
-        return predicate(self.standing, row) if predicate is not None else sa.false()
+        """Return the condition for rows that a write leaves; false if the role lacks the privilege."""
+        policy = POLICIES[model].get(self.profile.role)
+        predicate = policy.write_check() if policy is not None else None
+        return predicate(self.profile, row) if predicate is not None else sa.false()
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
-        """Whether a row of `model` is visible because a visible row of `by` points at it or is its parent."""
-        policy = POLICIES[model].get(self.standing.role)
+        """Return whether a visible row of `by` makes the rows of `model` that it is linked to visible."""
+        policy = POLICIES[model].get(self.profile.role)
         return policy is not None and policy.implied_by is by
 
     def read_scope(self, model: type[Model]) -> ReadScope | None:
-        """How far reads reach, if one claim says it all and takes no look at other rows."""
-        policy = POLICIES[model].get(self.standing.role)
-        return read_scope_of(policy.read, self.standing, model) if policy is not None else None
+        """Return the read_scope of reads, or None if it depends on other rows."""
+        policy = POLICIES[model].get(self.profile.role)
+        return read_scope_of(policy.read, self.profile, model) if policy is not None else None
 
-    def narrow(self, model: type[Model]) -> bool:
-        """Whether the caller sees of a model what they were granted, and nothing else."""
-        policy = POLICIES[model].get(self.standing.role)
-        return policy is not None and policy.is_narrow
+    def reads_by_grants_only(self, model: type[Model]) -> bool:
+        """Return whether all rows of the table that the caller reads are visible by grants."""
+        policy = POLICIES[model].get(self.profile.role)
+        return policy is not None and policy.by_grants_only
 
     @property
     def unchosen(self) -> frozenset[str]:
-        """The columns that a payload may give no value."""
-        return not_chosen_by(self.standing.role)
+        """Return the columns to which a payload may not assign values."""
+        return read_only_columns(self.profile.role)

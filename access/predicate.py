@@ -1,8 +1,7 @@
-"""What a predicate is, and what predicates are made of. Nothing is decided here and no role is named.
+"""Predicates and the functions that compose them. This module decides nothing and names no role.
 
-A predicate is a claim about one row: given a standing and that row's columns, be they an alias's or
-those of a row about to exist, it returns an SQL condition. Which claims there are, and of whom they are
-asked, is access/policy.py's.
+A predicate is a function of a grant profile and a row's columns that returns an SQL condition. The row is a table
+alias, or the values of a row that a write would leave. `access/policy.py` assigns predicates to roles and tables.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from access.caller import Standing
+from access.caller import GrantProfile
 from engine.query.catalog import aliased
-from engine.query.dialect.common import InSubquery
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.in_subquery import InSubquery
+from engine.query.dialect.in_subquery import SmallInSubquery
 from engine.query.statement import parameter
 from models import User
 from models.fields import Model
 from models.fields import Row
 
 Condition = sa.ColumnElement[bool]
-Predicate = Callable[[Standing, Row], Condition]
+Predicate = Callable[[GrantProfile, Row], Condition]
 
 
 class CALLER:
-    """The caller's values, as the plan's parameters."""
+    """The caller's values as parameters of the plan."""
 
     id: sa.BindParameter[str] = parameter("caller_id", User.__table__.c.id.type)
     client_id: sa.BindParameter[int] = parameter("caller_client_id", sa.BigInteger)
@@ -38,47 +37,47 @@ def equals(column: Row, value: Row) -> Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
-    """Any of the arms; those that are false under a standing leave no trace in the SQL."""
+class AnyOf:
+    """A disjunction. The SQL omits parts that are false for the grant profile."""
 
-    arms: tuple[Predicate, ...]
+    parts: tuple[Predicate, ...]
 
-    def __call__(self, standing: Standing, row: Row) -> Condition:
-        found = [arm(standing, row) for arm in self.arms]
-        held = [each for each in found if not isinstance(each, sa.False_)]
-        return sa.or_(*held) if held else sa.false()
+    def __call__(self, profile: GrantProfile, row: Row) -> Condition:
+        conditions = [part(profile, row) for part in self.parts]
+        possible = [each for each in conditions if not isinstance(each, sa.False_)]
+        return sa.or_(*possible) if possible else sa.false()
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
-    """All of the claims."""
+class AllOf:
+    """A conjunction."""
 
-    claims: tuple[Predicate, ...]
+    parts: tuple[Predicate, ...]
 
-    def __call__(self, standing: Standing, row: Row) -> Condition:
-        return sa.and_(sa.true(), *(claim(standing, row) for claim in self.claims))
-
-
-def either(*arms: Predicate) -> Either:
-    return Either(arms)
+    def __call__(self, profile: GrantProfile, row: Row) -> Condition:
+        return sa.and_(sa.true(), *(part(profile, row) for part in self.parts))
 
 
-def both(*claims: Predicate) -> Both:
-    return Both(claims)
+def any_of(*parts: Predicate) -> AnyOf:
+    return AnyOf(parts)
 
 
-def among(key: Row, column: Row, where: Condition) -> Condition:
-    """A key among those of rows of which a condition holds; of none, if it cannot hold under a standing."""
-    found = sa.select(column).where(where)
-    return sa.false() if isinstance(where, sa.False_) else InSubquery(key, found)
+def all_of(*parts: Predicate) -> AllOf:
+    return AllOf(parts)
 
 
-def among_few(key: Row, column: Row, where: Condition) -> Condition:
-    """The same where those are few: what is granted to one person."""
-    few = sa.select(column).where(where)
-    return sa.false() if isinstance(where, sa.False_) else SmallInSubquery(key, few)
+def in_subquery(key: Row, column: Row, where: Condition) -> Condition:
+    """Return `key IN (SELECT column … WHERE where)`, or false if `where` is false."""
+    values = sa.select(column).where(where)
+    return sa.false() if isinstance(where, sa.False_) else InSubquery(key, values)
+
+
+def in_small_subquery(key: Row, column: Row, where: Condition) -> Condition:
+    """Return the same condition, marked as selecting few rows: the grants of one user."""
+    values = sa.select(column).where(where)
+    return sa.false() if isinstance(where, sa.False_) else SmallInSubquery(key, values)
 
 
 def alias(model: type[Model], name: str) -> Row:
-    """A table that only a rule looks at: its name says so, and the plan's guard lets it pass."""
+    """Return an alias of a table for use in a rule. The plan's guard exempts these aliases by their names."""
     return aliased(model.__table__, name)

@@ -1,9 +1,7 @@
-"""From claims to a caller, by one keyed look-up a request: the user as they are now, not as a token says. It is
-spared where nothing at all has changed since the last one.
+"""Look up the caller of verified claims: the user as of now, by one statement that uses an index.
 
-Whoever is gone, disabled, signed out, or of another role or client than their token is refused with
-one text; which of them it was is a class of its own, for those who ask at the sign-in's door. The
-look-up also fetches the caller's standing: which kinds of grant hold anything for them.
+The result is cached until the next commit. The same error text refuses deleted users, disabled users, ended sessions,
+and tokens of another role or client. The sign-in routes distinguish these cases by the fault's class.
 """
 
 from __future__ import annotations
@@ -16,22 +14,22 @@ import sqlalchemy as sa
 from access.accounts.access_token import REFUSED
 from access.accounts.access_token import Claims
 from access.accounts.access_token import RefusedClaims
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
 from access.caller import Role
-from access.policy import GRANTS
-from engine.postgres.replication_positions import ReplicationPositions
-from engine.postgres.replication_positions import last_line_of
-from engine.postgres.replication_positions import last_rights
-from engine.query.dialect.base import SPELLINGS
+from access.policy import GRANT_TABLES
+from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding
 from engine.query.statement import Slot
 from engine.query.statement import Statement
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.replication_positions import ReplicationPositions
+from engine.storage.replication_positions import last_line_of
+from engine.storage.replication_positions import last_rights
+from engine.storage.transaction import Transaction
 from models.building import Building
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
@@ -40,28 +38,27 @@ from models.user import User
 
 
 class UserGone(RefusedClaims):
-    """A token of somebody who is no user any more."""
+    """The token's user does not exist."""
 
 
 class UserDisabled(RefusedClaims):
-    """A token of somebody who is disabled."""
+    """The token's user is disabled."""
 
 
 class SessionGone(RefusedClaims):
-    """A token whose session has ended, or, without one, that is older than what ended them all."""
+    """The token's session has ended, or a token without a session was issued before a global sign-out."""
 
 
-Told = tuple[str, int | None, int | None, int | None, bool, bool, bool]
-"""Role, client, until when they are disabled, since when tokens hold, whether their session is there, and which kinds
-of grant hold anything."""
-Found = tuple[Told, ReplicationPositions | None]
-"""What a look-up finds; of a server with standbys also its marks."""
+UserColumns = tuple[str, int | None, int | None, int | None, bool, bool, bool]
+"""Role, client, disabled until, tokens valid since; whether the session exists; whether the user holds building grants
+and inspection grants."""
+LookUp = tuple[UserColumns, ReplicationPositions | None]
+"""The user, and on a server with standbys the positions of the snapshot."""
 
 
 @cache
-def lookup_statement(database: str, role: Role, tells_marks: bool) -> Statement:
-    """One user by id: role, client, what bars them, their session, and what their grants hold; and, of
-    the same snapshot, how far another has to have got to stand in for it."""
+def lookup_statement(database: str, role: Role, with_positions: bool) -> Statement:
+    """Return the statement for the columns of one user, and with `with_positions` those of the snapshot's positions."""
     user = User.__table__
     user_id = parameter("caller_id", user.c.id.type)
     session = (
@@ -76,80 +73,83 @@ def lookup_statement(database: str, role: Role, tells_marks: bool) -> Statement:
             CREDENTIALS.c.disabled_until,
             CREDENTIALS.c.tokens_since,
             session,
-            holds(role, Kind.BUILDING, user),
-            holds(role, Kind.INSPECTION, user),
-            *((last_line_of(user_id), last_rights()) if tells_marks else ()),
+            holds_grant(role, GrantKind.BUILDING, user),
+            holds_grant(role, GrantKind.INSPECTION, user),
+            *((last_line_of(user_id), last_rights()) if with_positions else ()),
         )
         .select_from(user.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id))
         .where(user.c.id == user_id)
     )
     slots: dict[str, Slot] = {"session_id": new_value(0)}
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
 
 
-def holds(role: Role, kind: Kind, user: sa.FromClause) -> sa.ColumnElement[bool]:
-    """Whether a user of that role holds a grant that shows more than their client's own rows."""
-    grants = GRANTS.get((role, kind))
+def holds_grant(role: Role, kind: GrantKind, user: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Return the condition that a user of the role holds a grant on a row that they do not read without it."""
+    grants = GRANT_TABLES.get((role, kind))
     if grants is None:
         return sa.false()
     grant = grants.model.__table__.alias("held")
     held = sa.exists().where(grant.c[grants.grantee] == user.c.id).select_from(grant)
-    if grants.count_beyond_own:
+    if grants.ignore_own_client:
         building = Building.__table__.alias("held_building")
-        # Not a join: no statistics can have it begin with the buildings, and it costs a quarter less.
+        # A scalar subquery costs a quarter less than a join, and no planner starts it from the buildings.
         owner = sa.select(building.c.client_id).where(building.c.id == grant.c[grants.target])
         held = held.where(owner.scalar_subquery() != user.c.client_id)
     return held
 
 
-def look_up(transaction: Transaction, claims: Claims) -> Caller:
-    """The caller that verified claims name, or RefusedClaims."""
-    found: Found | None = transaction.cached(
+def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
+    """Return the caller of verified claims; raise RefusedClaims if the claims no longer hold."""
+    result: LookUp | None = transaction.cached(
         ("caller", claims.role, claims.user_id, claims.session_id),
-        partial(find, transaction, claims),
+        partial(read_user, transaction, claims),
     )
-    if found is None:
+    if result is None:
         raise UserGone(REFUSED)
-    (role, client_id, disabled_until, tokens_since, in_session, buildings, inspections), marks = (
-        found
-    )
-    if marks is not None:
-        transaction.marks = marks
+    columns, positions = result
+    role, client_id, disabled_until, tokens_since, has_session, buildings, inspections = columns
+    if positions is not None:
+        transaction.positions = positions
     if (disabled_until or 0) > transaction.unix:
         raise UserDisabled(REFUSED)
-    if not (in_session if claims.session_id is not None else issued_since(claims, tokens_since)):
+    is_current = (
+        has_session if claims.session_id is not None else is_issued_since(claims, tokens_since)
+    )
+    if not is_current:
         raise SessionGone(REFUSED)
     if role != claims.role.value or client_id != claims.client_id:
         raise RefusedClaims(REFUSED)
-    standing = STANDINGS[claims.role, bool(buildings), bool(inspections)]
-    return Caller(claims.user_id, client_id, standing, claims.session_id)
+    profile = GRANT_PROFILES[claims.role, bool(buildings), bool(inspections)]
+    return Caller(claims.user_id, client_id, profile, claims.session_id)
 
 
-def find(transaction: Transaction, claims: Claims) -> Found | None:
-    """The user's row as it is in this snapshot, or None."""
-    statement = lookup_statement(transaction.spelling.name, claims.role, transaction.tells_marks)
+def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:
+    """Return the user as of this snapshot, or None."""
+    with_positions = transaction.reports_positions
+    statement = lookup_statement(transaction.dialect.name, claims.role, with_positions)
     row = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
     if row is None:
         return None
-    told: Told = tuple(row[:7])
-    return told, ReplicationPositions(*row[7:]) if transaction.tells_marks else None
+    columns: UserColumns = tuple(row[:7])
+    return columns, ReplicationPositions(*row[7:]) if with_positions else None
 
 
-def issued_since(claims: Claims, tokens_since: int | None) -> bool:
-    """Whether a token without a session is younger than what ended all older ones."""
+def is_issued_since(claims: Claims, tokens_since: int | None) -> bool:
+    """Return whether a token without a session was issued after the last global sign-out."""
     if not tokens_since:
         return True
     return claims.issued_at is not None and claims.issued_at >= tokens_since
 
 
-def person(transaction: Transaction, user_id: str) -> Caller | None:
-    """Somebody as a caller, when another asks about them; None for nobody."""
-    statement = person_statement(transaction.spelling.name)
-    found = transaction.one(statement.sql, parameters(statement, user_id, None))
-    if found is None:
+def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
+    """Return a user as a caller, with the profile that holds all kinds of grant; None if there is no such user."""
+    statement = person_statement(transaction.dialect.name)
+    row = transaction.one(statement.sql, parameters(statement, user_id, None))
+    if row is None:
         return None
-    role = Role(found[0])
-    return Caller(user_id, found[1], STANDINGS[role, True, True])
+    role = Role(row[0])
+    return Caller(user_id, row[1], GRANT_PROFILES[role, True, True])
 
 
 @cache
@@ -158,7 +158,7 @@ def person_statement(database: str) -> Statement:
     statement = sa.select(user.c.role, user.c.client_id).where(
         user.c.id == parameter("caller_id", user.c.id.type)
     )
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, {})
+    return compile_statement(statement, DIALECTS[database].sa_dialect, {})
 
 
 def parameters(statement: Statement, user_id: str, session_id: str | None) -> list[Bound]:

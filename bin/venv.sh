@@ -47,7 +47,7 @@ is_whole() {
 }
 
 is_made() { # REQUIREMENTS
-    cmp -s "$1" ".venv/installed-$1" && is_whole
+    cmp -s "$1" ".venv/installed-${1##*/}" && is_whole
 }
 
 # Whoever starts it twice at once would have one clear away what the other installs. The lock is that of the file which is
@@ -81,13 +81,13 @@ make_venv() { # REQUIREMENTS
         # What it cannot install pip takes back by itself, unless it is killed. A power cut may leave files empty that are not synced.
         [ "$installed" -ge 128 ] || { sync && rm .venv/installing; }
         [ "$installed" -eq 0 ] || exit "$installed"
-        cp "$1" ".venv/installed-$1"
+        cp "$1" ".venv/installed-${1##*/}"
     ) 9>.venv.lock
 }
 
 make_test_venv() {
-    make_venv requirements-dev.txt
-    make_venv requirements-postgres.txt
+    make_venv requirements/dev.txt
+    make_venv requirements/postgres.txt
     # The real consumers; where there is no wheel for one, their suites are skipped, and say so.
-    make_venv requirements-clients.txt || echo "walkthrough: not installed: requirements-clients.txt" >&2
+    make_venv requirements/clients.txt || echo "walkthrough: not installed: requirements/clients.txt" >&2
 }

@@ -11,8 +11,8 @@ from flask import Flask
 
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
+from engine.storage.database import CACHED_STATEMENTS_MAX
 from engine.storage.database import LOCK_SECONDS_MAX
-from engine.storage.database import STATEMENTS_KEPT
 from engine.storage.database import Database
 from engine.storage.pool import CONNECTIONS_MAX
 from models.errors import Fault
@@ -123,7 +123,7 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
         # Reuse the last used connection, whose cache is warm. This keeps the number of connections low.
         "pool_use_lifo": True,
         "connect_args": {
-            "cached_statements": STATEMENTS_KEPT,
+            "cached_statements": CACHED_STATEMENTS_MAX,
             "check_same_thread": False,
             "factory": sqlite.DriverConnection,
         },

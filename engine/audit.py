@@ -1,7 +1,7 @@
 """The audit trail: every change of a resource's row, in the transaction that makes it, and sign-ins and refusals.
 
 Rows are written by triggers, whatever door the change comes through, cascades included; who is behind
-them the transaction says first (`Transaction.act_as`).
+them the transaction says first (`Transaction.set_actor`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.query.statement import compile_statement
@@ -142,7 +142,7 @@ def note_statement(database: str) -> Statement:
     table: Any = AuditLog.__table__
     values = {name: parameter(name, table.c[name].type) for name in names}
     slots = {name: new_value(place) for place, name in enumerate(names)}
-    return compile_statement(sa.insert(table).values(values), SPELLINGS[database].sa_dialect, slots)
+    return compile_statement(sa.insert(table).values(values), DIALECTS[database].sa_dialect, slots)
 
 
 REFUSALS_A_MINUTE = (
@@ -160,7 +160,7 @@ def refusal_statement(database: str) -> Statement:
     statement = sa.select(table.c.at).where(mine).order_by(table.c.id.desc())
     statement = statement.limit(1).offset(REFUSALS_A_MINUTE - 1)
     slots = {"actor_id": new_value(0)}
-    return compile_statement(statement, SPELLINGS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
 
 
 REFUSED = "refused"
@@ -170,7 +170,7 @@ def note_refusal(
     transaction: Transaction, relation: str, *, actor_id: str, client_id: int | None, message: str
 ) -> None:
     """Write down that somebody was refused, unless they were that often within the last minute."""
-    statement = refusal_statement(transaction.spelling.name)
+    statement = refusal_statement(transaction.dialect.name)
     earlier = transaction.value(statement.sql, statement.bind(Binding(new=(actor_id,))))
     minute_ago = write_timestamp(transaction.moment - datetime.timedelta(minutes=1))
     if earlier is None or str(earlier) < minute_ago:
@@ -198,6 +198,6 @@ def note(
 ) -> None:
     """Write down what is no change of a row: a sign-in, a sign-out, a refusal. Never a secret."""
     after = json.dumps(details) if details is not None else None
-    statement = note_statement(transaction.spelling.name)
+    statement = note_statement(transaction.dialect.name)
     values = (transaction.now, actor_id, action, relation, row_key, client_id, after)
     transaction.run(statement.sql, statement.bind(Binding(new=values)))

@@ -8,8 +8,8 @@ from flask import current_app
 from flask import g
 from flask import request
 
-from access import request_state as current
-from access.accounts import own_account as account
+from access import request_state
+from access.accounts import own_account
 from access.accounts import people
 from access.accounts import sign_in as signin
 from access.accounts import throttle
@@ -17,11 +17,11 @@ from access.accounts.deadline import Deadline
 from access.accounts.deadline import deadline
 from access.accounts.sign_in import SignedIn
 from access.caller import Caller
-from access.decorators import admit
-from access.decorators import credentials
+from access.decorators import authenticator
+from access.decorators import load_caller
 from access.decorators import requires_apikey
-from access.decorators import requires_person
-from engine.storage.database import reading
+from access.decorators import requires_user
+from engine.current import reading
 from models.errors import Fault
 from routes.body import read_body
 from routes.gotrue import bodies
@@ -49,7 +49,7 @@ def token() -> Response:
 
 
 @bp.get("/user")
-@requires_person(writes=False)
+@requires_user(writes=False)
 def read_user(caller: Caller) -> Response:
     with reading() as transaction:
         person = people.by_id(transaction, caller.id or "")
@@ -58,23 +58,23 @@ def read_user(caller: Caller) -> Response:
 
 
 @bp.put("/user")
-@requires_person(writes=True)
+@requires_user(writes=True)
 def change_user(caller: Caller) -> Response:
     own = users.read_own_changes(read_auth_body())
     until = request_deadline()
-    new = account.prepare_password(caller, own, client_address(), until)
+    new = own_account.prepare_password(caller, own, client_address(), until)
     with until.writing() as transaction:
-        person = account.keep_own(transaction, admit(transaction), own, new)
+        person = own_account.keep_own(transaction, load_caller(transaction), own, new)
         return answer(bodies.user_body(person, transaction.unix))
 
 
 @bp.post("/logout")
-@requires_person(writes=True)
+@requires_user(writes=True)
 def sign_out(caller: Caller) -> Response:
     read_auth_body()
     scope = sessions.read_scope(request.args.get("scope"))
     with request_deadline().writing() as transaction:
-        signin.sign_out(transaction, admit(transaction), scope)
+        signin.sign_out(transaction, load_caller(transaction), scope)
     return Response(status=204)
 
 
@@ -99,7 +99,7 @@ def health() -> Response:
 @bp.after_app_request
 def say_version(response: Response) -> Response:
     """Answer in the version that was asked for: by this header clients know how to read an error."""
-    if is_sign_in(current.request().path):
+    if is_sign_in(request_state.request().path):
         asked = request.headers.get("X-Supabase-Api-Version")
         response.headers["X-Supabase-Api-Version"] = bodies.version_header(asked)
     return response
@@ -108,7 +108,7 @@ def say_version(response: Response) -> Response:
 def sign_in() -> SignedIn:
     grant = sessions.read_password_grant(read_auth_body())
     return signin.sign_in(
-        credentials().refresh_tokens,
+        authenticator().refresh_tokens,
         grant.email,
         grant.password,
         client_address(),
@@ -119,7 +119,7 @@ def sign_in() -> SignedIn:
 def go_on() -> SignedIn:
     text = sessions.read_refresh_grant(read_auth_body())
     with request_deadline().writing() as transaction:
-        refreshed = signin.refresh(transaction, credentials().refresh_tokens, text)
+        refreshed = signin.refresh(transaction, authenticator().refresh_tokens, text)
     # Raised only now: what the refusal ended has ended.
     if isinstance(refreshed, Fault):
         raise refreshed
@@ -131,7 +131,7 @@ def session_of(signed_in: SignedIn) -> Response:
     seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
     person = signed_in.person
     claims = people.claims_for(person, signed_in.now, seconds, signed_in.session_id)
-    access_token = credentials().signers.issue(claims)
+    access_token = authenticator().signers.issue(claims)
     return answer(bodies.session_body(signed_in, access_token, seconds))
 
 

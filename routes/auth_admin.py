@@ -8,13 +8,13 @@ from flask import current_app
 from flask import request
 
 from access.accounts import administration
-from access.accounts import email_disclosure as taken
+from access.accounts import email_disclosure
 from access.accounts import password
 from access.accounts.deadline import Deadline
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
 from access.decorators import requires_administrator
-from engine.storage.database import reading
+from engine.current import reading
 from routes.auth import PREFIX
 from routes.auth import answer
 from routes.auth import read_auth_body
@@ -57,8 +57,10 @@ def create_user(caller: Caller) -> Response:
     user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
-    with taken.counting(until.writing()) as transaction:
-        person = administration.create(transaction, admit(transaction), user.wanted, password_hash)
+    with email_disclosure.counting(until.writing()) as transaction:
+        person = administration.create(
+            transaction, load_caller(transaction), user.wanted, password_hash
+        )
         return answer(bodies.user_body(person, transaction.unix))
 
 
@@ -69,9 +71,9 @@ def change_user(caller: Caller, user_id: str) -> Response:
     user = users.read_user(read_auth_body())
     until = request_deadline()
     password_hash = hashed(user.password, until)
-    with taken.counting(until.writing()) as transaction:
+    with email_disclosure.counting(until.writing()) as transaction:
         person = administration.change(
-            transaction, admit(transaction), changed_id, user.wanted, password_hash
+            transaction, load_caller(transaction), changed_id, user.wanted, password_hash
         )
         return answer(bodies.user_body(person, transaction.unix))
 
@@ -82,7 +84,7 @@ def delete_user(caller: Caller, user_id: str) -> Response:
     deleted_id = users.read_path_id(user_id)
     users.read_deletion(read_auth_body())
     with request_deadline().writing() as transaction:
-        administration.remove(transaction, admit(transaction), deleted_id)
+        administration.remove(transaction, load_caller(transaction), deleted_id)
     return answer({})
 
 

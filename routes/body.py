@@ -7,7 +7,7 @@ from typing import Any
 
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from access import request_state as current
+from access import request_state
 from models.errors import Fault
 from routes.postgrest import requests
 from routes.postgrest.media import EncodedBody
@@ -21,7 +21,7 @@ LENGTH = re.compile(r"[0-9]{1,18}")
 def read_body(bytes_max: int | None = None) -> bytes:
     """The whole body, or BodyTooLarge; one that ends before its stated length is refused, since half of a
     CSV is a CSV."""
-    environ = current.request().environ
+    environ = request_state.request().environ
     if bytes_max is None:
         kind = environ.get("CONTENT_TYPE", "").partition(";")[0]
         bytes_max = CSV_BYTES_MAX if kind.strip().lower() == "text/csv" else JSON_BYTES_MAX
@@ -52,7 +52,7 @@ def read_stated_body(source: Any, length: int) -> bytes:
 def read_unstated_body(bytes_max: int) -> bytes:
     """A body that ends when it says so. One byte more than may be is read, since a chunked body is cut at
     the limit without a word."""
-    asked = current.request()
+    asked = request_state.request()
     if asked.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
         raise requests.BadRequest("The transfer coding is not supported")
     asked.max_content_length = bytes_max + 1

@@ -23,7 +23,7 @@ from flask.sessions import SessionMixin
 from werkzeug.datastructures import Headers
 from werkzeug.routing import Rule
 
-from access import request_state as current
+from access import request_state
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -42,7 +42,7 @@ StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-class NoCookies(SessionInterface):
+class NullSessionInterface(SessionInterface):
     """Flask's own session is not used: who asks stands in every request, and the console seals its cookies itself."""
 
     nobody = NullSession()  # which nothing can be put into
@@ -54,13 +54,13 @@ class NoCookies(SessionInterface):
         """There is nothing to save."""
 
 
-class Answer(Response):
+class ApiResponse(Response):
     """A response that says nothing of a type unless it is told one."""
 
     default_mimetype = None
 
     @classmethod
-    def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> ApiResponse:
         """An answer whose headers are its views' own words; the server checks them all, once each."""
         said = Headers()
         # Its own list: `extend` would check each word of ours as if a stranger had sent it.
@@ -88,7 +88,7 @@ class Answer(Response):
         return has_length and self.status_code in SHOWING
 
 
-class ReadRule(Rule):
+class LazyBuildRule(Rule):
     """A URL that is read; the functions that would build it are compiled when one is asked for, and none
     is: at once, for every rule, that is most of the time that it takes to make the application."""
 
@@ -102,12 +102,12 @@ class ReadRule(Rule):
         return build
 
 
-class Service(Flask):
+class ApiFlask(Flask):
     """The application."""
 
-    session_interface = NoCookies()
-    url_rule_class = ReadRule
-    response_class = Answer
+    session_interface = NullSessionInterface()
+    url_rule_class = LazyBuildRule
+    response_class = ApiResponse
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -116,7 +116,7 @@ class Service(Flask):
 
     def preprocess_request(self) -> Any:
         """What is to be done before a request, put together once a view."""
-        request = current.request()
+        request = request_state.request()
         endpoint = request.endpoint
         before = self.before.get(endpoint)
         if before is None:
@@ -130,7 +130,7 @@ class Service(Flask):
         return None
 
     def dispatch_request(self) -> Any:
-        request = current.request()
+        request = request_state.request()
         rule = request.url_rule
         if request.routing_exception is not None or rule is None or request.method == "OPTIONS":
             return super().dispatch_request()
@@ -153,7 +153,7 @@ class Service(Flask):
 
     def process_response(self, response: Response) -> Response:
         """What is to be done after a request, put together once a view."""
-        request = current.request()
+        request = request_state.request()
         endpoint = request.endpoint
         after = self.after.get(endpoint)
         if after is None:

@@ -43,16 +43,16 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 import config
-from access import request_state as current
-from access.decorators import NoApiKey
-from access.decorators import credentials
-from access.decorators import mark
+from access import request_state
+from access.decorators import InvalidApiKey
+from access.decorators import authenticator
+from access.decorators import set_requirement
+from engine.current import database
 from engine.query.read import plan
 from engine.query.write import plan as mutate
 from engine.reporting import chart_statements
 from engine.reporting import counts
 from engine.storage.database import Database
-from engine.storage.database import database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 from routes.metric_files import allocate
@@ -76,15 +76,15 @@ def requires_service_key(view: Callable[[], Response]) -> Callable[[], Response]
 
     @wraps(view)
     def entered() -> Response:
-        keys = credentials()
+        keys = authenticator()
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         bearer = token.strip() if scheme.lower() == "bearer" else ""
         # Both comparisons always run, so that the time tells nothing.
         if not (keys.is_service(request.headers.get("apikey", "")) | keys.is_service(bearer)):
-            raise NoApiKey("Invalid API key", hint="This takes the service key.")
+            raise InvalidApiKey("Invalid API key", hint="This takes the service key.")
         return view()
 
-    return mark(entered, "service key")
+    return set_requirement(entered, "service key")
 
 
 @bp.get("/metrics")
@@ -125,7 +125,7 @@ def counts_in_files() -> bool:
 def tie(meters: Meters, found: Database) -> None:
     """Have a database tell how long its writers wait, and who serves its reads."""
     measure_lock_waits(found, meters.lock_waits.observe)
-    found.tell_reads_to(meters.count_read)
+    found.observe_reads(meters.count_read)
 
 
 class Meters:
@@ -166,13 +166,13 @@ class Meters:
 
     def count(self, response: Response) -> Response:
         """Count a request: 3 us, or 5 with several workers."""
-        request = current.request()
+        request = request_state.request()
         rule = request.url_rule
         key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)
         series = self.kept.get(key) or self.series(*key)
         now = time.monotonic()
         series[0].inc()
-        series[1].observe(now - current.notes().began)
+        series[1].observe(now - request_state.state().began)
         if now >= self.publish_at:
             self.publish_at = now + PUBLISH_SECONDS
             self.plans.publish()

@@ -19,19 +19,19 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from access import request_state as current
+from access import request_state
 from access.caller import Caller
-from access.decorators import check_entrance
 from access.decorators import is_public
+from access.decorators import require_valid_credentials
 from engine import audit
+from engine.current import database
 from engine.query.catalog import catalog
-from engine.storage.database import database
 from models.errors import Denial
 from models.errors import Fault
 from routes import request_log
 from routes import timing
 from routes.body import JSON_BYTES_MAX
-from routes.flask_app import Answer
+from routes.flask_app import ApiResponse
 from routes.flask_app import with_common_headers
 from routes.postgrest import calls
 from routes.postgrest import errors
@@ -52,7 +52,7 @@ LOG = logging.getLogger("walkthrough")
 Renderer = Callable[[Fault], errors.Answer]
 
 
-def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
+def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
     """Put the edge around an application; faults under /auth/v1 speak the sign-in language."""
     app.url_map.merge_slashes = False
     app.extensions["walkthrough.render"] = (errors.answer, sign_in_renderer)
@@ -65,8 +65,8 @@ def register_edge(app: Flask, sign_in_renderer: Renderer) -> None:
 
 
 def begin() -> Response | None:
-    current.notes().began = time.monotonic()
-    environ = current.request().environ
+    request_state.state().began = time.monotonic()
+    environ = request_state.request().environ
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
@@ -105,7 +105,7 @@ def finish(response: Response) -> Response:
 def add_cors(response: Response) -> None:
     """Let pages of the allowed origins read the answer; never with credentials: the console's cookies
     are SameSite, and no other origin's to use."""
-    origin = current.request().environ.get("HTTP_ORIGIN")
+    origin = request_state.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return
     headers = response.headers
@@ -131,11 +131,11 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
 def respond(answer: Representation) -> Response:
     """A representation as Flask's response; whoever named a profile is told whose rows these are."""
     headers = answer.headers
-    if "Content-Type" in headers and requests.names_profile(current.request().environ):
+    if "Content-Type" in headers and requests.names_profile(request_state.request().environ):
         headers = {**headers, "Content-Profile": requests.PROFILE}
     if answer.body is not None:
-        return Answer.of(answer.status, headers, answer.body.encode())
-    response = Answer(status=answer.status, headers=headers)
+        return ApiResponse.of(answer.status, headers, answer.body.encode())
+    response = ApiResponse(status=answer.status, headers=headers)
     # A body that was never made has a length that nobody knows.
     response.automatically_set_content_length = False
     return response
@@ -198,7 +198,7 @@ def refused_entrance() -> Fault | None:
     if request.method == "OPTIONS":
         return None
     try:
-        check_entrance()
+        require_valid_credentials()
     except Fault as refusal:
         return refusal
     return None

@@ -2,54 +2,30 @@
 
 from __future__ import annotations
 
-from flask import Blueprint
 from flask import Flask
 
-from access.decorators import check_marks
-from routes import audit_log
+from access.decorators import check_guards
+from models import RESOURCES
 from routes import auth
 from routes import auth_admin
-from routes import buildings
-from routes import client_admin_building_access
-from routes import client_admin_inspection_access
-from routes import client_manager_building_access
-from routes import client_manager_inspection_access
-from routes import clients
 from routes import docs
 from routes import health
-from routes import inspections
-from routes import inspectors
 from routes import metrics
-from routes import reports_lead
 from routes import root
 from routes import rpc
-from routes import users
 from routes.cli import commands
 from routes.console import register as console
 from routes.gotrue import errors as gotrue_errors
-from routes.middleware import register_edge
-
-RESOURCES: tuple[Blueprint, ...] = (
-    inspections.bp,
-    buildings.bp,
-    inspectors.bp,
-    reports_lead.bp,
-    clients.bp,
-    users.bp,
-    client_admin_building_access.bp,
-    client_manager_building_access.bp,
-    client_admin_inspection_access.bp,
-    client_manager_inspection_access.bp,
-    audit_log.bp,
-)
+from routes.middleware import register_middleware
+from routes.resource import blueprint
 
 SUPABASE_PREFIX = "/rest/v1"
 
 
 def register(app: Flask) -> None:
     """Blueprints at the root and, the same, where Supabase clients look; then the marks are checked."""
-    register_edge(app, gotrue_errors.answer)
-    for bp in (*RESOURCES, rpc.bp, root.bp):
+    register_middleware(app, gotrue_errors.answer)
+    for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, root.bp):
         app.register_blueprint(bp)
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without the slash too: a redirect would name another URL than was asked for.
@@ -57,4 +33,4 @@ def register(app: Flask) -> None:
     for bp in (auth.bp, auth_admin.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)
-    check_marks(app)
+    check_guards(app)

@@ -10,10 +10,11 @@ from zoneinfo import ZoneInfo
 
 from flask import Response
 
-from access import request_state as current
+from access import request_state
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
 from access.policy import AccessRule
+from engine.current import reading
 from engine.query import execute
 from engine.query.catalog import Relation
 from engine.query.read import plan
@@ -23,9 +24,8 @@ from engine.query.shape import Shape
 from engine.query.statement import Binding
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.query.write.upsert import require_target
-from engine.storage.database import reading
 from models import User
 from routes.body import read_body
 from routes.middleware import respond
@@ -52,11 +52,11 @@ BRIEF_BYTES_MAX = 65_536
 """A write of so little may keep others waiting, whose COMMIT it shares."""
 
 
-class Asked:
+class RelationRequest:
     """A request over a relation, parsed: query, preferences, media type, range."""
 
     def __init__(self, relation: Relation) -> None:
-        environ = current.request().environ
+        environ = request_state.request().environ
         requests.require_profiles(
             environ.get("HTTP_ACCEPT_PROFILE"), environ.get("HTTP_CONTENT_PROFILE")
         )
@@ -86,15 +86,15 @@ class Asked:
     def range(self) -> tuple[int, int | None]:
         """Offset and limit, of the query and the Range header together."""
         root = self.shape.root
-        asked = (self.place(root.offset) or 0, self.place(root.limit))
+        requested = (self.place(root.offset) or 0, self.place(root.limit))
         # Of no rows there is no range: the header is not looked at then, not even for which of its ends comes first.
-        header = None if asked[1] == 0 else self.range_header
-        return intersect(parse_range(header, self.method), asked)
+        header = None if requested[1] == 0 else self.range_header
+        return intersect(parse_range(header, self.method), requested)
 
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
         """What the request brings to a plan; in a write, a limit bounds what is written and not what is shown."""
         offset, limit = self.range()
-        rows_max: int = current.application().config["MAX_ROWS"]
+        rows_max: int = request_state.application().config["MAX_ROWS"]
         most = EVERY_ROW if writes else rows_max
         zone = self.preferences.timezone
         return Binding(
@@ -136,23 +136,23 @@ class Asked:
             and all(isinstance(each, Column) for each in self.shape.root.items)
         )
 
-    def nothing_written(self, insertion: Insertion | None = None) -> Written:
+    def nothing_written(self, insertion: Insertion | None = None) -> WriteResult:
         """A write of no rows, which is judged like any other; of an insertion, where it is one."""
         shape = self.represented_shape()
         plan.require_ways(self.relation.name, self.shape.root)
         if shape is not None:
             with reading() as transaction:
-                rule = AccessRule(admit(transaction).standing)
+                rule = AccessRule(load_caller(transaction).profile)
                 execute.require_showable(transaction, self.relation, rule, shape)
         if insertion is not None:
             require_target(self.relation, insertion)
         self.veto(0)
-        return Written([], 0, [] if shape is not None else None)
+        return WriteResult([], 0, [] if shape is not None else None)
 
     def payload(self) -> Payload:
         body = read_body()
         self.body_bytes = len(body)
-        payload = parse_payload(body, current.request().headers.get("Content-Type"))
+        payload = parse_payload(body, request_state.request().headers.get("Content-Type"))
         if self.relation.model is User:
             given = [row.get("email") for row in payload.rows]
             self.emails = tuple(email for email in given if isinstance(email, str))
@@ -170,12 +170,12 @@ class Asked:
         wants_rows = self.preferences.representation is Return.REPRESENTATION
         return wants_rows and self.media in representation.MADE_ANEW
 
-    def require_body(self, written: Written) -> None:
+    def require_body(self, written: WriteResult) -> None:
         """Make the body of a write's answer while the write can still be refused, where to make it can fail."""
         if written.rows is not None and self.may_be_unshowable:
             representation.body(written.rows, self.media, self.header())
 
-    def answer(self, written: Written, operation: Operation) -> Response:
+    def answer(self, written: WriteResult, operation: Operation) -> Response:
         return respond(
             representation.represent_write(
                 written, operation, self.media, self.preferences, self.header(), self.relation
@@ -183,24 +183,24 @@ class Asked:
         )
 
 
-def written_columns(asked: Asked, payload: Payload) -> tuple[str, ...]:
+def written_columns(request: RelationRequest, payload: Payload) -> tuple[str, ...]:
     """Which columns a write gives values: those of `columns`, or the payload's own."""
-    columns = asked.shape.columns
-    return known_columns(asked, payload.require_uniform().keys if columns is None else columns)
+    columns = request.shape.columns
+    return known_columns(request, payload.require_uniform().keys if columns is None else columns)
 
 
-def known_columns(asked: Asked, columns: tuple[str, ...]) -> tuple[str, ...]:
+def known_columns(request: RelationRequest, columns: tuple[str, ...]) -> tuple[str, ...]:
     """The same once each, if there are such."""
-    unknown = [name for name in columns if name not in asked.relation.attributes]
+    unknown = [name for name in columns if name not in request.relation.attributes]
     if unknown:
-        asked.relation.payload_attribute(unknown[0])
-    asked.names_email = asked.relation.model is User and "email" in columns
+        request.relation.payload_attribute(unknown[0])
+    request.names_email = request.relation.model is User and "email" in columns
     return tuple(dict.fromkeys(columns))
 
 
-def read_insertion(asked: Asked, payload: Payload) -> Insertion:
+def read_insertion(request: RelationRequest, payload: Payload) -> Insertion:
     """What is to be inserted; no rows for an empty array, which writes nothing."""
-    resolution = asked.preferences.resolution
+    resolution = request.preferences.resolution
     conflict = Conflict.FAIL
     if resolution is Resolution.MERGE_DUPLICATES:
         conflict = Conflict.MERGE
@@ -208,18 +208,18 @@ def read_insertion(asked: Asked, payload: Payload) -> Insertion:
         conflict = Conflict.IGNORE
     return Insertion(
         payload.rows,
-        written_columns(asked, payload),
+        written_columns(request, payload),
         conflict,
-        asked.shape.on_conflict if conflict is not Conflict.FAIL else None,
-        asked.preferences.missing is Missing.DEFAULT,
+        request.shape.on_conflict if conflict is not Conflict.FAIL else None,
+        request.preferences.missing is Missing.DEFAULT,
     )
 
 
-def read_changes(asked: Asked, payload: Payload) -> dict[str, object]:
+def read_changes(request: RelationRequest, payload: Payload) -> dict[str, object]:
     """What an update sets: the first object's values, as PostgREST has it."""
     if not payload.rows:
         return {}
-    columns = written_columns(asked, payload)
+    columns = written_columns(request, payload)
     first = payload.rows[0]
-    missing = execute.DEFAULT if asked.preferences.missing is Missing.DEFAULT else None
+    missing = execute.DEFAULT if request.preferences.missing is Missing.DEFAULT else None
     return {name: first.get(name, missing) for name in columns}

@@ -10,7 +10,7 @@ from secrets import token_hex
 
 from flask import Response
 
-from access import request_state as current
+from access import request_state
 from access.caller import Caller
 from routes.postgrest.limits import excerpt
 
@@ -22,9 +22,9 @@ TAKEN_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 def request_id() -> str:
     """The request's id, which is chosen when it is first asked for."""
-    notes = current.notes()
+    notes = request_state.state()
     if "request_id" not in notes:
-        notes.request_id = chosen_id(current.request().environ.get("HTTP_X_REQUEST_ID"))
+        notes.request_id = chosen_id(request_state.request().environ.get("HTTP_X_REQUEST_ID"))
     found: str = notes.request_id
     return found
 
@@ -38,7 +38,7 @@ def log(response: Response) -> None:
     """Write the line of a request."""
     if not LOG.isEnabledFor(logging.INFO):
         return
-    request, notes = current.request(), current.notes()
+    request, notes = request_state.request(), request_state.state()
     caller: Caller | None = notes.get("caller")
     LOG.info(
         {

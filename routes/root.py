@@ -12,7 +12,7 @@ from flask import Response
 from flask import current_app
 from flask import request
 
-from access.decorators import requires_entrance
+from access.decorators import requires_valid_credentials
 from routes import rpc
 from routes.middleware import respond
 from routes.postgrest import openapi
@@ -31,7 +31,7 @@ bp = Blueprint("root", __name__)
 
 
 @bp.get("/")
-@requires_entrance
+@requires_valid_credentials
 def document() -> Response:
     requests.require_profiles(request.headers.get("Accept-Profile"))
     as_postgrest = request.path != "/"

@@ -20,21 +20,21 @@ from flask import request
 from access import assignments
 from access import explain
 from access.assignments import IDS_MAX
-from access.assignments import Assigned
+from access.assignments import AssignmentCounts
 from access.caller import Caller
-from access.caller import Kind
-from access.decorators import admit
+from access.caller import GrantKind
+from access.decorators import load_caller
 from access.decorators import public
 from access.decorators import requires_call
 from access.decorators import requires_caller
 from access.policy import AccessRule
+from engine.current import reading
+from engine.current import writing
 from engine.reporting.chart import read_chart
 from engine.reporting.dashboard import read_building_stats
 from engine.reporting.dashboard import read_dashboard
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import Transaction
-from engine.storage.database import reading
-from engine.storage.database import writing
+from engine.storage.transaction import Transaction
 from models import Building
 from models import Inspection
 from models.types import BIGINT
@@ -83,7 +83,7 @@ class Function:
 
 
 def visible_to(caller: Caller) -> VisibleRows:
-    return VisibleRows(AccessRule(caller.standing), caller.id, caller.client_id)
+    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
 
 
 def dashboard(transaction: Transaction, caller: Caller, given: Arguments) -> object:
@@ -99,12 +99,16 @@ def building_stats(transaction: Transaction, caller: Caller, given: Arguments) -
     return read_building_stats(transaction, visible_to(caller), given["building_id"])
 
 
-def assign_to_admin(kind: Kind, parameter: str) -> Run:
+def assign_to_admin(kind: GrantKind, parameter: str) -> Run:
     def run(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-        assigned: Assigned = assignments.assign_to_client_admin(
+        assigned: AssignmentCounts = assignments.assign_to_client_admin(
             transaction, caller, given["admin_id"], kind, given[parameter]
         )
-        return {"success": True, "assigned": assigned.made, "already_assigned": assigned.already}
+        return {
+            "success": True,
+            "assigned": assigned.created,
+            "already_assigned": assigned.existing,
+        }
 
     return run
 
@@ -115,18 +119,22 @@ def assign_to_manager(transaction: Transaction, caller: Caller, given: Arguments
     )
     return {
         "success": True,
-        "assigned_buildings": buildings.made,
-        "assigned_inspections": inspections.made,
-        "already_assigned": buildings.already + inspections.already,
+        "assigned_buildings": buildings.created,
+        "assigned_inspections": inspections.created,
+        "already_assigned": buildings.existing + inspections.existing,
     }
 
 
 def check_building(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    return explain.check(transaction, caller, Building, given["building_id"], given["user_id"])
+    return explain.is_readable(
+        transaction, caller, Building, given["building_id"], given["user_id"]
+    )
 
 
 def check_inspection(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    return explain.check(transaction, caller, Inspection, given["inspection_id"], given["user_id"])
+    return explain.is_readable(
+        transaction, caller, Inspection, given["inspection_id"], given["user_id"]
+    )
 
 
 def explain_building(transaction: Transaction, caller: Caller, given: Arguments) -> object:
@@ -161,12 +169,12 @@ TABLE = (
     volatile(
         "assign_buildings_to_client_admin",
         {"admin_id": a(UUID), "building_ids": ids(IDS_MAX)},
-        assign_to_admin(Kind.BUILDING, "building_ids"),
+        assign_to_admin(GrantKind.BUILDING, "building_ids"),
     ),
     volatile(
         "assign_inspections_to_client_admin",
         {"admin_id": a(UUID), "inspection_ids": ids(IDS_MAX)},
-        assign_to_admin(Kind.INSPECTION, "inspection_ids"),
+        assign_to_admin(GrantKind.INSPECTION, "inspection_ids"),
     ),
     volatile(
         "assign_to_client_manager",
@@ -237,7 +245,7 @@ def receive_body() -> None:
 
 
 def reading_view(function: Function) -> Callable[..., Response]:
-    @requires_call(function.name, writes=False, receive=receive_body)
+    @requires_call(function.name, writes=False, receive_body=receive_body)
     def call(caller: Caller) -> Response:
         called = Called(function.signature)
         with reading() as transaction:
@@ -253,7 +261,7 @@ def writing_view(function: Function) -> Callable[..., Response]:
         called = Called(function.signature)
         with writing() as transaction:
             # Whoever has lost a right while waiting for the turn has lost it.
-            caller = admit(transaction)
+            caller = load_caller(transaction)
             if called.rolls_back:
                 transaction.roll_back_at_end()
             answered = function.run(transaction, caller, called.arguments)

@@ -11,15 +11,18 @@ import time
 from flask import Response
 from flask import g
 
-from access import request_state as current
-from access.caller import SERVICE
+from access import request_state
+from access.caller import SERVICE_CALLER
 
 ASKED_BY = "HTTP_X_SERVER_TIMING"
 
 
 def tell_timing(response: Response) -> None:
     """Add the header, if it was asked for by whom it is for."""
-    if current.request().environ.get(ASKED_BY) != "1" or g.get("caller") is not SERVICE:
+    if (
+        request_state.request().environ.get(ASKED_BY) != "1"
+        or g.get("caller") is not SERVICE_CALLER
+    ):
         return
     seconds = {"total": time.monotonic() - g.began, "lock": g.get("lock_seconds", 0.0)}
     told = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())

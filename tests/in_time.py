@@ -18,9 +18,10 @@ FIRST = (
     "tests/safety/test_two_worlds.py",
     "tests/standby/",
     "tests/test_server",
-    "tests/test_access_",
+    "tests/access/",
     "tests/test_catalogue_",
-    "tests/test_recorded_answers.py",
+    "tests/contract/test_attacks_",
+    "tests/contract/test_recorded_responses.py",
 )
 """How the paths of those begin that show what is promised: nothing is lost, nobody learns what is not theirs, and
 answers are PostgREST's."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.catalog import catalog
@@ -243,7 +243,7 @@ def test_what_is_scanned_is_what_no_index_has_in_order(query: str, is_scanned: b
 
 def test_on_a_server_a_client_s_rows_end_with_the_page_and_few_are_found_first() -> None:
     """A limit on a search for few would have PostgreSQL walk along the order through everybody's rows."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     shape = parse(b"order=date_visited.desc&select=id").shape
 
     sql = plan_read("postgresql", "inspections", shape, rule).rows.sql

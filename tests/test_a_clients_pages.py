@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.statement import Binding
@@ -124,7 +124,7 @@ def test_of_how_many_kinds_the_rows_of_others_are_costs_nothing(
 @pytest.mark.sqlite("reads SQLite's plans")
 def test_with_grants_too_numbers_are_counted_along_the_index(sizes: list) -> None:
     """Of one's own no row is fetched for a dashboard or a chart, whatever was granted beside it."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     bound = Binding(
         (),
         caller_id=ADA,

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
+from engine.current import writing
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.statement import Binding
-from engine.storage.database import writing
 from engine.storage.sqlite import driver
 from engine.storage.versioned_cache import VersionedCache
 from routes.postgrest.querystring import parse
@@ -236,7 +236,10 @@ def test_a_count_inside_a_write_transaction_is_not_cached(
     before = total_counted(api, "root")
     inspections = catalog().relations["inspections"]
     count = partial(execute.count, relation=inspections, query=parse(b""), total=True)
-    rule, everything = AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), Binding(limit=1_000)
+    rule, everything = (
+        AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
+        Binding(limit=1_000),
+    )
     with database.app_for("DELETE", "/inspections").app_context(), writing() as transaction:
         transaction.run("DELETE FROM inspections WHERE id = 9")
         assert count(transaction, rule, everything).total == before - 1

@@ -14,7 +14,7 @@ from access.accounts import throttle
 from engine.storage import clock as clocks
 from engine.storage.clock import Clock
 from engine.storage.clock import share
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import stored_timestamp
 from models.types import write_timestamp
 from tests import databases
 from tests import tokens
@@ -119,7 +119,7 @@ def test_a_stored_moment_is_no_later_than_the_time(machine: Machine, year: int) 
         clock.advance(stored)
 
         assert clock() >= moment.timestamp()
-        assert stored_moment(clock()) == stored
+        assert stored_timestamp(clock()) == stored
 
 
 def test_a_token_of_a_machine_that_lags_expires(
@@ -129,7 +129,7 @@ def test_a_token_of_a_machine_that_lags_expires(
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     clock = app.extensions["walkthrough.clock"]
-    clock.advance(stored_moment(time.time()))
+    clock.advance(stored_timestamp(time.time()))
     now = int(clock())
     api = api_over(Database(lambda: app, None, app))
     token = tokens.token_for(MIA, "client_manager", 1, iat=now, exp=now + 3_600)
@@ -146,7 +146,7 @@ def test_a_lock_out_on_a_machine_that_lags_ends(
 ) -> None:
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
-    app.extensions["walkthrough.clock"].advance(stored_moment(time.time()))
+    app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
     guess = throttle.guess_at("mia@acme.example", "192.0.2.7", MIA)
 
     def try_once() -> None:
@@ -167,7 +167,7 @@ def test_what_changes_on_a_machine_that_lags_changes_later(
 ) -> None:
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
-    app.extensions["walkthrough.clock"].advance(stored_moment(time.time()))
+    app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
     api = api_over(Database(lambda: app, None, app))
     changed = []
     for floors in (1, 2):
@@ -222,7 +222,7 @@ def test_what_ends_tokens_ends_those_of_a_later_time_too(base_file: Path, tmp_pa
     app = open_app(tmp_path / "own.db")
     api = api_over(Database(lambda: app, None, app))
     clock = app.extensions["walkthrough.clock"]
-    clock.advance(stored_moment(time.time() + HALF_AN_HOUR))
+    clock.advance(stored_timestamp(time.time() + HALF_AN_HOUR))
     token = tokens.token_for(MIA, "client_manager", 1, iat=int(clock()))
     assert api(Bearer(f"Bearer {token}")).get("/buildings").status == 200
 
@@ -239,7 +239,7 @@ def test_a_write_goes_on_from_the_moment_of_another_process(
     """Each has a clock of its own; one of them was asked last before the system's clock was set back."""
     databases.copy(base_file, tmp_path / "own.db")
     ahead, behind = (open_app(tmp_path / "own.db") for _ in range(2))
-    late = stored_moment(time.time() + HALF_AN_HOUR)
+    late = stored_timestamp(time.time() + HALF_AN_HOUR)
     ahead.extensions["walkthrough.clock"].advance(late)
     changed = []
     for app, floors in ((ahead, 1), (behind, 2)):
@@ -294,7 +294,7 @@ def test_a_start_goes_on_from_the_last_look_at_the_disk_too(
     """Who only reads writes nothing; who asks whether the service is ready has the moment written down."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
-    app.extensions["walkthrough.clock"].advance(stored_moment(time.time()))
+    app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
     machine.go_on(HALF_AN_HOUR)
     late = app.extensions["walkthrough.clock"]()
     assert app.extensions["walkthrough"].is_writable()

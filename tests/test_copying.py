@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
+from engine.current import database
 from engine.maintenance import copy as database_copy
 from engine.storage import transaction
-from engine.storage.database import database
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import MOE

@@ -10,9 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
+from engine.current import reading
 from engine.query.rule import ReadScope
 from engine.reporting import changes
 from engine.reporting import chart
@@ -22,7 +23,6 @@ from engine.reporting import counts
 from engine.reporting import dashboard
 from engine.reporting import incremental_counts
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import reading
 from engine.storage.versioned_cache import VersionedCache
 from models.audit_log import AuditLog
 from models.building import Building
@@ -42,9 +42,9 @@ pytestmark = pytest.mark.sqlite("the trail of a server may be out of order")
 DASHBOARD = "/rpc/get_inspections_dashboard_summary_fast"
 CHART = "/rpc/get_building_stats_chart_fast"
 ALONE = {
-    "root": VisibleRows(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None),
-    "ada": VisibleRows(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), ADA, 1),
-    "bob": VisibleRows(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), BOB, 2),
+    "root": VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None),
+    "ada": VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1),
+    "bob": VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), BOB, 2),
 }
 """Who sees everything, or their client's and nothing else."""
 
@@ -399,7 +399,7 @@ def test_how_far_reads_reach(
     inspections: bool,
     read_scope: ReadScope | None,
 ) -> None:
-    found = AccessRule(STANDINGS[role, buildings, inspections]).read_scope(model)
+    found = AccessRule(GRANT_PROFILES[role, buildings, inspections]).read_scope(model)
 
     own = role is Role.CLIENT_ADMIN
     if model is AuditLog:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from access.accounts import kiosk_display as device
-from access.caller import STANDINGS
+from access.accounts import kiosk_display
+from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import stored_timestamp
 from tests import tokens
 from tests.conftest import ADA
 from tests.conftest import MOE
@@ -77,7 +77,7 @@ def test_nor_by_an_import_into_a_file_whose_time_is_ahead(
 ) -> None:
     """The trail is paused for that, and with it whoever tells the triggers the time of the file."""
     ahead = time.time() + 5 * 24 * HOUR
-    service.app.extensions["walkthrough.clock"].advance(stored_moment(ahead))
+    service.app.extensions["walkthrough.clock"].advance(stored_timestamp(ahead))
     person = {"id": MOE, "role": "client_manager", "client_id": 1}
     signed = tokens.token_for(MOE, "client_manager", 1, iat=int(ahead), exp=int(ahead) + HOUR)
     moe = service.api(token=signed)
@@ -125,12 +125,12 @@ def test_a_client_that_is_there_is_written_under_its_id(api: Callable) -> None:
 
 
 def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Service) -> None:
-    admin = Caller(ADA, 1, STANDINGS[Role.CLIENT_ADMIN, False, False])
+    admin = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
-        transaction.act_as(ADA)
-        _, token = device.make(transaction, admin, MOE, "Lobby", 90)
-        assert device.enter(transaction, token) is not None
+        transaction.set_actor(ADA)
+        _, token = kiosk_display.make(transaction, admin, MOE, "Lobby", 90)
+        assert kiosk_display.enter(transaction, token) is not None
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{ADA}").status == 204
     another = {
@@ -143,8 +143,8 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     assert root.post("/users", another).status == 201
 
     with service.app.app_context(), database.reading() as transaction:
-        assert device.enter(transaction, token) is None
+        assert kiosk_display.enter(transaction, token) is None
     with service.app.app_context(), database.writing() as transaction:
-        transaction.act_as(ADA)
-        _, own = device.make(transaction, admin, MOE, "Their own", 90)
-        assert device.enter(transaction, own) is not None
+        transaction.set_actor(ADA)
+        _, own = kiosk_display.make(transaction, admin, MOE, "Their own", 90)
+        assert kiosk_display.enter(transaction, own) is not None

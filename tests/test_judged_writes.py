@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
 from access.policy import AccessRule
 from access.policy import permits
 from engine.postgres.transaction import ServerTransaction
@@ -29,8 +29,8 @@ from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE
 from tests.conftest import uuid
+from tests.contract.test_attacks_writes import unchanged_after
 from tests.safety.planted import forget_plans
-from tests.test_catalogue_write import unchanged_after
 
 GOOD = {
     "/inspections": {"building_id": 1, "inspection_type": "fire"},
@@ -214,22 +214,26 @@ class Unchecked(AccessRule):
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-@pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
-def test_whatever_is_judged_among_others_is_judged_alone(database: str, standing: Standing) -> None:
+@pytest.mark.parametrize(
+    "profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES)))
+)
+def test_whatever_is_judged_among_others_is_judged_alone(
+    database: str, profile: GrantProfile
+) -> None:
     for name, relation in catalog().relations.items():
-        if not permits(standing.role, Action.INSERT, relation.model):
+        if not permits(profile.role, Action.INSERT, relation.model):
             continue
         columns = tuple(relation.attributes)
         statements = [
-            make(Writer(database, name, AccessRule(standing)), columns)
+            make(Writer(database, name, AccessRule(profile)), columns)
             for make in (Writer.denied, Writer.insert_judged, Writer.update_denied)
         ]
         key = tuple(Filter(each, "eq", value=place) for place, each in enumerate(relation.key))
         at_once = [
             Writer(database, name, rule).update_at_once(columns, Shape(Node(conditions=key)))
-            for rule in (AccessRule(standing), Unchecked(standing))
+            for rule in (AccessRule(profile), Unchecked(profile))
         ]
 
-        is_judged = standing.role is not Role.SUPER_ADMIN
+        is_judged = profile.role is not Role.SUPER_ADMIN
         assert [each is not None for each in statements] == [is_judged] * 3
         assert (at_once[0].sql != at_once[1].sql) is is_judged

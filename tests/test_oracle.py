@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests import oracle
+from tests.access.test_access_matrix import READABLE
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import CAST
@@ -18,7 +19,6 @@ from tests.conftest import MIA
 from tests.conftest import MOE
 from tests.conftest import RESOURCES
 from tests.conftest import ROOT
-from tests.test_access_matrix import READABLE
 from tests.worlds import random_world
 
 WORLD = json.loads(DATASET.read_text())

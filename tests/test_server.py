@@ -12,13 +12,13 @@ import pytest
 
 from app import NotStarted
 from engine.attach import attach_url
+from engine.current import database
 from engine.maintenance import check
 from engine.postgres import session
 from engine.postgres.errors import foreign_key_violation
 from engine.query.constraints import CheckViolation
 from engine.query.constraints import ForeignKeyViolation
 from engine.storage import sqlite
-from engine.storage.database import database
 from engine.storage.writer_lock import LockTimeout
 from models.types import OutOfRange
 from tests import databases

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
+from engine.current import database
 from engine.maintenance import check
-from engine.storage.database import database
 from tests import databases
 from tests import private_server
 from tests.applications import open_app

@@ -20,13 +20,13 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 
+from engine.current import database
 from engine.postgres import database as server
 from engine.postgres import session as sessions
 from engine.postgres import transaction as transactions
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.constraints import Unresolved
-from engine.storage.database import database
 from engine.storage.sqlite import TimedOut
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import errors as postgrest_errors

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from engine.current import database
 from engine.postgres import session
 from engine.postgres.session import FAILURES_MAX
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.statement import LARGE_CHARACTERS
-from engine.storage.database import database
 from models.types import NulInText
 from tests import databases
 from tests.signin import open_service

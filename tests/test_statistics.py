@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
+from engine.current import reading
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.reporting import chart
@@ -22,18 +23,17 @@ from engine.reporting.chart import Interval
 from engine.reporting.chart import InvalidPeriod
 from engine.reporting.dashboard import NoSuchBuilding
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import reading
 from tests import databases
 from tests.applications import open_app
 from tests.conftest import ADA
 from tests.conftest import MOE
 from tests.conftest import ROOT
 
-EVERYTHING = VisibleRows(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), None, None)
-OWN = VisibleRows(AccessRule(STANDINGS[Role.CLIENT_ADMIN, False, False]), ADA, 1)
+EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
+OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
 """A client admin's to whom nothing was granted beyond their client."""
-ADAS = VisibleRows(AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, False]), ADA, 1)
-MOES = VisibleRows(AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, True]), MOE, 1)
+ADAS = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
+MOES = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
 
 
 @pytest.fixture

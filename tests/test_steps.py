@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
-from access.session import look_up
+from access.session import look_up_caller
 from engine.maintenance.schema import SCHEMA
 from engine.query.catalog import catalog
 from engine.query.read.plan import plan_read
@@ -85,7 +85,7 @@ def test_a_manager_s_list_looks_at_no_rows_of_another_day(
 
 def test_a_manager_s_list_of_a_status_is_found_in_an_index_alone(apps: dict[str, Flask]) -> None:
     """A building's rows of other statuses are seen there, and not fetched (decision 0010)."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_MANAGER, True, False])
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, False])
     shape = parse(b"status=eq.completed&order=date_visited.desc").shape
     made = plan_read("sqlite", "inspections", shape, rule)
     bound = Binding(("completed",), caller_id=MOE, caller_client_id=1, limit=20)
@@ -121,7 +121,7 @@ def test_a_building_s_inspections_are_sought_among_its_client_s(
     apps: dict[str, Flask], relation: str, query: str, role: Role
 ) -> None:
     """Client by client they would be sought in as many places as there are clients (decision 0010)."""
-    rule = AccessRule(STANDINGS[role, True, True])
+    rule = AccessRule(GRANT_PROFILES[role, True, True])
     parsed = parse(query.encode())
     made = plan_read("sqlite", relation, parsed.shape, rule)
     bound = Binding(parsed.values, caller_id=MOE, caller_client_id=1, limit=20)
@@ -138,7 +138,7 @@ def test_everybody_s_rows_of_an_inspector_are_sought_client_by_client(
     apps: dict[str, Flask],
 ) -> None:
     """No index begins with an inspector (decision 0010)."""
-    rule = AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False])
+    rule = AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
     made = plan_read("sqlite", "inspections", parse(b"inspector_id=eq.1").shape, rule)
     bound = Binding(("1",), limit=20)
     database: Database = apps["small"].extensions["walkthrough"]
@@ -359,10 +359,10 @@ def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
                 " SELECT ?, id, 0 FROM buildings WHERE client_id = 1",
                 (ADA,),
             )
-            look_up(transaction, CLAIMS)
+            look_up_caller(transaction, CLAIMS)
             counted[size] = Steps()
             counted[size].begin(transaction.connection)
-            look_up(transaction, CLAIMS)
+            look_up_caller(transaction, CLAIMS)
             counted[size].end(transaction.connection)
 
     assert 0 < counted["large"].count <= counted["small"].count * STEPS_GROWTH_MAX

@@ -13,7 +13,7 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from access import policy
-from access.accounts import email_disclosure as taken
+from access.accounts import email_disclosure
 from access.accounts import people
 from access.accounts.person import UNSAID
 from access.accounts.person import Changes
@@ -26,16 +26,16 @@ from access.accounts.person import Unsaid
 from access.accounts.person import merged
 from access.accounts.person import would_be
 from access.caller import Caller
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
 from access.policy import AccessRule
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.prepared import Prepared
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from models.errors import Denial
 from models.errors import Fault
 from models.types import UUID
@@ -98,7 +98,7 @@ def find(transaction: Transaction, caller: Caller, user_id: str) -> Person:
 
 def found(transaction: Transaction, caller: Caller, user_id: str, action: Action) -> Person:
     """A user within reach of an action; whom the caller does not see is not there."""
-    row = reach(caller.standing, action).one(transaction, user_id=user_id, **values_of(caller))
+    row = reach(caller.profile, action).one(transaction, user_id=user_id, **values_of(caller))
     person = people.read_person(row)
     if row is None or person is None or not row[-2]:
         raise UserNotFound
@@ -109,12 +109,12 @@ def found(transaction: Transaction, caller: Caller, user_id: str, action: Action
 
 def page(transaction: Transaction, caller: Caller, number: int, size: int, search: Search) -> Page:
     """One page of the users whom the caller sees."""
-    database = transaction.spelling.name if search.text is not None else None
-    count, rows = visible(caller.standing, database, search.newest_first)
+    database = transaction.dialect.name if search.text is not None else None
+    count, rows = visible(caller.profile, database, search.newest_first)
     values = values_of(caller)
     if search.text is not None:
         pattern = f"%{WILD.sub(ESCAPED, search.text)}%"
-        values["like"] = transaction.spelling.ilike_pattern(pattern)
+        values["like"] = transaction.dialect.ilike_pattern(pattern)
     counted = count.one(transaction, **values)
     persons: list[Person] = []
     left = VALUE_BYTES_MAX
@@ -141,9 +141,9 @@ def create(
     """Make a user, where the caller may make such a one."""
     if wanted.email is None:
         raise InvalidEmail("Cannot create a user without an email")
-    taken.require_answers_left(transaction, caller)
+    email_disclosure.require_answers_left(transaction, caller)
     require_choice(caller, wanted)
-    role = wanted.role or policy.role_unless_said(caller.role)
+    role = wanted.role or policy.default_role(caller.role)
     if role is None:
         raise InvalidPerson("app_metadata has to say a role", hint=roles_hint())
     client_id = caller.client_id if wanted.client_id is UNSAID else wanted.client_id
@@ -173,7 +173,7 @@ def change(
     """Change a user, where the caller may change them, to what the caller may leave behind."""
     person = found(transaction, caller, user_id, Action.UPDATE)
     if wanted.email is not None and wanted.email != person.email.lower():
-        taken.require_answers_left(transaction, caller)
+        email_disclosure.require_answers_left(transaction, caller)
     if wanted.id is not None:
         require_choice(caller, wanted)
         if wanted.id != person.id:
@@ -236,13 +236,13 @@ def disabled_until(transaction: Transaction, wanted: Wanted) -> int | None:
 
 def require_choice(caller: Caller, wanted: Wanted) -> None:
     """Ids are chosen by those who may, and for all others no id is free or taken."""
-    if wanted.id is not None and "id" in policy.not_chosen_by(caller.role):
+    if wanted.id is not None and "id" in policy.read_only_columns(caller.role):
         raise OutOfReach("User not allowed", hint="Leave out the id: it is chosen here.")
 
 
 def require_reach(transaction: Transaction, caller: Caller, row: dict[str, Bound]) -> None:
     """Refuse a would-be row that the caller may not leave behind."""
-    checked = may_be(caller.standing).one(transaction, **values_of(caller), **row)
+    checked = may_be(caller.profile).one(transaction, **values_of(caller), **row)
     if checked is None or not checked[0]:
         raise OutOfReach(
             "User not allowed", 'new row violates row-level security policy for table "users"'
@@ -268,7 +268,7 @@ DELETE_USER = Prepared(sa.delete(User).where(USERS.c.id == parameter("user_id"))
 
 
 @lru_cache(STANDINGS_KEPT * len(Action))
-def reach(standing: Standing, action: Action) -> Prepared:
+def reach(standing: GrantProfile, action: Action) -> Prepared:
     """One user by id, whether they are visible, and whether they are within reach of the action."""
     rule = AccessRule(standing)
     return Prepared(
@@ -284,15 +284,13 @@ def reach(standing: Standing, action: Action) -> Prepared:
 
 @lru_cache(STANDINGS_KEPT * 4)
 def visible(
-    standing: Standing, sought_on: str | None, newest_first: bool
+    standing: GrantProfile, sought_on: str | None, newest_first: bool
 ) -> tuple[Prepared, Prepared]:
     """The number of users who are visible, and a page of them; with a text in them, if that is sought on a database."""
     rule = AccessRule(standing).rows(Action.READ, User, USERS.c)
     if sought_on is not None:
         like = parameter("like", sa.Text)
-        has_text = [
-            SPELLINGS[sought_on].ilike(text, like) for text in (USERS.c.email, USERS.c.name)
-        ]
+        has_text = [DIALECTS[sought_on].ilike(text, like) for text in (USERS.c.email, USERS.c.name)]
         rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # nothing hidden is compared
     order = (USERS.c.created_at, USERS.c.id)
     rows = (
@@ -307,7 +305,7 @@ def visible(
 
 
 @lru_cache(STANDINGS_KEPT)
-def may_be(standing: Standing) -> Prepared:
+def may_be(standing: GrantProfile) -> Prepared:
     """Whether a row that is about to exist may."""
     columns = ("id", "email", "name", "role", "client_id")
     row = sa.select(

@@ -6,8 +6,8 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from engine.storage.database import Transaction
-from engine.storage.database import database
+from engine.current import database
+from engine.storage.transaction import Transaction
 
 ANSWER_SECONDS_MAX = 3.0  # Supabase's Python client gives up after five
 WORK_SECONDS = 0.4  # kept back for what is no waiting: a hash and two commits on a slow board

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from access import policy
-from access import request_state as current
+from access import request_state
 from access.accounts.people import EMAIL_KEY
 from access.accounts.person import EmailTaken
 from access.accounts.throttle import OF_SUBJECT
@@ -24,7 +24,7 @@ from access.accounts.throttle import purge
 from access.accounts.throttle import write_down
 from access.caller import Caller
 from engine.query.constraints import UniqueViolation
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.user import User
 
@@ -52,11 +52,11 @@ def counting(turn: AbstractContextManager[Transaction]) -> Iterator[Transaction]
         try:
             yield transaction
         except (EmailTaken, UniqueViolation) as fault:
-            caller: Caller = current.notes().caller
+            caller: Caller = request_state.state().caller
             if not tells_of_email(fault) or policy.sees_all(caller.role, User):
                 raise
             transaction.run("ROLLBACK TO named")
-            transaction.doomed = False  # by `tx=rollback`: that was of what is undone by now
+            transaction.rollback_only = False  # by `tx=rollback`: that was of what is undone by now
             count(transaction, caller)
             told = fault
     if told is not None:

@@ -25,15 +25,15 @@ from access.accounts.administration import OutOfReach
 from access.accounts.administration import UserNotFound
 from access.accounts.administration import values_of
 from access.caller import Caller
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
 from access.policy import AccessRule
 from engine import audit
+from engine.current import writing
 from engine.query.prepared import Prepared
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
-from engine.storage.database import writing
+from engine.storage.transaction import Transaction
 from models.audit_log import AuditLog
 from models.credential import CREDENTIALS
 from models.credential import DEVICES
@@ -103,7 +103,7 @@ def enter(transaction: Transaction, token: str) -> Seen | None:
     client = client_id if isinstance(client_id, int) else None
     claims = Claims(str(user_id), Role(str(role)), client, created_at, None, expires_at, None)
     try:
-        caller = session.look_up(transaction, claims)
+        caller = session.look_up_caller(transaction, claims)
     except RefusedClaims:
         return None
     if not may_be_made(transaction, str(device_id), caller):
@@ -119,7 +119,7 @@ def may_be_made(transaction: Transaction, device_id: str, shown: Caller) -> bool
     if maker_id == shown.id:  # or it was made by the service key, or before there was a line of it
         return True
     maker = people.by_id(transaction, maker_id)
-    caller = session.person(transaction, maker_id)
+    caller = session.caller_of_user(transaction, maker_id)
     if maker is None or caller is None or maker.is_disabled(transaction.unix):
         return False
     if GONE.one(transaction, row_key=maker_id, line=line) is not None:
@@ -195,7 +195,7 @@ def make(
 
 def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
     """End a board that the caller could have made."""
-    reached = within_reach(caller.standing).one.one(
+    reached = within_reach(caller.profile).one.one(
         transaction, id=device_id, now=transaction.unix, **values_of(caller)
     )
     if reached is None:
@@ -206,7 +206,7 @@ def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
 
 def listed(transaction: Transaction, caller: Caller) -> list[Device]:
     """The boards that the caller could have made."""
-    rows = within_reach(caller.standing).shown.all(
+    rows = within_reach(caller.profile).shown.all(
         transaction, now=transaction.unix, **values_of(caller)
     )
     return [read_device(row) for row in rows]
@@ -307,7 +307,7 @@ class WithinReach:
 
 
 @lru_cache(STANDINGS_KEPT)
-def within_reach(standing: Standing) -> WithinReach:
+def within_reach(standing: GrantProfile) -> WithinReach:
     """The boards in force with the view of a user whom the caller may change, or of the caller."""
     changed = AccessRule(standing).rows(Action.UPDATE, User, USERS.c)
     oneself = USERS.c.id == parameter("caller_id", UUID.storage)

@@ -21,8 +21,8 @@ from access.accounts.sign_in import count_guess
 from access.accounts.sign_in import find_session
 from access.caller import Caller
 from access.session import UserGone
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.current import reading
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 
 YOUNG_SECONDS = 24 * 3_600  # a session that may set a password without the old one

@@ -33,7 +33,7 @@ from engine.query.constraints import ForeignKeyViolation
 from engine.query.constraints import UniqueViolation
 from engine.query.prepared import Prepared
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.errors import Fault

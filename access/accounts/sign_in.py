@@ -27,10 +27,10 @@ from access.accounts.refresh_token import RefreshTokens
 from access.caller import Caller
 from access.session import SessionGone
 from engine import audit
+from engine.current import reading
 from engine.query.prepared import Prepared
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models.credential import CREDENTIALS
 from models.credential import SESSIONS
 from models.errors import Fault

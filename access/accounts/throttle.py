@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from engine.query.prepared import Prepared
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.credential import ATTEMPTS
 from models.credential import ORIGINS
 from models.errors import Fault

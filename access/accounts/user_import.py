@@ -14,7 +14,7 @@ from access.accounts.people import END_TOKENS
 from access.accounts.people import keep
 from access.accounts.person import InvalidPerson
 from access.accounts.person import write_metadata
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.credential import CREDENTIALS
 from models.types import read_timestamp
 

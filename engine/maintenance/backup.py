@@ -18,8 +18,8 @@ from engine.storage import atomic_files
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.clock import Clock
-from engine.storage.transaction import KNOWN_MOMENTS
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import PAST_TIMESTAMPS
+from engine.storage.transaction import stored_timestamp
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 

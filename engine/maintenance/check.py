@@ -19,11 +19,11 @@ from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
 from engine.storage.database import Database
-from engine.storage.database import Transaction
 from engine.storage.file_copies import UnsoundCopy
-from engine.storage.file_identity import FileLeft
-from engine.storage.transaction import KNOWN_MOMENTS
-from engine.storage.transaction import stored_moment
+from engine.storage.file_identity import DatabaseFileReplaced
+from engine.storage.transaction import PAST_TIMESTAMPS
+from engine.storage.transaction import Transaction
+from engine.storage.transaction import stored_timestamp
 from models.errors import Fault
 
 START_SECONDS_MAX = 60.0
@@ -67,7 +67,7 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     """
     path = database.path
     assert path is not None
-    assert database.place is not None
+    assert database.identity is not None
     try:
         refuse_links(path)
         sweep(path)
@@ -103,7 +103,7 @@ def open_schema(database: Database, path: Path, *, is_served_by_others: bool) ->
         resume_clock(database, path)
     except migrate.MigrationFailed as error:
         raise MaintenanceError(str(error)) from error
-    except FileLeft:
+    except DatabaseFileReplaced:
         raise
     except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
         raise MaintenanceError(f"{path} cannot be used: {error_text(error, path)}") from error
@@ -152,7 +152,7 @@ def file_state(database: Database, path: Path) -> str:
     try:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             return schema_state(transaction, path)
-    except FileLeft:
+    except DatabaseFileReplaced:
         raise
     except sqlite.NotADatabase as error:
         raise MaintenanceError(
@@ -177,10 +177,10 @@ def resume_clock(database: Database, path: Path) -> None:
     """
     try:
         with database.reading() as transaction:
-            for (written_at,) in transaction.all(KNOWN_MOMENTS):
+            for (written_at,) in transaction.all(PAST_TIMESTAMPS):
                 database.clock.advance(written_at)
     except (sqlite.FileCorrupt, ValueError):
-        database.clock.advance(stored_moment(path.stat().st_mtime))
+        database.clock.advance(stored_timestamp(path.stat().st_mtime))
 
 
 def schema_state(transaction: Transaction, path: Path) -> str:

@@ -23,8 +23,8 @@ from engine.query.statement import Statement
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import OPEN
 from engine.storage.database import Database
+from engine.storage.transaction import CURRENT
 from engine.storage.transaction import Transaction
 from models import audit_log
 from models import credential
@@ -74,7 +74,7 @@ def copy_all(source: Database, target: Database, progress: Progress) -> dict[str
             with target.writing(seconds_max=COPY_SECONDS_MAX) as writer:
                 return copy_tables(reader, writer, progress)
         finally:
-            OPEN.reset(outer)
+            CURRENT.reset(outer)
 
 
 def copy_tables(source: Transaction, target: Transaction, progress: Progress) -> dict[str, int]:
@@ -149,9 +149,7 @@ def insert_row(transaction: Transaction, table: sa.Table) -> Statement:
     """Return the INSERT of one row of all columns."""
     values = {each.name: parameter(f"c{place}", each.type) for place, each in enumerate(table.c)}
     slots: dict[str, Slot] = {f"c{place}": new_value(place) for place in range(len(table.c))}
-    return compile_statement(
-        sa.insert(table).values(values), transaction.spelling.sa_dialect, slots
-    )
+    return compile_statement(sa.insert(table).values(values), transaction.dialect.sa_dialect, slots)
 
 
 def parameter_columns(statement: Statement) -> list[int]:

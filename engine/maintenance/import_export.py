@@ -34,8 +34,8 @@ from engine.query.write.statements import Writer
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
-from engine.storage.database import Transaction
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import Transaction
+from engine.storage.transaction import stored_timestamp
 from models.audit_log import BULK_RELATION
 from models.errors import Fault
 from models.fields import ColumnDefault
@@ -111,7 +111,7 @@ def import_archive(
                 with locate_faults(name, place):
                     import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
-        transaction.run(transaction.spelling.resume_audit, (transaction.now,))
+        transaction.run(transaction.dialect.resume_audit, (transaction.now,))
         audit.note(
             transaction,
             "import",
@@ -225,7 +225,7 @@ def json_rows(transaction: Transaction, relation: Relation) -> Iterator[str]:
     table = relation.table
     names = list(relation.attributes)
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
-    statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
+    statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
     doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
     accounts = account_fields(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, BATCH_ROWS):

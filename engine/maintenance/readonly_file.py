@@ -61,7 +61,7 @@ def read_snapshot(path: Path) -> Iterator[Transaction]:
     try:
         with open_immutable(path) as driver_connection:
             driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
-            transaction = Transaction(connection, SPELLINGS["sqlite"], VersionedCache())
+            transaction = Transaction(connection, DIALECTS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:
                 if schema_state(transaction, path) != "current":

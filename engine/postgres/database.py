@@ -32,16 +32,16 @@ from engine.postgres.transaction import BEGIN_WRITE
 from engine.postgres.transaction import ServerTransaction
 from engine.postgres.transaction import WriteTransaction
 from engine.query.constraints import Locked
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
 from engine.storage.database import LOCK_SECONDS_MAX
-from engine.storage.database import OPEN
 from engine.storage.database import PROBE_WAIT_SECONDS_MAX
 from engine.storage.database import READ_SECONDS_MAX
 from engine.storage.database import WRITE_SECONDS_MAX
 from engine.storage.database import Database
 from engine.storage.pool import CONNECTIONS_MAX
-from engine.storage.pool import Busy
+from engine.storage.pool import TooManyConnections
+from engine.storage.transaction import CURRENT
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.writer_lock import LockTimeout
@@ -76,9 +76,9 @@ class SessionPool:
         self.generation = 0
 
     def take(self) -> Session:
-        """Return an idle session, or a new one, to be given back. Busy if none is free in time."""
+        """Return an idle session, or a new one, to be given back. TooManyConnections if none is free in time."""
         if not self.free.acquire(timeout=LOCK_SECONDS_MAX):
-            raise Busy("sorry, too many clients already")
+            raise TooManyConnections("sorry, too many clients already")
         try:
             while (session := self.last_idle()) is not None:
                 if not session.is_ended_by_server():
@@ -119,7 +119,7 @@ class ServerDatabase(Database):
     def __init__(self, url: sa.URL, replicas: Sequence[sa.URL] = ()) -> None:
         self.url = url
         self.path = None
-        self.spelling = SPELLINGS["postgresql"]
+        self.dialect = DIALECTS["postgresql"]
         self.writer_lock = None
         self.is_audited = True
         self.cache = VersionedCache()
@@ -129,7 +129,7 @@ class ServerDatabase(Database):
 
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
         """One snapshot, for reading only: the one that is open, if one is."""
-        already = OPEN.get()
+        already = CURRENT.get()
         return self.snapshot(seconds_max) if already is None else nullcontext(already)
 
     @contextmanager
@@ -139,7 +139,7 @@ class ServerDatabase(Database):
             begin.append((SET_TIMEOUT, (str(milliseconds(seconds_max)),)))
         session = self.begin_session(begin, seconds_max)
         transaction = self.transaction(session, seconds_max)
-        transaction.tells_marks = self.replicas is not None
+        transaction.reports_positions = self.replicas is not None
         with self.ending(transaction):
             yield transaction
 
@@ -155,7 +155,7 @@ class ServerDatabase(Database):
 
         READ COMMITTED: it sees what the writer before it committed. A brief write waits for the lock together with
         its first statement, which looks the caller up: it holds the lock for one round trip less."""
-        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
+        assert CURRENT.get() is None, "a write inside a read would see an old snapshot"
         begin: list[Statement] = [
             (BEGIN_WRITE, ()),
             (SET_LOCK_TIMEOUT, (str(milliseconds(wait_seconds_max)),)),
@@ -198,12 +198,12 @@ class ServerDatabase(Database):
     @contextmanager
     def ending(self, transaction: ServerTransaction) -> Iterator[None]:
         """Have a transaction be the open one for a block; commit it, or roll it back if the block raises."""
-        token = OPEN.set(transaction)
+        token = CURRENT.set(transaction)
         try:
             try:
                 yield
             finally:
-                OPEN.reset(token)
+                CURRENT.reset(token)
             transaction.end()
         except BaseException:
             transaction.roll_back()
@@ -233,14 +233,14 @@ class ServerDatabase(Database):
     def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
         return read() if self.replicas is None else self.replicas.serve(primary, read)
 
-    def read_by(self, primary: Transaction) -> str | None:
+    def read_server(self, primary: Transaction) -> str | None:
         if self.replicas is None:
             return None
         return "standby" if self.replicas.is_used_by(primary) else "primary"
 
-    def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
+    def observe_reads(self, tell: Callable[[str, str], None]) -> None:
         if self.replicas is not None:
-            self.replicas.tell_read = tell
+            self.replicas.observe_read = tell
 
     def is_writable(self) -> bool:
         """Return whether a write succeeds. That another writer has the lock is no reason to doubt it."""

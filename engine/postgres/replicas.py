@@ -18,7 +18,6 @@ import psycopg
 import sqlalchemy as sa
 
 from engine.postgres.errors import ERRORS
-from engine.postgres.replication_positions import ReplicationPositions
 from engine.postgres.session import PoolerRefused
 from engine.postgres.session import Session
 from engine.postgres.session import connect
@@ -27,12 +26,13 @@ from engine.postgres.transaction import BEGIN_READ
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Locked
 from engine.query.constraints import Unreachable
-from engine.storage.database import OPEN
 from engine.storage.pool import CONNECTIONS_MAX
+from engine.storage.replication_positions import ReplicationPositions
 from engine.storage.sqlite import DiskFailed
 from engine.storage.sqlite import DiskFull
 from engine.storage.sqlite import FileCorrupt
 from engine.storage.sqlite import TimedOut
+from engine.storage.transaction import CURRENT
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import VersionedCache
 
@@ -203,7 +203,7 @@ class Replica:
 class Replicas:
     """The replicas of a primary, used in rotation."""
 
-    tell_read: Callable[[str, str], None] | None = None
+    observe_read: Callable[[str, str], None] | None = None
     """Called with the server that served a read, and why."""
 
     def __init__(self, urls: Sequence[sa.URL]) -> None:
@@ -229,7 +229,7 @@ class Replicas:
         replica = self.next()
         if replica.identity is None:  # the primary was away when this process started
             replica.identity = primary.value(IDENTITY)
-        positions = primary.marks or all_positions(primary)
+        positions = primary.positions or all_positions(primary)
         begun = replica.begin(positions, self.cache, primary.began)
         if isinstance(begun, Served):
             self.count(begun)
@@ -251,11 +251,11 @@ class Replicas:
 
     def answer(self, transaction: ReplicaTransaction, read: Callable[[], Answer]) -> Answer:
         transaction.deadline = time.monotonic() + STATEMENT_SECONDS_MAX
-        outer = OPEN.set(transaction)
+        outer = CURRENT.set(transaction)
         try:
             answered = read()
         finally:
-            OPEN.reset(outer)
+            CURRENT.reset(outer)
         transaction.end()
         return answered
 
@@ -276,8 +276,8 @@ class Replicas:
         return present[number % len(present)]
 
     def count(self, served: Served) -> None:
-        if self.tell_read is not None:
-            self.tell_read(*served.value)
+        if self.observe_read is not None:
+            self.observe_read(*served.value)
 
     def close(self) -> None:
         for replica in self.all:

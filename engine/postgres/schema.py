@@ -24,7 +24,7 @@ from engine.postgres.session import PoolerRefused
 from engine.postgres.session import connection_words
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
-from engine.query.dialect.postgresql import ANY_LANGUAGE
+from engine.query.dialect.postgresql import UNICODE_COLLATION
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 
@@ -177,7 +177,7 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
 def refuse_unsuited(transaction: Transaction, name: str) -> None:
     """Refuse a database that would fail some requests: without UTF-8 it cannot store all letters, without ICU it cannot
     fold their case."""
-    version, encoding, has_unicode = transaction.one(SUITED, (ANY_LANGUAGE,))
+    version, encoding, has_unicode = transaction.one(SUITED, (UNICODE_COLLATION,))
     if int(version) < VERSION_MIN:
         raise database_check.MaintenanceError("PostgreSQL 15 or later is needed")
     if encoding != "UTF8":
@@ -186,7 +186,7 @@ def refuse_unsuited(transaction: Transaction, name: str) -> None:
         )
     if not has_unicode:
         raise database_check.MaintenanceError(
-            f'{name} has no collation "{ANY_LANGUAGE}": a PostgreSQL that was built with ICU is needed'
+            f'{name} has no collation "{UNICODE_COLLATION}": a PostgreSQL that was built with ICU is needed'
         )
 
 

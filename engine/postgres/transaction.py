@@ -18,13 +18,13 @@ from engine.postgres.session import GRACE_SECONDS
 from engine.postgres.session import Session
 from engine.query.constraints import Locked
 from engine.query.constraints import OnlyReads
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
 from engine.storage.sqlite import TimedOut
-from engine.storage.transaction import NotKept
+from engine.storage.transaction import NotCommitted
 from engine.storage.transaction import Parameters
 from engine.storage.transaction import Transaction
-from engine.storage.transaction import paged
+from engine.storage.transaction import in_pages
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.writer_lock import LockTimeout
 
@@ -44,12 +44,12 @@ class ServerTransaction(Transaction):
         self.session = session
         self.cache = cache
         self.actor_id = None
-        self.spelling = SPELLINGS["postgresql"]
+        self.dialect = DIALECTS["postgresql"]
         self.began = 0.0
         self.deadline = float("inf")
         self.dead = False
-        self.doomed = False
-        self.says_first = None
+        self.rollback_only = False
+        self.pending_context = None
         self.version = None  # a server does not name its snapshots
         self.cursors = count()
 
@@ -60,8 +60,8 @@ class ServerTransaction(Transaction):
             return self.undo(sql)
         self.require_usable()
         try:
-            if self.says_first is not None and not sql.startswith("SELECT"):
-                self.say_first()
+            if self.pending_context is not None and not sql.startswith("SELECT"):
+                self.send_pending_context()
             return self.session.run(sql, parameters)
         except ERRORS as error:
             raise self.failed(error) from error
@@ -73,14 +73,14 @@ class ServerTransaction(Transaction):
             self.dead = True
             raise TimedOut("canceling statement due to statement timeout")
 
-    def say_before(self, sql: str, parameters: Parameters) -> None:
+    def send_before(self, sql: str, parameters: Parameters) -> None:
         """Send a statement together with the one that is about to be run."""
         self.session.send(sql, parameters)
 
     def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         self.require_usable()
         try:
-            self.say_first()
+            self.send_pending_context()
             self.session.run_many(sql, parameters)
         except ERRORS as error:
             raise self.failed(error) from error
@@ -100,11 +100,11 @@ class ServerTransaction(Transaction):
         except ERRORS as error:
             raise self.failed(error) from error
 
-    def made_id(self, cursor: Any) -> int:
+    def inserted_id(self, cursor: Any) -> int:
         made: int = cursor.fetchone()[0]
         return made
 
-    def made_ids(self, cursor: Any, count: int) -> Iterable[int]:
+    def inserted_ids(self, cursor: Any, count: int) -> Iterable[int]:
         return [made for (made,) in cursor.fetchall()]
 
     def failed(self, error: Exception) -> Exception:
@@ -123,10 +123,10 @@ class ServerTransaction(Transaction):
     def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
         yield from self.run(sql, parameters)
 
-    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
+    def pages(self, sql: str, rows_max: int) -> Iterator[list[Any]]:
         name = f"pages_{next(self.cursors)}"
         self.run(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}")
-        yield from paged(self.fetched(name), rows_a_page)
+        yield from in_pages(self.fetched(name), rows_max)
         self.run(f"CLOSE {name}")
 
     def fetched(self, cursor: str) -> Iterator[Any]:
@@ -135,12 +135,12 @@ class ServerTransaction(Transaction):
             yield from rows
 
     def end(self) -> bool:
-        if self.doomed:
+        if self.rollback_only:
             self.roll_back()
             return False
         if self.dead:
             self.roll_back()
-            raise NotKept("the transaction ended before its COMMIT")
+            raise NotCommitted("the transaction ended before its COMMIT")
         self.dead = True
         self.commit()
         return True
@@ -183,7 +183,7 @@ class WriteTransaction(ServerTransaction):
         self.observe_wait = observe_wait
         self.asked_at = time.monotonic()
         self.has_lock = False
-        self.says_first = UNNAMED
+        self.pending_context = UNNAMED
 
     def wait_for_lock(self) -> None:
         """Wait for the lock alone; LockTimeout if it does not come in time."""
@@ -220,10 +220,10 @@ class WriteTransaction(ServerTransaction):
             self.note_lock()
         return found
 
-    def say_first(self) -> None:
-        if self.says_first is UNNAMED:
-            self.act_as(None)
-        super().say_first()
+    def send_pending_context(self) -> None:
+        if self.pending_context is UNNAMED:
+            self.set_actor(None)
+        super().send_pending_context()
 
     def failed(self, error: Exception) -> Exception:
         fault = super().failed(error)
@@ -242,7 +242,7 @@ class WriteTransaction(ServerTransaction):
         except ERRORS as error:
             raise translate_of_commit(error) from error
         if done.statusmessage != COMMIT:
-            raise NotKept("the transaction ended before its COMMIT")
+            raise NotCommitted("the transaction ended before its COMMIT")
 
     def roll_back(self) -> None:
         """Undo everything. A session that cannot do that is lost."""

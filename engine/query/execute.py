@@ -28,7 +28,7 @@ from engine.query.write.insert import Insertion
 from engine.query.write.insert import Key
 from engine.query.write.insert import Row
 from engine.query.write.insert import Rows
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.query.write.insert import converted
 from engine.query.write.insert import default
 from engine.query.write.insert import json_keys
@@ -38,9 +38,9 @@ from engine.query.write.row_security import not_chosen
 from engine.query.write.upsert import insert_new
 from engine.query.write.upsert import require_target
 from engine.query.write.upsert import upsert
-from engine.storage.database import Transaction
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from models.fields import ColumnDefault
 from models.types import Bound
 
@@ -51,7 +51,7 @@ QUESTION_CHARACTERS_MAX = 2_000  # of the values of a list or a count that is ca
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectResult:
     """Rows as JSON texts, and the number of all of them where that was asked for."""
 
     rows: list[str]
@@ -63,8 +63,8 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """The numbers that a Selected would have, without its rows."""
+class CountResult:
+    """The numbers that a SelectResult would have, without its rows."""
 
     shown: int
     total: int | None = None
@@ -82,16 +82,16 @@ def select(
     relation: Relation,
     query: Query,
     count: bool,
-) -> Selected:
+) -> SelectResult:
     """The rows within the binding's range, and their total where it is wanted."""
-    plans = plan.plan_read(transaction.spelling.name, relation.name, query.shape, rule)
+    plans = plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
     rows = listed(transaction, plans, binding)
     if not count:
-        return Selected(rows)
+        return SelectResult(rows)
     complete = len(rows) < binding.limit and (rows or not binding.offset)
     if complete and not plans.grouped:
-        return Selected(rows, binding.offset + len(rows))
-    return Selected(rows, total_of(transaction, plans.count, binding))
+        return SelectResult(rows, binding.offset + len(rows))
+    return SelectResult(rows, total_of(transaction, plans.count, binding))
 
 
 def count(
@@ -102,16 +102,16 @@ def count(
     relation: Relation,
     query: Query,
     total: bool,
-) -> Counted:
+) -> CountResult:
     """How many rows a select would show, and of how many: what HEAD asks."""
-    plans = plan.plan_read(transaction.spelling.name, relation.name, query.shape, rule)
+    plans = plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
     if plans.grouped:
         selected = select(transaction, rule, binding, relation=relation, query=query, count=total)
-        return Counted(selected.shown, selected.total)
+        return CountResult(selected.shown, selected.total)
     if not total:
-        return Counted(transaction.value(plans.shown.sql, plans.shown.bind(binding)))
+        return CountResult(transaction.value(plans.shown.sql, plans.shown.bind(binding)))
     found = total_of(transaction, plans.count, binding)
-    return Counted(max(0, min(binding.limit, found - binding.offset)), found)
+    return CountResult(max(0, min(binding.limit, found - binding.offset)), found)
 
 
 def listed(transaction: Transaction, plans: plan.ReadPlan, binding: Binding) -> list[str]:
@@ -166,7 +166,7 @@ def insert(
     insertion: Insertion,
     shape: Shape | None,
     veto: Veto,
-) -> Written:
+) -> WriteResult:
     """Insert or upsert every row or none; `shape` is the representation that is wanted, if any."""
     require_showable(transaction, relation, rule, shape)
     require_target(relation, insertion)
@@ -199,7 +199,7 @@ def update(
     changes: Row,
     shape: Shape | None,
     veto: Veto,
-) -> Written:
+) -> WriteResult:
     """Change every row within reach that the filters match, or none."""
     require_showable(transaction, relation, rule, shape)
     for name in changes:
@@ -215,13 +215,13 @@ def update(
         if each.default is ColumnDefault.NOW_ON_WRITE and name not in new:
             new[name] = transaction.now
     statements = mutate.plan_update(
-        transaction.spelling.name, relation.name, tuple(new), query.shape, rule
+        transaction.dialect.name, relation.name, tuple(new), query.shape, rule
     )
     keys = change_one(transaction, relation, statements, new, binding)
     if not keys:
         keys = change_reached(transaction, relation, statements, new, binding)
     veto(len(keys))
-    return represented(transaction, relation, Written(keys), rule, binding, shape)
+    return represented(transaction, relation, WriteResult(keys), rule, binding, shape)
 
 
 def change_one(
@@ -288,13 +288,13 @@ def delete(
     query: Query,
     shape: Shape | None,
     veto: Veto,
-) -> Written:
+) -> WriteResult:
     """Delete every row within reach that the filters match, or none."""
     require_showable(transaction, relation, rule, shape)
-    statements = mutate.plan_delete(transaction.spelling.name, relation.name, query.shape, rule)
+    statements = mutate.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
     keys = keys_of(transaction, statements.keys, binding)
     veto(len(keys))
-    written = represented(transaction, relation, Written(keys), rule, binding, shape)
+    written = represented(transaction, relation, WriteResult(keys), rule, binding, shape)
     if keys:
         bound = binding.but(keys=json_keys(keys))
         with blame.deleted(transaction, relation, keys):
@@ -311,21 +311,21 @@ def require_showable(
 ) -> None:
     """What cannot be shown is told before anything is written, and before anything else is wrong."""
     if shape is not None:
-        plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+        plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
 
 
 def represented(
     transaction: Transaction,
     relation: Relation,
-    written: Written,
+    written: WriteResult,
     rule: Rule,
     binding: Binding,
     shape: Shape | None,
-) -> Written:
+) -> WriteResult:
     """The written rows, read back by key under the rule for reading."""
     if shape is None:
         return written
-    statement = plan.plan_representation(transaction.spelling.name, relation.name, shape, rule)
+    statement = plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
     bound = binding.but(keys=json_keys(written.keys))
     rows = fetch(transaction, statement.sql, statement.bind(bound))
     is_cut = len(rows) == binding.rows_max < len(written.keys)

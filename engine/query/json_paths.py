@@ -1,4 +1,4 @@
-"""JSON paths: what `->key` and `->>key` lead to, in the two columns of the audit trail that hold JSON."""
+"""JSON paths: the SQL for `->key` and `->>key`, for the two JSON columns of the audit log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query.catalog import Attribute
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
 from engine.query.operators import UnknownOperator
 from engine.query.shape import Path
 from engine.query.shape import Step
@@ -18,29 +18,30 @@ from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
-PLACE_CHARACTERS_MAX = 16
+INDEX_CHARACTERS_MAX = 16
 
 
-def follow(
-    spelling: Spelling, attribute: Attribute, value: Expression, path: Path
+def path_value(
+    dialect: SqlDialect, attribute: Attribute, value: Expression, path: Path
 ) -> tuple[ColumnType, Expression]:
-    """What a path of at least one step leads to in a column: JSON by `->`, a text by `->>`.
+    """Return the type and value at a path of at least one step: JSON for `->`, a text for `->>`.
 
-    Into anything but JSON, and to what is not there, it leads to null, as PostgREST has it.
+    As in PostgREST, the value is null if the column is not JSON or the path does not exist. Raise UnknownOperator if
+    a step follows `->>`.
     """
     *steps, last = path
     if any(step.as_text for step in steps):
         raise UnknownOperator("operator does not exist: text -> unknown")
-    if attribute.type is not JSON or not all(map(can_be_there, path)):
+    if attribute.type is not JSON or not all(map(can_exist, path)):
         return TEXT, sa.cast(sa.null(), sa.Text())
     if last.as_text:
-        return TEXT, spelling.json_text(value, path)
-    return JSON, spelling.json_part(value, path)
+        return TEXT, dialect.text_at_path(value, path)
+    return JSON, dialect.json_at_path(value, path)
 
 
-def can_be_there(step: Step) -> bool:
-    """Whether there may be such a place in an array, or such a name: no column's has a mark that SQLite cannot say."""
-    if step.is_place:
-        # Of thousands of digits Python makes no number.
-        return len(step.name) <= PLACE_CHARACTERS_MAX and INT32[0] <= int(step.name) <= INT32[1]
+def can_exist(step: Step) -> bool:
+    """Return whether a value can have this index or key. No column name has a character that SQLite cannot escape."""
+    if step.is_index:
+        # int() raises for thousands of digits.
+        return len(step.name) <= INDEX_CHARACTERS_MAX and INT32[0] <= int(step.name) <= INT32[1]
     return '"' not in step.name and "\\" not in step.name

@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.base import json_array
 from engine.query.shape import Condition
 from engine.query.shape import LogicTree
@@ -39,30 +39,30 @@ class Operator:
     """An operator's row."""
 
     symbol: str
-    compare: Callable[[Spelling, Expression, Expression], Expression]
-    prepare: Callable[[Spelling, ColumnType, str], Bound]
+    compare: Callable[[SqlDialect, Expression, Expression], Expression]
+    prepare: Callable[[SqlDialect, ColumnType, str], Bound]
     leak_proof: bool = True
     text_only: bool = False
 
 
-def operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
+def operand(dialect: SqlDialect, kind: ColumnType, text: str) -> Bound:
     return kind.read_text(text)
 
 
-def like_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
-    return spelling.like_pattern(text)
+def like_operand(dialect: SqlDialect, kind: ColumnType, text: str) -> Bound:
+    return dialect.like_pattern(text)
 
 
-def ilike_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
-    return spelling.ilike_pattern(text)
+def ilike_operand(dialect: SqlDialect, kind: ColumnType, text: str) -> Bound:
+    return dialect.ilike_pattern(text)
 
 
-def match_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
-    return spelling.match_pattern(text, ignore_case=False)
+def match_operand(dialect: SqlDialect, kind: ColumnType, text: str) -> Bound:
+    return dialect.match_pattern(text, ignore_case=False)
 
 
-def imatch_operand(spelling: Spelling, kind: ColumnType, text: str) -> Bound:
-    return spelling.match_pattern(text, ignore_case=True)
+def imatch_operand(dialect: SqlDialect, kind: ColumnType, text: str) -> Bound:
+    return dialect.match_pattern(text, ignore_case=True)
 
 
 def read_moments(binding: Binding, place: int) -> Bound:
@@ -88,16 +88,24 @@ OPERATORS: dict[str, Operator] = {
         "IS DISTINCT FROM", lambda _, column, value: column.is_distinct_from(value), operand
     ),
     "like": Operator(
-        "~~", lambda spell, column, value: spell.like(column, value), like_operand, False, True
+        "~~", lambda dialect, column, value: dialect.like(column, value), like_operand, False, True
     ),
     "ilike": Operator(
-        "~~*", lambda spell, column, value: spell.ilike(column, value), ilike_operand, False, True
+        "~~*",
+        lambda dialect, column, value: dialect.ilike(column, value),
+        ilike_operand,
+        False,
+        True,
     ),
     "match": Operator(
-        "~", lambda spell, column, value: spell.match(column, value), match_operand, False, True
+        "~", lambda dialect, column, value: dialect.match(column, value), match_operand, False, True
     ),
     "imatch": Operator(
-        "~*", lambda spell, column, value: spell.imatch(column, value), imatch_operand, False, True
+        "~*",
+        lambda dialect, column, value: dialect.imatch(column, value),
+        imatch_operand,
+        False,
+        True,
     ),
 }
 

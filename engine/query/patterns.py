@@ -1,4 +1,4 @@
-"""What is wrong with a pattern, as a fact, and in which case it is compared. Knows no database by name."""
+"""Errors of patterns, and the case folding of texts and patterns."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from typing import Final
 
 from models.errors import Fault
 
-UNSTEADY: Final = "Σςİ"
-"""Letters whose lower case hangs on what stands around them (a sigma at a word's end), or is two letters."""
-STEADY: Final = "σσi"
-STEADIED: Final = str.maketrans(UNSTEADY, STEADY)
+IRREGULAR_LETTERS: Final = "Σςİ"
+"""Letters whose lower case depends on their neighbours, such as a final sigma, or is two letters."""
+FOLDED_LETTERS: Final = "σσi"
+FOLDING: Final = str.maketrans(IRREGULAR_LETTERS, FOLDED_LETTERS)
 
 
 class InvalidRegularExpression(Fault):
-    """A pattern that the engine does not take (2201B)."""
+    """A pattern that is no regular expression (2201B)."""
 
 
 class NoRegularExpressions(Fault):
-    """`match` and `imatch` on a machine for which there is no engine in linear time (0A000)."""
+    """`match` or `imatch` on a platform without google-re2 (0A000)."""
 
     def __init__(self) -> None:
         super().__init__(
-            "match and imatch are not available here",
-            hint="They need google-re2, of which there is no package for this machine.",
+            "match and imatch are not available on this platform",
+            hint="They require google-re2, which has no package for this platform.",
         )
 
 
 class InvalidEscape(Fault):
-    """A like pattern whose last backslash keeps nothing from its meaning (22025)."""
+    """A LIKE pattern that ends with an escape character (22025)."""
 
 
-def in_one_case(text: str) -> str:
-    """Lower case letter by letter, whatever the language: a part of a text is a part of it in one case, too.
+def fold_case(text: str) -> str:
+    """Return a text in lower case, letter by letter. A substring of the text stays a substring of the result.
 
-    >>> in_one_case("ΝΙΚΟΣ") == in_one_case("Νίκος").replace("ί", "ι") and in_one_case("İş")
+    >>> fold_case("ΝΙΚΟΣ") == fold_case("Νίκος").replace("ί", "ι") and fold_case("İş")
     'iş'
     """
-    return (text if text.isascii() else text.translate(STEADIED)).lower()
+    return (text if text.isascii() else text.translate(FOLDING)).lower()

@@ -11,13 +11,13 @@ from functools import lru_cache
 import sqlalchemy as sa
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding
 from engine.query.statement import Slot
 from engine.query.statement import Statement
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.types import Bound
 
 STATEMENTS_MAX = 256  # far above what there is: a few dozen, some of them once a standing
@@ -31,7 +31,7 @@ class Prepared:
 
     def on(self, transaction: Transaction, values: dict[str, Bound]) -> tuple[str, list[Bound]]:
         """The text and its parameters, in order."""
-        compiled, names = compile_for(self, transaction.spelling.name)
+        compiled, names = compile_for(self, transaction.dialect.name)
         assert names.keys() <= values.keys(), f"{sorted(names.keys() - values)} is missing"
         return compiled.sql, compiled.bind(Binding(new=tuple(values[name] for name in names)))
 
@@ -56,7 +56,7 @@ class Prepared:
 
 @lru_cache(STATEMENTS_MAX)
 def compile_for(prepared: Prepared, database: str) -> tuple[Statement, dict[str, None]]:
-    dialect = SPELLINGS[database].sa_dialect
+    dialect = DIALECTS[database].sa_dialect
     compiled = prepared.statement.compile(dialect=dialect)
     assert isinstance(compiled, SQLCompiler)
     # SQLAlchemy marks as unique what it named itself: constants, which are no slots of ours.

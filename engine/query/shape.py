@@ -25,7 +25,7 @@ class Step:
     as_text: bool = False
 
     @property
-    def is_place(self) -> bool:
+    def is_index(self) -> bool:
         return self.name.removeprefix("-").isdecimal()
 
 
@@ -50,7 +50,7 @@ class Column:
         >>> Column("after", path=(Step("a"), Step("0"))).key, Column("after", path=(Step("-1"),)).key
         ('a', 'after')
         """
-        named = (step.name for step in reversed(self.path) if not step.is_place)
+        named = (step.name for step in reversed(self.path) if not step.is_index)
         return self.alias or self.aggregate or next(named, self.name)
 
 

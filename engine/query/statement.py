@@ -87,14 +87,14 @@ def new_value(place: int) -> Slot:
 class Statement:
     """SQL text with positional parameters, and the slot of each.
 
-    `read_unnamed` are the tables that it reads by their own name: those have no alias. `unprinted` are operands of
+    `unaliased_tables` are the tables that it reads by their own name: those have no alias. `unprinted` are operands of
     conditions that decide nothing of it, as those of an empty embed, or of rows that nobody sees: they are read all the
     same, and refused where they make no sense.
     """
 
     sql: str
     slots: tuple[Slot, ...]
-    read_unnamed: tuple[sa.Table, ...] = ()
+    unaliased_tables: tuple[sa.Table, ...] = ()
     unprinted: tuple[Slot, ...] = ()
 
     def bind(self, binding: Binding) -> list[Bound]:
@@ -122,28 +122,28 @@ def compile_statement(
     return Statement(
         compiled.string,
         tuple(known.get(name) or constant(compiled.params[name]) for name in names),
-        tuple(vars(compiled).get(READ_UNNAMED, ())),
+        tuple(vars(compiled).get(UNALIASED_TABLES, ())),
         tuple(slot for name, slot in operands.items() if name not in names),
     )
 
 
-READ_UNNAMED = "read_unnamed"
+UNALIASED_TABLES = "unaliased_tables"
 
 
-class TellingCompiler(SQLCompiler):
+class TableTrackingCompiler(SQLCompiler):
     """Notes the tables that a statement reads by their own name, as it writes them down."""
 
     def visit_table(self, table: Any, *arguments: Any, **named: Any) -> Any:
         alias = named.get("enclosing_alias")  # that of a sub-select reaches the tables in it, too
         has_alias = alias is not None and alias.element is table
         if named.get("asfrom") and not named.get("iscrud") and not has_alias:
-            vars(self).setdefault(READ_UNNAMED, []).append(table)
+            vars(self).setdefault(UNALIASED_TABLES, []).append(table)
         return super().visit_table(table, *arguments, **named)  # type: ignore[no-untyped-call]
 
 
-def telling(dialect: sa.Dialect) -> sa.Dialect:
+def with_table_tracking(dialect: sa.Dialect) -> sa.Dialect:
     """The same dialect, whose statements tell what they read."""
-    bases = (TellingCompiler, dialect.statement_compiler)
+    bases = (TableTrackingCompiler, dialect.statement_compiler)
     dialect.statement_compiler = type("Compiler", bases, {})
     return dialect
 

@@ -16,7 +16,7 @@ from engine.query.rule import ReadScope
 from engine.reporting import counts
 from engine.reporting.visible_rows import VisibleRows
 from engine.reporting.visible_rows import read_rows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models import Building
 from models import Inspection
 from models.audit_log import AuditLog
@@ -77,7 +77,7 @@ def read_changes(
     """
     read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, AuditLog)}
     is_simple = read_scopes in ({ReadScope.EVERYTHING}, {ReadScope.OWN_CLIENT})
-    if not (is_simple and transaction.spelling.trail_is_in_order):
+    if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
     entries_max = min(ENTRIES_MAX, max(ENTRIES_MIN, rows // 50))
     database = transaction.spelling.name
@@ -104,7 +104,7 @@ def read_states(
 ) -> tuple[InspectionStates, InspectionStates] | None:
     """Return the former and current states of the changed inspections. Return None if they contradict the entries."""
     touched = [each for each in changes if each.relation == INSPECTIONS]
-    statement = counts.plan_states(transaction.spelling.name, visible.rule)
+    statement = counts.plan_states(transaction.dialect.name, visible.rule)
     keys = json.dumps(list({each.key for each in touched}))
     visible_now = {
         key: dict(zip(counts.STATE_COLUMNS, values, strict=True))

@@ -24,7 +24,7 @@ from engine.reporting.status_counts import Counts
 from engine.reporting.status_counts import labelled
 from engine.reporting.status_counts import month_start
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 
 DAYS_BY_DAY_MAX = 31

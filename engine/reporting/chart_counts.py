@@ -12,7 +12,7 @@ from engine.reporting import chart_statements
 from engine.reporting.chart_statements import POINT_LABELS_MAX
 from engine.reporting.visible_rows import VisibleRows
 from engine.reporting.visible_rows import read_rows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.query.statement import parameter
@@ -32,8 +32,8 @@ DAY_CHARACTERS = len("YYYY-MM-DD")
 class ChartPlanner(CountPlanner):
     """A planner of counts between two days. `characters` is the length of a date's prefix that identifies a period."""
 
-    def __init__(self, spelling: Spelling, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
-        super().__init__(spelling, rule)
+    def __init__(self, dialect: SqlDialect, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
+        super().__init__(dialect, rule)
         self.characters = characters
 
     def within_dates(self, inspection: sa.Alias) -> Expression:
@@ -67,7 +67,7 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
     The inner query counts by client, status and day, the order of an index of SQLite. The limit is
     POINT_LABELS_MAX + 1, so that the caller detects too many rows.
     """
-    planner = ChartPlanner(SPELLINGS[database], rule, period_characters)
+    planner = ChartPlanner(DIALECTS[database], rule, period_characters)
     inspection, where = planner.inspections(of_building=False)
     columns = inspection.c
     within = planner.within_dates(inspection)
@@ -132,5 +132,5 @@ def plan_building_names(database: str, rule: Rule) -> Statement:
     """Plan rows of id and name of the visible buildings in `Binding.keys`."""
     planner = ChartPlanner(SPELLINGS[database], rule)
     building, scope = planner.visible(Building)
-    among = planner.spelling.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
+    among = planner.dialect.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
     return planner.finish(sa.select(building.c.id, building.c.name).where(among, scope))

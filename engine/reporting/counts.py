@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.disjuncts import Disjunct
 from engine.query.read.disjuncts import disjuncts
 from engine.query.read.disjuncts import parts_of
@@ -108,7 +108,7 @@ class CountPlanner(Planner):
     def scans_index(self, scope: Expression) -> bool:
         """Return whether an index of the client's rows finds the rows: of one client, or of every client in turn."""
         is_one = len(parts_of(scope)) == 1 and not isinstance(scope, SmallInSubquery)
-        return self.spelling.uses_skip_scans and is_one
+        return self.dialect.uses_skip_scans and is_one
 
 
 def shortened(column: Any) -> Any:
@@ -123,7 +123,7 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
     Each row then repeats the totals: all, overdue, upcoming, completed this month, last day, next day. Types are
     columns, since no index has their order. Rows are grouped along an index of status and day, where one exists.
     """
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     columns, named_parameter = inspection.c, planner.named_parameter
     are_of = [(name, columns.inspection_type == name) for name in TYPES]
@@ -261,7 +261,7 @@ def plan_bulk_changes(database: str) -> Statement:
         columns.client_id.is_(None), columns.id > since, of_many
     )
     return compile_statement(
-        found, spelling.sa_dialect, {"since": new_value(PARAMETERS.index("since"))}
+        found, dialect.sa_dialect, {"since": new_value(PARAMETERS.index("since"))}
     )
 
 

@@ -21,7 +21,7 @@ from engine.reporting.status_counts import labelled
 from engine.reporting.status_counts import read_status_counts
 from engine.reporting.visible_rows import VisibleRows
 from engine.reporting.visible_rows import read_rows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import size_of
 from models.errors import Fault
 

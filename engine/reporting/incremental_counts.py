@@ -32,7 +32,7 @@ from engine.reporting.status_counts import StatusCounts
 from engine.reporting.status_counts import calendar_days
 from engine.reporting.visible_rows import VisibleRows
 from engine.reporting.visible_rows import read_rows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from engine.reporting.counts import STATUSES
 from engine.reporting.counts import TYPES
 from engine.reporting.visible_rows import VisibleRows
 from engine.reporting.visible_rows import read_rows
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 
 Counts = dict[str, int]
 Pair = tuple[str | None, str | None]

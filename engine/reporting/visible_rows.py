@@ -9,7 +9,7 @@ from engine.query.rule import Rule
 from engine.query.statement import Binding
 from engine.query.statement import Statement
 from engine.reporting import counts
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.types import Bound
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from engine.query.constraints import Locked
 from engine.storage import sqlite
 from engine.storage.transaction import Bounds
-from engine.storage.transaction import NotKept
+from engine.storage.transaction import NotCommitted
 
 MEMBERS_MAX: Final = 64
 
@@ -38,7 +38,7 @@ class CommitGroup:
         self.members = 0
         self.ended = threading.Lock()
         self.ended.acquire()
-        self.fault: Exception | None = NotKept("the commit group has not ended")
+        self.fault: Exception | None = NotCommitted("the commit group has not ended")
         self.is_lost = False
 
     @property
@@ -92,7 +92,7 @@ class CommitGroup:
         except sqlite.ERRORS:
             self.connection.broken = True
 
-    def require_kept(self) -> None:
+    def require_committed(self) -> None:
         """Raise a copy of the fault that kept the group from being committed, if there is one."""
         if self.fault is not None:
             raise copy.copy(self.fault)

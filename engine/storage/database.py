@@ -1,8 +1,7 @@
-"""The only ways to a connection: `reading()` for one snapshot, `writing()` for one turn to write.
+"""A SQLite file with its connections, writer lock and caches: snapshots for reading, and one writer at a time.
 
-A transaction (`engine/storage/transaction.py`) ends when its block ends: committed if nothing was raised,
-rolled back whole otherwise. A `reading()` inside a `reading()` joins it, so that the look-up of the
-caller and the rows they get are of one moment.
+A transaction ends with its block. It is committed if the block raises nothing, and rolled back otherwise. A `reading()`
+inside another one joins it, so that a caller's rights and the rows they read belong to one snapshot.
 """
 
 from __future__ import annotations
@@ -14,28 +13,25 @@ from contextlib import AbstractContextManager
 from contextlib import contextmanager
 from contextlib import nullcontext
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 
 import sqlalchemy as sa
-from flask import Flask
-from flask import current_app
 
 from engine.query.constraints import Locked
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.commit_group import FIRST
 from engine.storage.commit_group import CommitGroup
 from engine.storage.data_version import DataVersion
-from engine.storage.file_identity import FileLeft
-from engine.storage.file_identity import Place
-from engine.storage.pool import Connections
+from engine.storage.file_identity import DatabaseFileReplaced
+from engine.storage.file_identity import FileIdentity
+from engine.storage.pool import ConnectionPool
 from engine.storage.pool import connection_of
-from engine.storage.pool import taken_from
-from engine.storage.snapshot import Snapshot
-from engine.storage.transaction import OPEN
-from engine.storage.transaction import NotKept
-from engine.storage.transaction import Opened
+from engine.storage.pool import pop_idle
+from engine.storage.transaction import CURRENT
+from engine.storage.transaction import CurrentToken
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.wal import WalCheckpointer
@@ -46,50 +42,50 @@ from models.errors import Fault
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
 LOCK_SECONDS_MAX = 5.0
-STATEMENTS_KEPT = 512
-PROBE_SECONDS = 60.0  # flash wears: a service that is only asked whether it is ready hardly writes
+CACHED_STATEMENTS_MAX = 512
+PROBE_SECONDS = 60.0  # between probes of the disk while nothing is written: flash memory wears
 PROBE_WAIT_SECONDS_MAX = 0.5
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', ?)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class Database:
-    """One SQLite file: its engines, its writer lock, its cache, and the state of its disk."""
+    """One SQLite file: its connections, writer lock, cache and clock, and whether its disk takes writes."""
 
-    place: Place | None = None
-    """Where its file is, if it is one."""
+    identity: FileIdentity | None = None
+    """Which file the path named when it was opened; None for a server."""
 
     observe_wait: Callable[[float], None] | None = None
-    """Called with the seconds that a write waited for its lock, where the lock itself does not measure them."""
+    """Called with the seconds that a write waited for the lock, if the lock itself does not measure them."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path
         self.writer = writer
         self.reader = reader
-        self.spelling = SPELLINGS["sqlite"]
+        self.dialect = DIALECTS["sqlite"]
         self.writer_lock = WriterLock(Path(f"{path}.lock")) if path is not None else None
-        self.place = Place(path) if path is not None else None
+        self.identity = FileIdentity(path) if path is not None else None
         self.written_at = float("-inf")
-        self.refused_a_write = False
+        self.last_write_failed = False
         self.cache = VersionedCache()
         self.clock = Clock()
-        self.connections = Connections(writer, reader)
-        self.connections.look = self.require_place
+        self.connections = ConnectionPool(writer, reader)
+        self.connections.require_same_file = self.require_same_file
         self.data_version = DataVersion(lambda: self.connections.check_out(reader))
         self.checkpointer = WalCheckpointer(
             str(path), lambda: self.connections.checked_out(reader), self.hold_writer_lock
         )
-        self.group: CommitGroup | None = None  # open, on its way to the next holder of the lock
-        self.is_audited = False  # there is an audit log to write to, once the tables exist
+        self.group: CommitGroup | None = None  # open, and passed on with the writer lock
+        self.is_audited = False  # the audit log's tables exist
 
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
-        """One snapshot, for reading only."""
-        already = OPEN.get()
-        return Snapshot(self, seconds_max) if already is None else nullcontext(already)
+        """Return the current transaction, or a new snapshot for reading only."""
+        current = CURRENT.get()
+        return Snapshot(self, seconds_max) if current is None else nullcontext(current)
 
     @contextmanager
     def writing(
@@ -99,16 +95,19 @@ class Database:
         *,
         is_brief: bool = False,
     ) -> Iterator[Transaction]:
-        """The one transaction that writes. A brief one, a few rows by their keys, may share its COMMIT."""
-        assert OPEN.get() is None, "a write inside a read would see an old snapshot"
+        """Yield a transaction that writes; raise LockTimeout if the writer lock is not free in time.
+
+        A brief transaction changes a few rows by their keys. It may share its COMMIT with others.
+        """
+        assert CURRENT.get() is None, "a write inside a read would see an old snapshot"
         deadline = time.monotonic() + wait_seconds_max
-        group = self.open_group(deadline, seconds_max, joins=is_brief)
+        group = self.open_group(deadline, joins=is_brief)
         try:
             member, token = self.begin_member(group, deadline, seconds_max)
             try:
                 if self.is_audited:
-                    # The actor is unknown until a caller is admitted; the last one's name must not stand.
-                    member.act_as(None)
+                    # The actor is unknown until the caller is admitted. The previous actor must not stay.
+                    member.set_actor(None)
                 yield member
             except BaseException:
                 self.finish(member, token, has_failed=True)
@@ -116,7 +115,7 @@ class Database:
             group.members += self.finish(member, token)
         except BaseException as error:
             if isinstance(error, sqlite.DISK_FAULTS):
-                self.refused_a_write = True
+                self.last_write_failed = True
             self.leave(group, has_failed=True)
             raise
         self.leave(group)
@@ -125,7 +124,7 @@ class Database:
         assert self.writer_lock is not None
         return self.writer_lock.held(wait_seconds_max)
 
-    def open_group(self, deadline: float, seconds_max: float, *, joins: bool) -> CommitGroup:
+    def open_group(self, deadline: float, *, joins: bool) -> CommitGroup:
         """Take the writer lock; return the open commit group that comes with it, or a new one."""
         assert self.writer_lock is not None
         self.writer_lock.acquire(max(0.0, deadline - time.monotonic()), joins=joins)
@@ -135,54 +134,54 @@ class Database:
     def new_group(self) -> CommitGroup:
         assert self.writer_lock is not None
         try:
-            self.require_place()
+            self.require_same_file()
             pooled = self.connections.check_out(self.writer)
             return CommitGroup(connection_of(pooled), pooled)
         except BaseException as error:
-            if isinstance(error, FileLeft):
+            if isinstance(error, DatabaseFileReplaced):
                 self.detach_log()
             self.writer_lock.release()
             raise
 
     def detach_log(self) -> None:
-        """Copy the log into the file it belongs to, once another file has the name: whoever opened that file after a
-        power cut would replay it. The caller holds the writer lock.
+        """Copy the log into its own file once another file has the path.
+
+        SQLite would replay the log into the other file after a power cut. The caller holds the writer lock.
         """
-        assert self.place is not None
-        pooled = taken_from(self.connections.idle[self.writer])
+        assert self.identity is not None
+        pooled = pop_idle(self.connections.idle[self.writer])
         if pooled is not None:
-            if not self.place.is_empty():
+            if not self.identity.is_missing():
                 self.checkpointer.truncate(connection_of(pooled))
             self.connections.check_in(self.writer, pooled)
 
-    def require_place(self) -> None:
-        """Raise FileLeft if the file was removed or replaced."""
-        if self.place is not None:
-            self.place.require_kept()
+    def require_same_file(self) -> None:
+        """Raise DatabaseFileReplaced if the file was removed or replaced."""
+        if self.identity is not None:
+            self.identity.require_same()
 
     def begin_member(
         self, group: CommitGroup, deadline: float, seconds_max: float
-    ) -> tuple[Transaction, Opened]:
+    ) -> tuple[Transaction, CurrentToken]:
         """Begin the next member of a commit group."""
         group.connection.wait_until(deadline)
         bounds = group.bounds
-        member = Transaction(
-            group.connection, self.spelling, self.cache, writes=True, bounds=bounds
-        )
-        # Only the first member reads the last moment in the file: the others are of this process.
+        member = Transaction(group.connection, self.dialect, self.cache, writes=True, bounds=bounds)
+        # Later members run in the same process, whose clock has advanced already.
         resumes = self.is_audited and bounds is FIRST
         return member, self.begin(member, seconds_max, resumes=resumes)
 
     def leave(self, group: CommitGroup, *, has_failed: bool = False) -> None:
-        """End a group, or hand it over and wait for its end. Raises what kept it from being committed, unless that is
-        the failure of the member that leaves.
+        """Commit a group, or pass it on and wait for its end; raise the fault that kept it from being committed.
+
+        `has_failed` says that the member that leaves has failed. A fault that it caused itself is not raised again.
         """
         assert self.writer_lock is not None
         if group.may_grow:
             self.group = group
             if self.writer_lock.hand_over():
                 group.wait()
-                group.require_kept()
+                group.require_committed()
                 return
             self.group = None
         try:
@@ -193,64 +192,69 @@ class Database:
             finally:
                 self.writer_lock.release()
         if not (has_failed and group.is_lost):
-            group.require_kept()
+            group.require_committed()
 
     def end(self, group: CommitGroup) -> None:
         """Commit the group's members and note whether the disk took them."""
         group.end()
         if isinstance(group.fault, sqlite.DISK_FAULTS):
-            self.refused_a_write = True
+            self.last_write_failed = True
         elif group.members and group.fault is None:
-            self.written_at, self.refused_a_write = time.monotonic(), False
+            self.written_at, self.last_write_failed = time.monotonic(), False
             self.checkpointer.note_commit()
 
     def begin(
         self, transaction: Transaction, seconds_max: float, *, resumes: bool = False
-    ) -> Opened:
+    ) -> CurrentToken:
         """Begin a transaction and make it the current one."""
         connection = transaction.connection
         connection.faults.clear()
         transaction.begin(self.clock, resumes=resumes)
-        # The time limit starts here: what BEGIN IMMEDIATE waited for is not this transaction's work.
+        # The time limit starts here. It excludes the wait of BEGIN IMMEDIATE.
         connection.deadline = time.monotonic() + seconds_max
         if not transaction.writes:
             try:
-                transaction.learn_version(self.data_version)
+                transaction.read_version(self.data_version)
             except BaseException:
                 connection.deadline = float("inf")
                 transaction.roll_back()
                 raise
-        return OPEN.set(transaction)
+        return CURRENT.set(transaction)
 
-    def finish(self, transaction: Transaction, token: Opened, *, has_failed: bool = False) -> bool:
-        """End the current transaction; return whether it was kept."""
-        OPEN.reset(token)
+    def finish(
+        self, transaction: Transaction, token: CurrentToken, *, has_failed: bool = False
+    ) -> bool:
+        """End the current transaction; return whether it was committed."""
+        CURRENT.reset(token)
         transaction.connection.deadline = float("inf")
         if has_failed:
             transaction.roll_back()
             return False
         return transaction.end()
 
-    def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
-        """What a read answers, on any server whose snapshot is as good as the one that it has."""
+    def on_any_server(self, primary: Transaction, read: Callable[[], Result]) -> Result:
+        """Return the result of `read`, computed on a replica if one is as current as the primary's snapshot."""
         return read()
 
-    def read_by(self, primary: Transaction) -> str | None:
-        """Which kind of server answers reads now; None where there is only one."""
+    def read_server(self, primary: Transaction) -> str | None:
+        """Return which kind of server serves reads now, `primary` or `standby`; None without replicas."""
         return None
 
-    def tell_reads_to(self, tell: Callable[[str, str], None]) -> None:
-        """Have every read told of by server and reason, where there is more than one server."""
+    def observe_reads(self, observe: Callable[[str, str], None]) -> None:
+        """Have `observe` called with server and reason of each read, if there are replicas."""
 
     def is_writable(self) -> bool:
-        """Whether a write can be kept: one is tried, and taken to the disk if the last one failed or is
-        a while ago. That others have the turn is no reason to doubt it."""
+        """Try a write; return whether it succeeds.
+
+        The write is committed if the last write failed or is older than PROBE_SECONDS, and rolled back otherwise. A
+        writer lock that is not free is no failure.
+        """
         age_seconds = time.monotonic() - self.written_at
-        to_disk = self.refused_a_write or age_seconds > PROBE_SECONDS
+        commits = self.last_write_failed or age_seconds > PROBE_SECONDS
         try:
             with self.writing(wait_seconds_max=PROBE_WAIT_SECONDS_MAX) as transaction:
                 transaction.run(PROBE, (str(transaction.unix),))
-                if not to_disk:
+                if not commits:
                     transaction.roll_back_at_end()
         except (LockTimeout, Locked):
             return True
@@ -259,62 +263,63 @@ class Database:
         return True
 
     def close(self) -> None:
-        """Give every connection back to the system."""
+        """Close all connections."""
         self.checkpointer.stop()
         self.data_version.close()
         self.connections.close()
 
     def shut_down(self, wait_seconds_max: float = LOCK_SECONDS_MAX) -> None:
-        """Fold the log into the file and close, in a turn: the last close is a checkpoint too. Of a file that is not
-        there any more the log is all that can be found again: it stays, and the next start makes no new file beside it.
+        """Checkpoint the log and close all connections. The last close checkpoints too, so the writer lock is held.
+
+        The log of a file that is gone stays. It is all that can be recovered, and the next start finds it.
         """
         self.checkpointer.stop()
         try:
             with self.hold_writer_lock(wait_seconds_max):
-                if self.place is None or not self.place.is_empty():
+                if self.identity is None or not self.identity.is_missing():
                     with self.connections.checked_out(self.writer) as connection:
                         self.checkpointer.truncate(connection)
                 self.close()
         except (Fault, *sqlite.ERRORS):
-            self.close()  # what is committed is in the log, and the next start folds it
+            self.close()  # the log holds what is committed; the next start checkpoints it
 
 
-def database() -> Database:
-    """The application's database."""
-    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # see access/request_state.py
-    found: Database = app.extensions["walkthrough"]
-    return found
+class Snapshot:
+    """One snapshot of a file, for the duration of a block.
 
+    Every request opens one. As nested generators it takes as long as finding a row by its key.
+    """
 
-def reading() -> AbstractContextManager[Transaction]:
-    """One snapshot of the application's database: the one that is open, if one is."""
-    already = OPEN.get()
-    return database().reading() if already is None else nullcontext(already)
+    __slots__ = ("database", "pooled", "seconds_max", "token", "transaction")
 
+    pooled: sa.PoolProxiedConnection
+    token: CurrentToken
+    transaction: Transaction
 
-def anywhere(transaction: Transaction, read: Callable[[], Answer]) -> Answer:
-    """What a read answers, on a standby of the application's database where that is as good. The read
-    is called inside `reading()`, and may be called twice."""
-    return database().anywhere(transaction, read) if transaction.tells_marks else read()
+    def __init__(self, database: Database, seconds_max: float) -> None:
+        self.database = database
+        self.seconds_max = seconds_max
 
+    def __enter__(self) -> Transaction:
+        database = self.database
+        self.pooled = pooled = database.connections.check_out(database.reader)
+        try:
+            transaction = Transaction(connection_of(pooled), database.dialect, database.cache)
+            self.token = database.begin(transaction, self.seconds_max)
+        except BaseException:
+            database.connections.check_in(database.reader, pooled)
+            raise
+        self.transaction = transaction
+        return transaction
 
-def writing(
-    wait_seconds_max: float = LOCK_SECONDS_MAX,
-    *,
-    is_brief: bool = False,
-) -> AbstractContextManager[Transaction]:
-    """The one transaction that writes the application's database."""
-    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
-
-
-__all__ = [
-    "LOCK_SECONDS_MAX",
-    "OPEN",
-    "Database",
-    "NotKept",
-    "Transaction",
-    "anywhere",
-    "database",
-    "reading",
-    "writing",
-]
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        database = self.database
+        try:
+            database.finish(self.transaction, self.token, has_failed=kind is not None)
+        finally:
+            database.connections.check_in(database.reader, self.pooled)

@@ -1,8 +1,7 @@
-"""Is the file that is open still the one that its name means? Whoever removes or replaces it under a running server
-leaves that with a file that nobody finds again: it would go on, and acknowledge what is lost.
+"""Detect that the database file was removed or replaced while it is open.
 
-SQLite goes on by its descriptors, whatever becomes of the name; so the name is looked at, by a `stat`, before each
-group of writes, and before a connection is opened, which would be one to another file, with this one's log.
+SQLite keeps using its open descriptors, so writes would go to a file without a name and be lost. The path is therefore
+checked with `stat` before each commit group, and before and after a connection is opened.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from models.errors import Fault
 
 LOG = logging.getLogger("walkthrough")
 
-Identity = tuple[int, int]
-"""A file whatever its name: the device, and its number there."""
+DeviceAndInode = tuple[int, int]
+"""The identity of a file, whatever its name."""
 
 
-class FileLeft(Fault):
-    """The database's file has not its name any more (58P01)."""
+class DatabaseFileReplaced(Fault):
+    """The database file was removed or replaced (58P01)."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -30,62 +29,62 @@ class FileLeft(Fault):
         )
 
 
-class Place:
-    """A file's name, and which file had it when it was opened."""
+class FileIdentity:
+    """A path, and which file it named when that file was opened."""
 
-    expected: ClassVar[dict[str, Identity]] = {}
-    """Which files are served, by their names, for processes that are forked later."""
+    expected: ClassVar[dict[str, DeviceAndInode]] = {}
+    """The served files by path, for processes that are forked later."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
         self.known = self.expected.get(self.path)
-        self.is_told = False
+        self.is_reported = False
 
-    def settle(self) -> None:
-        """Take the file that has the name now for the one that is open."""
+    def record(self) -> None:
+        """Take the file that the path names now for the open one."""
         self.known = identity(self.path)
 
-    def is_left(self) -> bool:
-        """Whether another file has the name, or none."""
+    def is_replaced(self) -> bool:
+        """Return whether the path names another file or none; False if the disk does not answer."""
         if self.known is None:
             return False
         try:
             return identity(self.path) != self.known
         except OSError:
-            return False  # it cannot be told; a disk that fails is told of by whoever writes
+            return False  # a write reports a disk that fails
 
-    def is_empty(self) -> bool:
-        """Whether no file has the name: its log then holds what nothing else does."""
+    def is_missing(self) -> bool:
+        """Return whether the path names no file. The log then holds the only copy of its rows."""
         return self.known is not None and not os.path.lexists(self.path)
 
-    def require_kept(self) -> None:
-        """Raise FileLeft if another file has the name, or none; that is logged once."""
-        if not self.is_left():
-            self.is_told = False
-        else:
-            if not self.is_told:
-                LOG.error(
-                    "%s was removed or replaced: nothing is written until that file has its name again",
-                    self.path,
-                )
-            self.is_told = True
-            raise FileLeft
+    def require_same(self) -> None:
+        """Raise DatabaseFileReplaced if the path names another file or none; log it once."""
+        if not self.is_replaced():
+            self.is_reported = False
+            return
+        if not self.is_reported:
+            LOG.error(
+                "%s was removed or replaced: writes are refused until the path names that file again",
+                self.path,
+            )
+        self.is_reported = True
+        raise DatabaseFileReplaced
 
 
-def identity(path: str) -> Identity | None:
-    """Which file has a name; None where none has it."""
+def identity(path: str) -> DeviceAndInode | None:
+    """Return which file a path names; None if it names none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - before each write: a fifth of the time
+        status = os.stat(path)  # noqa: PTH116 - a fifth of Path.stat's time
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def expect(path: Path) -> None:
-    """Have processes that are forked from here take no other file for the one that has the name now."""
-    found = identity(str(path))
-    if found is not None:
-        Place.expected[str(path)] = found
-        # As long as it is held no other file gets its number. Closed, it would drop no lock of SQLite's.
+    """Bind processes that are forked later to the file that the path names now."""
+    current = identity(str(path))
+    if current is not None:
+        FileIdentity.expected[str(path)] = current
+        # An open descriptor keeps the inode number from being reused. Closing an O_PATH one drops no lock of SQLite's.
         if hasattr(os, "O_PATH"):
             os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)

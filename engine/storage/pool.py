@@ -1,4 +1,4 @@
-"""Which connection does a transaction get? The one used last, whose cache is warm; a few are kept open beside it."""
+"""The open connections of a process. The connection used last is used next: its page cache is warm."""
 
 from __future__ import annotations
 
@@ -14,81 +14,81 @@ import sqlalchemy as sa
 from engine.storage import sqlite
 from models.errors import Fault
 
-CONNECTIONS_MAX = 32  # one a thread of a worker
+CONNECTIONS_MAX = 32  # one for each thread of a worker
 
 
-class Busy(Fault):
-    """Every connection is taken (53300). Trying again is right."""
+class TooManyConnections(Fault):
+    """Every connection is in use (53300). A retry is right."""
 
 
-class Connections:
-    """The open connections of one process to a file, by the engine that makes them."""
+class ConnectionPool:
+    """The open connections of one process to a file, by the engine that opens them."""
 
     def __init__(self, *engines: sa.Engine) -> None:
         self.process = os.getpid()
-        self.look: Callable[[], None] = lambda: None
+        self.require_same_file: Callable[[], None] = lambda: None
         self.idle = {each: deque[sa.PoolProxiedConnection]() for each in engines}
 
     @contextmanager
     def checked_out(self, engine: sa.Engine) -> Iterator[sqlite.Connection]:
-        """A connection that goes back to its pool whole, or not at all."""
-        taken = self.check_out(engine)
+        """Yield a connection for the duration of a block."""
+        pooled = self.check_out(engine)
         try:
-            yield connection_of(taken)
+            yield connection_of(pooled)
         finally:
-            self.check_in(engine, taken)
+            self.check_in(engine, pooled)
 
     def check_out(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
-        """A connection, to be given back."""
+        """Return an idle connection or a new one. Raise TooManyConnections if all are in use."""
         assert self.process == os.getpid(), "SQLite connections do not survive a fork"
         try:
-            return taken_from(self.idle[engine]) or self.opened(engine)
+            return pop_idle(self.idle[engine]) or self.open_connection(engine)
         except sa.exc.TimeoutError as error:
-            raise Busy("sorry, too many clients already") from error
+            raise TooManyConnections("sorry, too many clients already") from error
         except sqlite.ERRORS as error:
             raise sqlite.translate(error) from error
 
-    def opened(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
-        """A new connection, to the file that the others are to, before and after."""
-        self.look()
-        taken = engine.raw_connection()
+    def open_connection(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
+        """Open a connection; raise DatabaseFileReplaced if it is to another file than the other connections."""
+        self.require_same_file()
+        pooled = engine.raw_connection()
         try:
-            self.look()
+            self.require_same_file()
         except BaseException:
-            taken.invalidate()
-            taken.close()
+            pooled.invalidate()
+            pooled.close()
             raise
-        return taken
+        return pooled
 
-    def check_in(self, engine: sa.Engine, taken: sa.PoolProxiedConnection) -> None:
-        """Keep a connection for the next one, if it is whole."""
-        connection = connection_of(taken)
+    def check_in(self, engine: sa.Engine, pooled: sa.PoolProxiedConnection) -> None:
+        """Keep a sound connection for the next transaction; close any other one."""
+        connection = connection_of(pooled)
         if connection.broken or connection.is_worn or connection.driver_connection.in_transaction:
-            taken.invalidate()
-        # The way through the engine's pool is a long one: it is for what is new or gone.
-        if taken.is_valid:
-            self.idle[engine].append(taken)
+            pooled.invalidate()
+        # The engine's own pool is slower: it only opens and closes connections.
+        if pooled.is_valid:
+            self.idle[engine].append(pooled)
         else:
-            taken.close()
+            pooled.close()
 
     def close(self) -> None:
-        """Give every connection back to the system."""
+        """Close all idle connections."""
         for engine, idle in self.idle.items():
-            while (taken := taken_from(idle)) is not None:
-                taken.close()
+            while (pooled := pop_idle(idle)) is not None:
+                pooled.close()
             engine.dispose()
 
 
-def connection_of(taken: sa.PoolProxiedConnection) -> sqlite.Connection:
-    """What is known of a connection, beside the driver's own."""
-    driver_connection: Any = taken.driver_connection
-    found: sqlite.Connection = driver_connection.walkthrough
-    return found
+def connection_of(pooled: sa.PoolProxiedConnection) -> sqlite.Connection:
+    """Return the state that is stored with a driver's connection."""
+    driver_connection: Any = pooled.driver_connection
+    connection: sqlite.Connection = driver_connection.walkthrough
+    return connection
 
 
-def taken_from(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
-    """The connection used last; None where there is none, or another thread was faster."""
+def pop_idle(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
+    """Return the connection used last; None if there is none."""
     try:
         return idle.pop()
-    except IndexError:
+    except IndexError:  # also if another thread was faster
         return None

@@ -25,7 +25,7 @@ try:
 except ImportError:  # no wheel for this platform
     re2 = None
 
-from engine.query.patterns import in_one_case
+from engine.query.patterns import fold_case
 from models import types
 from models.errors import Fault
 from models.types import Bound
@@ -88,7 +88,7 @@ def imatches(value: Bound, pattern: str) -> int | None:
 
 def fold(value: Bound) -> str | None:
     """Both sides of ilike."""
-    return None if value is None else in_one_case(str(value))
+    return None if value is None else fold_case(str(value))
 
 
 def double_text(value: float | None) -> str | None:

@@ -1,7 +1,6 @@
-"""One transaction on one connection: what may be said on it, and how it ends.
+"""One transaction on one connection: it runs statements, and is committed whole or not at all.
 
-It runs finished SQL text. It is kept whole or not at all, and after a database error nothing more is
-said on it; when it may begin, and on which connection, is for `engine/storage/database.py` to say.
+After a database error it runs no further statement. `engine/storage/database.py` begins and ends transactions.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from itertools import chain
 from typing import Any
 from typing import Final
 
-from engine.postgres.replication_positions import ReplicationPositions
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
+from engine.storage.replication_positions import ReplicationPositions
 from engine.storage.versioned_cache import VersionedCache
 from models.types import Bound
 from models.types import write_timestamp
 
 Parameters = Sequence[Bound]
 
-# A statement has a savepoint of its own, whose end costs the more the larger the file is. Of few sizes, so
-# that the driver finds each statement prepared.
-ROWS_A_STATEMENT = (100, 10, 1)
+# Each statement has its own savepoint, which costs more the larger the file is. A few fixed sizes let the driver
+# reuse prepared statements.
+ROWS_PER_STATEMENT = (100, 10, 1)
 
 
-def of_many_rows(sql: str, count: int) -> str:
-    """An insert of so many rows, made from that of one.
+def with_row_count(sql: str, count: int) -> str:
+    """Return an INSERT of `count` rows, made from an INSERT of one row.
 
-    >>> of_many_rows("INSERT INTO inspectors (name) VALUES (?)", 3)
+    >>> with_row_count("INSERT INTO inspectors (name) VALUES (?)", 3)
     'INSERT INTO inspectors (name) VALUES (?), (?), (?)'
     """
     head, word, row = sql.partition(" VALUES ")
@@ -49,43 +48,43 @@ def of_many_rows(sql: str, count: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def stored_moment(unix: float) -> str:
-    """A moment as it is stored: a write asks several times."""
-    return write_timestamp(moment_of(unix))
+def stored_timestamp(unix: float) -> str:
+    """Return a Unix time as a stored timestamp. The last one is cached: a write needs it several times."""
+    return write_timestamp(utc_datetime(unix))
 
 
-def moment_of(unix: float) -> datetime.datetime:
+def utc_datetime(unix: float) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(unix, datetime.UTC)
 
 
-LAST_MOMENT: Final = "SELECT at FROM audit_context"
-KNOWN_MOMENTS: Final = (
-    f"{LAST_MOMENT} UNION ALL SELECT moment FROM (SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00',"  # noqa: S608
+LAST_TIMESTAMP: Final = "SELECT at FROM audit_context"
+PAST_TIMESTAMPS: Final = (
+    f"{LAST_TIMESTAMP} UNION ALL SELECT moment FROM (SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00',"  # noqa: S608
     " CAST(value AS INTEGER), 'unixepoch') AS moment FROM facts WHERE name = 'write_probe')"
     " WHERE moment IS NOT NULL"
 )
-"""Every moment of which a file knows that it is past: of its last change, and of the last look at its disk."""
+"""The query for the timestamps in a file that must be past: its last change, and the last probe of its disk."""
 
 
-class NotKept(RuntimeError):
-    """A transaction that was to be kept and cannot be: an error in it was swallowed. Our bug."""
+class NotCommitted(RuntimeError):
+    """A transaction that should commit cannot, because a caller swallowed an error. This is a programming error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The statements that begin a transaction, keep it and undo it."""
+    """The statements that begin a transaction or savepoint, commit it and roll it back."""
 
     begin: str
-    keep: tuple[str, ...]
-    undo: tuple[str, ...]
+    commit: tuple[str, ...]
+    roll_back: tuple[str, ...]
 
 
 PAGE_CHARACTERS_MAX = 2_000_000
-"""After which a page is full: a thousand rows may hold 400 MB, and whoever works on them makes several times that."""
+"""The size at which a page is full. A thousand rows may hold 400 MB, and processing them takes several times that."""
 
 
-def paged(rows: Iterable[Any], rows_max: int) -> Iterator[list[Any]]:
-    """Rows in pages, of so many each, or fewer where they hold long texts."""
+def in_pages(rows: Iterable[Any], rows_max: int) -> Iterator[list[Any]]:
+    """Yield rows in pages of `rows_max` rows, or fewer if they hold long texts."""
     page: list[Any] = []
     characters = 0
     for row in rows:
@@ -98,86 +97,86 @@ def paged(rows: Iterable[Any], rows_max: int) -> Iterator[list[Any]]:
         yield page
 
 
-ALONE: Final = Bounds("BEGIN", ("COMMIT",), ("ROLLBACK",))
+TOP_LEVEL: Final = Bounds("BEGIN", ("COMMIT",), ("ROLLBACK",))
 
 
 class Transaction:
-    """One transaction on one connection. `now` is the moment it began, in UTC.
+    """One transaction on one connection. `now` is the time it began, in UTC.
 
-    All its statements share one cursor, so that none is left open when it ends: a half-read one would
-    keep its snapshot alive, and with it the log, whatever COMMIT says.
+    All statements share one cursor, which the transaction closes. An open cursor would keep the snapshot, and with it
+    the log, alive after COMMIT.
     """
 
-    tells_marks = False
-    """The look-up of the caller is to note `marks`: there are standbys, which may answer instead."""
+    reports_positions = False
+    """The caller's look-up sets `positions`, because a replica may serve the read."""
 
-    marks: ReplicationPositions | None = None
+    positions: ReplicationPositions | None = None
 
     def __init__(
         self,
         connection: sqlite.Connection,
-        spelling: Spelling,
+        dialect: SqlDialect,
         cache: VersionedCache,
         *,
         writes: bool = False,
-        bounds: Bounds = ALONE,
+        bounds: Bounds = TOP_LEVEL,
     ) -> None:
         self.cache = cache
         self.writes = writes
         self.bounds = bounds
         self.actor_id: str | None = None
-        self.says_first: Parameters | None = None
+        self.pending_context: Parameters | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
-        self.spelling = spelling
-        self.began = 0.0  # a moment after BEGIN, which may have waited
+        self.dialect = dialect
+        self.began = 0.0  # Unix seconds, after BEGIN, which may have waited
         self.dead = False
-        self.doomed = False
+        self.rollback_only = False
         self.version: int | None = None
 
     @property
     def unix(self) -> int:
-        """The transaction's moment in whole Unix seconds."""
+        """When the transaction began, in whole Unix seconds."""
         return int(self.began)
 
     @property
     def moment(self) -> datetime.datetime:
-        """The transaction's moment."""
-        return moment_of(self.began)
+        """When the transaction began."""
+        return utc_datetime(self.began)
 
     @property
     def now(self) -> str:
-        """The transaction's moment as a stored timestamp."""
-        return stored_moment(self.began)
+        """When the transaction began, as a stored timestamp."""
+        return stored_timestamp(self.began)
 
     def begin(self, clock: Clock, *, resumes: bool = False) -> None:
-        """Begin; its moment is the one in which the database had let it. One that `resumes` goes on from the last
-        moment in the file, which may be of a process whose clock is ahead."""
+        """Begin, and set the time it began. A transaction that `resumes` begins no earlier than the last timestamp in
+        the file: another process may have written it with a clock that is ahead."""
         self.run(self.bounds.begin)
         try:
             self.began = clock()
             if resumes:
-                self.go_on_from(self.value(LAST_MOMENT), clock)
+                self.resume_from(self.value(LAST_TIMESTAMP), clock)
         except BaseException:
             self.roll_back()
             raise
 
-    def go_on_from(self, stored: str | None, clock: Clock) -> None:
-        """Begin no earlier than a stored moment; one that is none is written over."""
+    def resume_from(self, stored: str | None, clock: Clock) -> None:
+        """Set the time it began to a stored timestamp, if that is later. A malformed timestamp is ignored."""
         if stored is not None and stored > self.now:
             with suppress(ValueError):
                 clock.advance(stored)
             self.began = clock()
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run one statement; the transaction's cursor, good until the next one."""
+        """Run one statement; return the cursor, which the next statement reuses."""
         assert not self.dead, "a statement after an error"
         if time.monotonic() > self.connection.deadline:
             self.dead = True
             raise sqlite.timed_out()
         try:
-            if self.says_first is not None and not sql.startswith("SELECT"):
-                self.say_first()
+            if self.pending_context is not None and not sql.startswith("SELECT"):
+                self.send_pending_context()
             if len(sql) > LARGE_CHARACTERS:
                 self.connection.large_characters += len(sql)
             return self.cursor.execute(sql, parameters)
@@ -189,9 +188,9 @@ class Transaction:
         assert not self.dead, "a statement after an error"
         done = 0
         try:
-            self.say_first()
-            for size in ROWS_A_STATEMENT:
-                statement = of_many_rows(sql, size)
+            self.send_pending_context()
+            for size in ROWS_PER_STATEMENT:
+                statement = with_row_count(sql, size)
                 while done + size <= len(parameters):
                     rows = parameters[done : done + size]
                     self.cursor.execute(statement, list(chain.from_iterable(rows)))
@@ -199,32 +198,32 @@ class Transaction:
         except (*sqlite.ERRORS, OverflowError) as error:
             raise self.failed(error) from error
 
-    def made_id(self, cursor: Any) -> int:
-        """The id that the database gave the row of the insert just run."""
-        made: int = cursor.lastrowid
-        return made
+    def inserted_id(self, cursor: Any) -> int:
+        """Return the id of the row that the last INSERT created."""
+        row_id: int = cursor.lastrowid
+        return row_id
 
-    def made_ids(self, cursor: Any, count: int) -> Iterable[int]:
-        """The ids that it gave the rows of the insert just run, one after the other."""
-        last = self.made_id(cursor)
+    def inserted_ids(self, cursor: Any, count: int) -> Iterable[int]:
+        """Return the ids of the rows that the last INSERT created, in order."""
+        last = self.inserted_id(cursor)
         return range(last - count + 1, last + 1)
 
     def failed(self, error: Exception) -> Exception:
-        """Note what an error leaves of the transaction and its connection; the error as a fact."""
-        # A constraint undoes its statement only; anything else may have undone the transaction, and
-        # then the next statement would commit by itself.
-        whole = isinstance(error, sqlite.driver.IntegrityError) and self.is_open
-        self.dead = self.dead or not whole
+        """Return the fault of a driver's error. Mark the transaction as dead if the error may have ended it."""
+        # A constraint violation rolls back its statement. Any other error may roll back the transaction; the next
+        # statement would then commit by itself.
+        is_sound = isinstance(error, sqlite.driver.IntegrityError) and self.is_open
+        self.dead = self.dead or not is_sound
         return self.connection.failed(error)
 
     @property
     def is_open(self) -> bool:
-        """Whether the database still has the transaction: it ends one by itself when the disk fails."""
-        found: bool = self.connection.driver_connection.in_transaction
-        return found
+        """Whether SQLite still has the transaction open: it rolls back by itself when the disk fails."""
+        in_transaction: bool = self.connection.driver_connection.in_transaction
+        return in_transaction
 
     def all(self, sql: str, parameters: Parameters = ()) -> list[Any]:
-        """Every row, read to the end."""
+        """Run a query; return all rows."""
         cursor = self.run(sql, parameters)
         try:
             rows: list[Any] = cursor.fetchall()
@@ -235,10 +234,10 @@ class Transaction:
         return rows
 
     def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
-        """Every row, one at a time; nothing else may run until that has ended."""
+        """Run a query; yield one row at a time. No other statement may run meanwhile."""
         cursor = self.run(sql, parameters)
         try:
-            # `yield from` would close the cursor, which is all there is, for whoever stops in between.
+            # `yield from` would close the shared cursor when a consumer stops early.
             for row in cursor:  # noqa: UP028
                 yield row
         except sqlite.ERRORS as error:
@@ -246,22 +245,21 @@ class Transaction:
         if self.connection.faults:
             raise self.connection.faults[0]
 
-    def pages(self, sql: str, rows_a_page: int) -> Iterator[list[Any]]:
-        """Every row, so many at a time, or as many as are no large texts; nothing else may run until the last page is
-        read."""
+    def pages(self, sql: str, rows_max: int) -> Iterator[list[Any]]:
+        """Run a query; yield pages of rows (see `in_pages`). No other statement may run meanwhile."""
         cursor = self.run(sql)
         try:
-            yield from paged(cursor, rows_a_page)
+            yield from in_pages(cursor, rows_max)
         except sqlite.ERRORS as error:
             raise self.failed(error) from error
 
     def one(self, sql: str, parameters: Parameters = ()) -> Any:
-        """The first row, or None."""
+        """Run a query; return the first row, or None."""
         rows = self.all(sql, parameters)
         return rows[0] if rows else None
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
-        """The first row's first column, or None."""
+        """Run a query; return the first column of the first row, or None."""
         row = self.one(sql, parameters)
         return row[0] if row is not None else None
 
@@ -282,8 +280,8 @@ class Transaction:
             return compute()
         return self.cache.get(self.version, key, compute, bytes_of)
 
-    def learn_version(self, data_version: Callable[[], int]) -> None:
-        """Open the snapshot and learn its data version; None where a commit comes in between.
+    def read_version(self, data_version: Callable[[], int]) -> None:
+        """Open the snapshot and set its data version; None if a commit intervenes.
 
         SQLite's mark is per connection. A connection that still has the mark of its last snapshot sees the same
         version. Otherwise a version that is the same before and after the snapshot opens is the snapshot's.
@@ -300,38 +298,40 @@ class Transaction:
                 connection.version = before
         self.version = connection.version
 
-    def act_as(self, actor_id: str | None) -> None:
-        """Say on whose behalf the transaction changes rows: the audit trail's triggers ask, so it is said
+    def set_actor(self, actor_id: str | None) -> None:
+        """Set the user on whose behalf the transaction changes rows. The audit log's triggers read it, so it is sent
         before the first change."""
         self.actor_id = actor_id
-        self.says_first = (self.now, actor_id)
+        self.pending_context = (self.now, actor_id)
 
-    def say_first(self) -> None:
-        """Say what is to be said before a change."""
-        if self.says_first is not None:
-            self.say_before(self.spelling.act_as, self.says_first)
-            self.says_first = None
+    def send_pending_context(self) -> None:
+        """Send the audit context if it is pending."""
+        if self.pending_context is not None:
+            self.send_before(self.dialect.set_actor, self.pending_context)
+            self.pending_context = None
 
-    def say_before(self, sql: str, parameters: Parameters) -> None:
+    def send_before(self, sql: str, parameters: Parameters) -> None:
         """Run a statement before the one that is about to be run."""
         self.cursor.execute(sql, parameters)
 
     def roll_back_at_end(self) -> None:
-        """`tx=rollback`: everything happens, and nothing stays."""
-        self.doomed = True
+        """Have `end` roll back instead of commit (`tx=rollback`)."""
+        self.rollback_only = True
 
     def end(self) -> bool:
-        """Keep what was done, unless it was doomed, or raise: whoever swallowed an error does not get
-        half a transaction. Whether it was kept."""
-        if self.doomed:
+        """Commit, or roll back if the transaction is rollback-only; return whether it was committed.
+
+        Raise NotCommitted after an error that a caller swallowed.
+        """
+        if self.rollback_only:
             self.roll_back()
             return False
         if self.dead or not self.is_open:
             self.roll_back()
-            raise NotKept("the transaction ended before its COMMIT")
+            raise NotCommitted("the transaction ended before its COMMIT")
         self.dead = True
         try:
-            for statement in self.bounds.keep:
+            for statement in self.bounds.commit:
                 self.cursor.execute(statement)
         except sqlite.ERRORS as error:
             fault = self.failed(error)
@@ -341,18 +341,18 @@ class Transaction:
         return True
 
     def roll_back(self) -> None:
-        """Undo everything. A connection that cannot even do that is given up, not kept half-way."""
+        """Undo everything. Mark a connection that cannot roll back as broken."""
         self.dead = True
         try:
             if self.is_open:
-                for statement in self.bounds.undo:
+                for statement in self.bounds.roll_back:
                     self.cursor.execute(statement)
             self.cursor.close()
         except sqlite.ERRORS:
             self.connection.broken = True
 
 
-OPEN: Final[ContextVar[Transaction | None]] = ContextVar("open_transaction", default=None)
-"""The transaction that is under way here, which another joins, or must not begin beside."""
+CURRENT: Final[ContextVar[Transaction | None]] = ContextVar("current_transaction", default=None)
+"""The transaction that this thread has open. A read joins it; a write must not begin inside it."""
 
-Opened = Token[Transaction | None]
+CurrentToken = Token[Transaction | None]

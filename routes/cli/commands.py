@@ -18,6 +18,8 @@ import config
 from access.accounts import people
 from access.accounts.user_import import furnish
 from engine.attach import attach_url
+from engine.current import database
+from engine.current import reading
 from engine.maintenance import backup
 from engine.maintenance import check as database_check
 from engine.maintenance import clock_reset
@@ -27,12 +29,10 @@ from engine.maintenance import readonly_file
 from engine.query.write.insert import ID_MAX
 from engine.storage import file_copies as copies
 from engine.storage.database import Database
-from engine.storage.database import Transaction
-from engine.storage.database import database
-from engine.storage.database import reading
 from engine.storage.server_lock import AlreadyServed
 from engine.storage.server_lock import ServingLock
 from engine.storage.server_lock import is_served
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from routes.cli.command import REFUSAL
 from routes.cli.command import TEXT
@@ -181,7 +181,7 @@ def token(email: str) -> None:
     seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
     try:
         with database().reading() as transaction:
-            signers = current_app.extensions["walkthrough.credentials"].signers
+            signers = current_app.extensions["walkthrough.authenticator"].signers
             issued = people.issue_token(transaction, signers, email, seconds)
     except Fault as fault:
         refuse(str(fault))
@@ -383,6 +383,6 @@ def fold() -> None:
 
 def settle_in() -> None:
     """Go on with the file that was put in the database's place."""
-    place = database().place
+    place = database().identity
     if place is not None:
-        place.settle()
+        place.record()

@@ -11,12 +11,12 @@ import json
 from access import decorators
 from access import policy
 from access import session
-from access.accounts import access_token as token
+from access.accounts import access_token
 from access.accounts import administration
-from access.accounts import own_account as account
+from access.accounts import own_account
 from access.accounts import password
 from access.accounts import person
-from access.accounts import sign_in as signin
+from access.accounts import sign_in
 from access.accounts import throttle
 from engine.query import constraints
 from engine.storage import file_identity as place
@@ -66,12 +66,12 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     users.NotAnId: (404, "validation_failed"),
     SignupDisabled: (422, "signup_disabled"),
     # Who asks
-    decorators.NoApiKey: (401, "no_authorization"),
-    decorators.Anonymous: (401, "no_authorization"),
-    decorators.NoUserBehind: (403, "bad_jwt"),
+    decorators.InvalidApiKey: (401, "no_authorization"),
+    decorators.AnonymousDenied: (401, "no_authorization"),
+    decorators.NoUserAccount: (403, "bad_jwt"),
     policy.PermissionDenied: (403, "not_admin"),
-    token.InvalidToken: (403, "bad_jwt"),
-    token.RefusedClaims: (403, "bad_jwt"),
+    access_token.InvalidToken: (403, "bad_jwt"),
+    access_token.RefusedClaims: (403, "bad_jwt"),
     session.UserGone: (403, "user_not_found"),
     session.UserDisabled: (403, "user_banned"),
     session.SessionGone: (403, "session_not_found"),
@@ -80,15 +80,15 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     password.UnfitPassword: (422, "validation_failed"),
     password.HashQueueFull: (429, "over_request_rate_limit"),
     throttle.TooManyTries: (429, "over_request_rate_limit"),
-    signin.WrongCredentials: (400, "invalid_credentials"),
-    signin.Banned: (400, "user_banned"),
-    signin.RefreshTokenNotFound: (400, "refresh_token_not_found"),
-    signin.RefreshTokenUsed: (400, "refresh_token_already_used"),
-    signin.SessionExpired: (400, "session_expired"),
-    account.SamePassword: (422, "same_password"),
-    account.CurrentPasswordRequired: (400, "current_password_required"),
-    account.WrongCurrentPassword: (400, "current_password_invalid"),
-    account.EmailNotOwn: (422, "validation_failed"),
+    sign_in.WrongCredentials: (400, "invalid_credentials"),
+    sign_in.Banned: (400, "user_banned"),
+    sign_in.RefreshTokenNotFound: (400, "refresh_token_not_found"),
+    sign_in.RefreshTokenUsed: (400, "refresh_token_already_used"),
+    sign_in.SessionExpired: (400, "session_expired"),
+    own_account.SamePassword: (422, "same_password"),
+    own_account.CurrentPasswordRequired: (400, "current_password_required"),
+    own_account.WrongCurrentPassword: (400, "current_password_invalid"),
+    own_account.EmailNotOwn: (422, "validation_failed"),
     # Users
     person.InvalidPerson: (422, "validation_failed"),
     person.InvalidEmail: (400, "validation_failed"),
@@ -106,15 +106,15 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.TimedOut: (503, "request_timeout"),
     sqlite.ResponseTooLarge: (400, "validation_failed"),
     sqlite.DiskFull: (503, "unexpected_failure"),
-    place.FileLeft: (503, "unexpected_failure"),
+    place.DatabaseFileReplaced: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
     constraints.Unreachable: (503, "request_timeout"),
     LockTimeout: (503, "request_timeout"),
-    connections.Busy: (503, "request_timeout"),
+    connections.TooManyConnections: (503, "request_timeout"),
 }
 
 MESSAGES: dict[type[Fault], str] = {
-    decorators.Anonymous: "This endpoint requires a valid Bearer token",
+    decorators.AnonymousDenied: "This endpoint requires a valid Bearer token",
     policy.PermissionDenied: "User not allowed",
     session.UserGone: "User from sub claim in JWT does not exist",
     session.UserDisabled: "User is banned",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from access import assignments
 from access import decorators
-from access.accounts import access_token as token
+from access.accounts import access_token
 from access.accounts import throttle
 from engine.query import catalog
 from engine.query import constraints
@@ -81,11 +81,11 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     representation.TooDeep: (400, "54001"),
     representation.TooLarge: (400, "22003"),
     # Who asks
-    decorators.NoApiKey: (401, "PGRST302"),
-    decorators.Anonymous: (401, "42501"),
+    decorators.InvalidApiKey: (401, "PGRST302"),
+    decorators.AnonymousDenied: (401, "42501"),
     faults.Denial: (403, "42501"),
-    token.InvalidToken: (401, "PGRST301"),
-    token.RefusedClaims: (401, "PGRST303"),
+    access_token.InvalidToken: (401, "PGRST301"),
+    access_token.RefusedClaims: (401, "PGRST303"),
     throttle.TooManyTries: (429, "PGRST429"),
     # Functions
     calls.UnknownFunction: (404, "PGRST202"),
@@ -95,7 +95,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     dashboard.NoSuchBuilding: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
     chart_counts.TooManyLabels: (400, "54000"),
-    assignments.NotAGrantee: (400, "23514"),
+    assignments.InvalidGrantee: (400, "23514"),
     # What is asked
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),
@@ -138,13 +138,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.DiskFull: (503, "53100"),
     sqlite.DiskFailed: (500, "58030"),
     sqlite.FileCorrupt: (500, "XX001"),
-    place.FileLeft: (503, "58P01"),
+    place.DatabaseFileReplaced: (503, "58P01"),
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
     constraints.NotPermitted: (500, "42501"),
     constraints.Unresolved: (503, "08007"),
     LockTimeout: (503, "55P03"),
-    connections.Busy: (503, "53300"),
+    connections.TooManyConnections: (503, "53300"),
 }
 
 
@@ -202,7 +202,7 @@ def headers(fault: Fault, status: int, code: str) -> dict[str, str]:
 
 
 def challenge(fault: Fault) -> str:
-    if isinstance(fault, token.InvalidToken | token.RefusedClaims):
+    if isinstance(fault, access_token.InvalidToken | access_token.RefusedClaims):
         described = fault.message.replace("\\", "").replace('"', "'")
         return f'Bearer error="invalid_token", error_description="{described}"'
     return "Bearer"

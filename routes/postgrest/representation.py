@@ -16,12 +16,12 @@ from urllib.parse import quote
 
 from engine.query.catalog import Relation
 from engine.query.catalog import catalog
-from engine.query.execute import Counted
-from engine.query.execute import Selected
+from engine.query.execute import CountResult
+from engine.query.execute import SelectResult
 from engine.query.read.embed import is_empty
 from engine.query.shape import Column
 from engine.query.shape import Node
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sql_functions import number_text
 from engine.storage.sqlite import ResponseTooLarge
@@ -67,7 +67,7 @@ class Representation:
 
 
 def represent_read(
-    selected: Selected,
+    selected: SelectResult,
     offset: int,
     media: MediaType,
     preferences: Preferences,
@@ -79,7 +79,7 @@ def represent_read(
 
 
 def represent_head(
-    counted: Counted, offset: int, media: MediaType, preferences: Preferences
+    counted: CountResult, offset: int, media: MediaType, preferences: Preferences
 ) -> Representation:
     """The same without the rows: what they would be stands in the headers."""
     if media in SINGULAR and counted.shown != 1:
@@ -88,7 +88,7 @@ def represent_head(
 
 
 def read_outcome(
-    found: Selected | Counted, offset: int, media: MediaType, preferences: Preferences
+    found: SelectResult | CountResult, offset: int, media: MediaType, preferences: Preferences
 ) -> tuple[int, dict[str, str]]:
     count, total = found.shown, found.total
     if total is not None and offset > total:
@@ -102,7 +102,7 @@ def read_outcome(
 
 
 def represent_write(
-    written: Written,
+    written: WriteResult,
     operation: Operation,
     media: MediaType,
     preferences: Preferences,
@@ -128,7 +128,7 @@ def represent_write(
     return Representation(status, headers, body(written.rows, media, header))
 
 
-def write_status(written: Written, operation: Operation, preferences: Preferences) -> int:
+def write_status(written: WriteResult, operation: Operation, preferences: Preferences) -> int:
     """200 for a merge that made no row, 201 for any other insert; PUT tells rows it made apart, too."""
     if operation is Operation.INSERT:
         merges = preferences.resolution is Resolution.MERGE_DUPLICATES

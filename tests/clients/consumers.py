@@ -11,7 +11,7 @@ from tests.clients.server import Server
 from tests.clients.server import password_of
 from tests.signin import EMAILS
 
-MISSING = "requirements-clients.txt is not installed"
+MISSING = "requirements/clients.txt is not installed"
 supabase = pytest.importorskip("supabase", reason=MISSING)
 postgrest = pytest.importorskip("postgrest", reason=MISSING)
 supabase_auth = pytest.importorskip("supabase_auth", reason=MISSING)

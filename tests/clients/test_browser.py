@@ -25,7 +25,7 @@ from tests.ports import free_port
 from tests.signin import EMAILS
 
 playwright = pytest.importorskip(
-    "playwright.sync_api", reason="requirements-clients.txt is not installed"
+    "playwright.sync_api", reason="requirements/clients.txt is not installed"
 )
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -276,7 +276,7 @@ def browser(service: Service) -> Iterator[Any]:
     if binary is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
     playwright = pytest.importorskip(
-        "playwright.sync_api", reason="requirements-clients.txt is not installed"
+        "playwright.sync_api", reason="requirements/clients.txt is not installed"
     )
     with playwright.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=binary, args=list(FLAGS))

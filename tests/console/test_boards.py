@@ -54,14 +54,14 @@ def test_a_board_shows_what_its_user_sees_and_nothing_else(desk: Callable) -> No
 def test_a_board_cannot_write_by_construction(
     app: object, desk: Callable, monkeypatch: object
 ) -> None:
-    from engine.storage.database import writing
+    from engine.current import writing
     from routes.console.pages import kiosk
 
     board = enter(desk, make_board(desk("ada")))
     tried: list[str] = []
 
     def attempt(caller: object) -> dict:
-        from engine.storage.database import reading
+        from engine.current import reading
 
         for way in (lambda: writing().__enter__(), lambda: None):
             try:
@@ -137,7 +137,7 @@ def test_a_boards_token_is_no_bearer_and_is_not_kept(
 
     assert api(Bearer(f"Bearer {token}")).get("/inspections").status == 401
     with app.app_context():
-        from engine.storage.database import reading
+        from engine.current import reading
 
         with reading() as transaction:
             rows = transaction.all("SELECT * FROM devices")

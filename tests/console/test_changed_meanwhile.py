@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engine.storage.database import writing
+from engine.current import writing
 from routes.console.components import records
 from routes.console.pages import people
 from tests.conftest import ADA

@@ -7,8 +7,8 @@ from html import unescape
 import pytest
 
 from access.caller import Caller
-from access.session import person
-from engine.storage.database import reading
+from access.session import caller_of_user
+from engine.current import reading
 from engine.storage.sqlite import TimedOut
 from routes.console.components import queries as engine
 from routes.console.components import search as searching
@@ -28,7 +28,7 @@ def asked_by(form: dict[str, str], listing: object = inspections.LISTING) -> Wan
 
 def caller_of(who: str) -> Caller:
     with reading() as transaction:
-        return person(transaction, CAST[who].id)
+        return caller_of_user(transaction, CAST[who].id)
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "bob", "moe", "mia"])

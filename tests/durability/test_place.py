@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy
 
 from engine.storage.database import Database
-from engine.storage.file_identity import FileLeft
-from engine.storage.file_identity import Place
+from engine.storage.file_identity import DatabaseFileReplaced
+from engine.storage.file_identity import FileIdentity
 from engine.storage.file_identity import identity
 from engine.storage.sqlite import driver
 from tests.applications import open_app
@@ -150,7 +150,7 @@ def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_othe
     for each in (file, other):
         shutil.copy(base_file, each)
         each.chmod(0o600)
-    monkeypatch.setattr(Place, "expected", {str(file): identity(str(file))})
+    monkeypatch.setattr(FileIdentity, "expected", {str(file): identity(str(file))})
     raw_connection = sqlalchemy.Engine.raw_connection
 
     def replace(*words: object) -> object:
@@ -171,7 +171,7 @@ def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_othe
 def test_a_worker_that_starts_once_the_file_is_gone_makes_none(base_file, tmp_path, monkeypatch):
     file = tmp_path / "a.db"
     shutil.copy(base_file, file)
-    monkeypatch.setattr(Place, "expected", {str(file): identity(str(file))})
+    monkeypatch.setattr(FileIdentity, "expected", {str(file): identity(str(file))})
     file.unlink()
 
     app = open_app(file)
@@ -193,7 +193,7 @@ def test_no_connection_is_opened_to_another_file(database: Database):
         try:
             with way():
                 raise AssertionError("it was opened")
-        except FileLeft:
+        except DatabaseFileReplaced:
             pass
     assert not database.path.exists()
     Path(f"{database.path}.away").rename(database.path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.storage.server_lock import ServingLock
-from engine.storage.transaction import stored_moment
+from engine.storage.transaction import stored_timestamp
 from tests import databases
 from tests import tokens
 from tests.applications import open_app
@@ -29,7 +29,7 @@ def place(base_file: Path, tmp_path: Path) -> Path:
     keys.chmod(0o600)
     app = open_app(found)
     late = int(time.time()) + YEARS
-    app.extensions["walkthrough.clock"].advance(stored_moment(late))
+    app.extensions["walkthrough.clock"].advance(stored_timestamp(late))
     with app.app_context(), app.extensions["walkthrough"].writing() as transaction:
         for sql, values in (
             ("UPDATE inspectors SET name = name || '.'", ()),

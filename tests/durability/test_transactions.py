@@ -13,7 +13,7 @@ import pytest
 from engine.query.constraints import Locked
 from engine.storage import sqlite
 from engine.storage.database import Database
-from engine.storage.database import NotKept
+from engine.storage.transaction import NotCommitted
 from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 from tests.durability.facts import PUT
@@ -101,7 +101,7 @@ def test_a_commit_and_a_rollback_that_fail_tell_of_the_commit(database, fail):
 
 
 def test_whoever_swallows_an_error_does_not_get_half_a_transaction(database):
-    with pytest.raises(NotKept), database.writing(seconds_max=0.1) as transaction:  # noqa: PT012
+    with pytest.raises(NotCommitted), database.writing(seconds_max=0.1) as transaction:  # noqa: PT012
         transaction.run(PUT, ("half", "there"))
         with contextlib.suppress(sqlite.TimedOut):
             transaction.all(COSTLY)
@@ -128,7 +128,7 @@ def test_who_is_interrupted_is_not_told_of_time(database, monkeypatch):
 def test_nothing_more_is_said_on_a_transaction_that_the_disk_ended(database, fail):
     fail(PUT, "database or disk is full")
 
-    with pytest.raises((AssertionError, NotKept)), database.writing() as transaction:  # noqa: PT012
+    with pytest.raises((AssertionError, NotCommitted)), database.writing() as transaction:  # noqa: PT012
         with contextlib.suppress(sqlite.DiskFull):
             transaction.run(PUT, ("first", "there"))
         transaction.run(PUT, ("second", "there"))

@@ -35,7 +35,7 @@ ROOMS = ("access", "demo", "models", "routes", "serving")
 
 
 def locks() -> list[Path]:
-    return sorted(PROJECT.glob("requirements*.txt"))
+    return [PROJECT / "requirements.txt", *sorted((PROJECT / "requirements").glob("*.txt"))]
 
 
 @pytest.mark.parametrize("lock", locks(), ids=lambda path: path.name)

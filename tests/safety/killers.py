@@ -58,7 +58,7 @@ def doors(site: Site) -> list[Probe]:
 
 def is_entered(view: object) -> bool:
     """Is that a view behind `entering`?"""
-    return {"allowed", "joins", "view"} <= set(view.__code__.co_freevars)
+    return {"allowed", "in_snapshot", "view"} <= set(view.__code__.co_freevars)
 
 
 def door(endpoint: str, method: str, path: str, open_to_managers: bool) -> Probe:

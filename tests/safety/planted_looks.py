@@ -10,14 +10,14 @@ from flask import g
 
 from access import decorators
 from access.accounts.access_token import Claims
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Caller
+from engine.current import reading
 from engine.query import operators
-from engine.storage.database import reading
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import VersionedCache
 from routes import resource
-from routes.relation_request import Asked
+from routes.relation_request import RelationRequest
 from tests.safety.sites import Site
 
 Patch = pytest.MonkeyPatch
@@ -33,7 +33,10 @@ def look_up_off(patch: Patch, site: Site) -> None:
         decorators,
         "look_up",
         lambda transaction, claims: Caller(
-            claims.user_id, claims.client_id, STANDINGS[claims.role, True, True], claims.session_id
+            claims.user_id,
+            claims.client_id,
+            GRANT_PROFILES[claims.role, True, True],
+            claims.session_id,
         ),
     )
 
@@ -101,17 +104,17 @@ def no_second_look(room: object) -> Apply:
 
 def first_look_only(patch: Patch, site: Site) -> None:
     """Who writes is looked up when the request is read, and not in its turn."""
-    read = Asked.__init__
+    read = RelationRequest.__init__
 
-    def read_and_look(asked: Asked, relation: object) -> None:
+    def read_and_look(asked: RelationRequest, relation: object) -> None:
         read(asked, relation)
         with reading() as transaction:
-            decorators.admit(transaction)
+            decorators.load_caller(transaction)
 
-    patch.setattr(Asked, "__init__", read_and_look)
+    patch.setattr(RelationRequest, "__init__", read_and_look)
     patch.setattr(resource, "admit", lambda transaction: g.caller)
 
 
 def no_look_at_all(patch: Patch, site: Site) -> None:
     """Whose write comes to nothing is not looked up."""
-    patch.setattr(decorators, "require_admitted", lambda: None)
+    patch.setattr(decorators, "require_looked_up", lambda: None)

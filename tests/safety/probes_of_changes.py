@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query import operators
@@ -210,11 +210,11 @@ def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[S
 
 def guarded(site: Site) -> None:
     """A filter that tells stands behind the rule, in the plan of a list, of its count, and of a write."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
-    spelling = site.app.extensions["walkthrough"].spelling.name
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
+    dialect = site.app.extensions["walkthrough"].dialect.name
     for name, operator in operators.OPERATORS.items():
         shape = parse(f"select=id&notes={name}.x".encode()).shape
-        made = plan.plan_read(spelling, "inspections", shape, rule)
+        made = plan.plan_read(dialect, "inspections", shape, rule)
         stands = all("CASE WHEN" in statement.sql for statement in (made.rows, made.count))
         tells = name in ("like", "ilike", "match", "imatch")
         expect(stands == tells == (not operator.leak_proof), made.rows.sql)

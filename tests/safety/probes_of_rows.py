@@ -1,6 +1,7 @@
 """What each may read, write and call: the probes about rows."""
 
 from tests import oracle
+from tests.access.test_access_matrix import READABLE
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import CAST
@@ -20,7 +21,6 @@ from tests.safety.probe import cast_world
 from tests.safety.probe import expect
 from tests.safety.probe import send
 from tests.safety.sites import Site
-from tests.test_access_matrix import READABLE
 
 
 def reads(who: str, table: str) -> Probe:

@@ -14,8 +14,8 @@ import pytest
 from access import explain
 from access.accounts import administration
 from access.accounts import people
-from access.session import person
-from engine.storage.database import reading
+from access.session import caller_of_user
+from engine.current import reading
 from models.types import InvalidInput
 from routes.console.components import person_choice as choosing
 from tests.safety.doors import Doors
@@ -108,7 +108,7 @@ def hidden_is_not_unknown(patch: pytest.MonkeyPatch) -> None:
         try:
             return found(transaction, caller, user_id, action)
         except administration.UserNotFound:
-            if person(transaction, user_id) is None:
+            if caller_of_user(transaction, user_id) is None:
                 raise
             raise administration.OutOfReach("User not allowed") from None
 
@@ -119,12 +119,12 @@ def anybody_is_asked_about(patch: pytest.MonkeyPatch) -> None:
     """Why somebody sees something is told of whoever is there."""
 
     def asked_about(transaction, caller, user_id) -> object:
-        user = person(transaction, user_id)
+        user = caller_of_user(transaction, user_id)
         if user is None:
-            raise explain.UserOutOfReach
+            raise explain.UserNotReadable
         return user
 
-    patch.setattr(explain, "asked_about", asked_about)
+    patch.setattr(explain, "readable_user", asked_about)
 
 
 def nobodys_email_is_refused_at_once(patch: pytest.MonkeyPatch) -> None:

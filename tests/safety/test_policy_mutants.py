@@ -17,22 +17,22 @@ from flask import g
 
 from access import decorators
 from access import policy
-from access.caller import SERVICE
-from access.caller import Kind
+from access.caller import SERVICE_CALLER
+from access.caller import GrantKind
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
-from access.policy import CALLS
+from access.policy import FUNCTION_ROLES
 from access.policy import POLICIES
 from access.policy import Policy
 from access.policy import every_row
 from access.policy import no_row
 from access.predicate import CALLER
-from access.predicate import Both
-from access.predicate import Either
+from access.predicate import AllOf
+from access.predicate import AnyOf
 from access.predicate import Predicate
 from access.predicate import alias
-from access.predicate import among
 from access.predicate import equals
+from access.predicate import in_subquery
 from models import Building
 from models import Client
 from models import ClientManagerBuildingAccess
@@ -114,13 +114,13 @@ def variants(predicate: Predicate) -> Iterator[tuple[str, Predicate]]:
         yield "opened", every_row
     if predicate is not no_row:
         yield "closed", no_row
-    parts = getattr(predicate, "arms", None) or getattr(predicate, "claims", ())
-    kind = Either if isinstance(predicate, Either) else Both
+    parts = getattr(predicate, "parts", ())
+    kind = AnyOf if isinstance(predicate, AnyOf) else AllOf
     for place, part in enumerate(parts):
         rest = (*parts[:place], *parts[place + 1 :])
         yield f"without {name_of(part)}", kind(rest)
         for name, changed in variants(part):
-            if changed is every_row and kind is Both:
+            if changed is every_row and kind is AllOf:
                 continue  # as if it were dropped
             if changed is no_row:
                 continue
@@ -136,13 +136,13 @@ def name_of(predicate: Predicate) -> str:
     return getattr(predicate, "__name__", type(predicate).__name__)
 
 
-def manager_of_any_client(standing: object, user: Row) -> sa.ColumnElement[bool]:
+def manager_of_any_client(profile: object, user: Row) -> sa.ColumnElement[bool]:
     return equals(user.role, Role.CLIENT_MANAGER.value)
 
 
-def to_anybody_of_client(standing: object, grant: Row) -> sa.ColumnElement[bool]:
+def to_anybody_of_client(profile: object, grant: Row) -> sa.ColumnElement[bool]:
     user = alias(User, "rule_users")
-    return among(grant.manager_id, user.c.id, user.c.client_id == CALLER.client_id)
+    return in_subquery(grant.manager_id, user.c.id, user.c.client_id == CALLER.client_id)
 
 
 # Rows said to be visible because another is
@@ -164,18 +164,18 @@ IMPLIED = [
 
 
 def grants_of_anybody(patch: Patch, site: Site) -> None:
-    def granted(standing: Standing, kind: Kind, key: Row) -> sa.ColumnElement[bool]:
-        if kind not in standing.holds or (standing.role, kind) not in policy.GRANTS:
+    def has_grant(profile: GrantProfile, kind: GrantKind, key: Row) -> sa.ColumnElement[bool]:
+        if kind not in profile.kinds or (profile.role, kind) not in policy.GRANT_TABLES:
             return sa.false()
-        grants = policy.GRANTS[standing.role, kind]
+        grants = policy.GRANT_TABLES[profile.role, kind]
         grant = alias(grants.model, f"rule_{kind.value}_grants")
-        return among(key, grant.c[grants.target], sa.true())
+        return in_subquery(key, grant.c[grants.target], sa.true())
 
-    patch.setattr(policy, "granted", granted)
+    patch.setattr(policy, "has_grant", has_grant)
 
 
 def of_calls() -> Iterator[Mutant]:
-    for function, roles in CALLS.items():
+    for function, roles in FUNCTION_ROLES.items():
         for role in Role:
             changed = roles ^ {role}
             verb = "may not call" if role in roles else "may call"
@@ -183,19 +183,19 @@ def of_calls() -> Iterator[Mutant]:
             def apply(
                 patch: Patch, site: Site, function: str = function, changed: frozenset = changed
             ) -> None:
-                patch.setitem(CALLS, function, changed)
+                patch.setitem(FUNCTION_ROLES, function, changed)
 
             name = f"{role.value} {verb} {function}"
             yield Mutant(name, (function, "call", WHO[role], f"rpc.{function}"), apply)
 
 
 def may_choose_all(patch: Patch, site: Site) -> None:
-    patch.setattr(policy, "not_chosen_by", lambda role: frozenset())
+    patch.setattr(policy, "read_only_columns", lambda role: frozenset())
 
 
 def may_choose_one(column: str) -> Mutant:
     def apply(patch: Patch, site: Site) -> None:
-        patch.setattr(policy, "CHOSEN_BY_SUPER_ADMIN", policy.CHOSEN_BY_SUPER_ADMIN - {column})
+        patch.setattr(policy, "SUPER_ADMIN_COLUMNS", policy.SUPER_ADMIN_COLUMNS - {column})
 
     return Mutant(f"anybody chooses {column}", ("buildings", "write", "ada"), apply)
 
@@ -217,8 +217,8 @@ def unlocked(endpoint: str, parts: dict[str, object]) -> Mutant:
     def apply(patch: Patch, site: Site) -> None:
         @wraps(parts["view"])
         def entered(*arguments: object, **named: object) -> object:
-            g.claims, g.caller = None, SERVICE
-            callers = () if parts.get("admits") else (SERVICE,)
+            g.claims, g.caller = None, SERVICE_CALLER
+            callers = () if parts.get("loads_caller") else (SERVICE_CALLER,)
             return parts["view"](*callers, *arguments, **named)
 
         patch.setitem(site.app.view_functions, endpoint, entered)
@@ -230,7 +230,7 @@ def unprivileged(endpoint: str, parts: dict[str, object]) -> Mutant:
     """The decorator no longer asks for the privilege."""
 
     def apply(patch: Patch, site: Site) -> None:
-        view = decorators.entering(
+        view = decorators.guarded(
             lambda role: True, **{name: part for name, part in parts.items() if name != "allowed"}
         )
         patch.setitem(site.app.view_functions, endpoint, view)
@@ -331,7 +331,7 @@ def forget(site: Site) -> None:
     forget_plans()
     database = site.app.extensions["walkthrough"]
     database.cache.clear()
-    site.app.extensions["walkthrough.credentials"].remembered.cache_clear()
+    site.app.extensions["walkthrough.authenticator"].authenticate_cached.cache_clear()
 
 
 EQUIVALENT = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query import operators
@@ -164,7 +164,7 @@ OPERATIONS = [name for name, operator in operators.OPERATORS.items() if not oper
 
 def unguarded(operation: str) -> list[str]:
     """The statements in which a filter of that operator stands bare beside the rule."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     shape = parse(f"select=id&notes={operation}.x".encode()).shape
     made = plan.plan_read("sqlite", "inspections", shape, rule)
     return [each.sql for each in (made.rows, made.count) if "CASE WHEN" not in each.sql]
@@ -175,14 +175,14 @@ def test_a_filter_that_tells_stands_behind_the_rule(operation: str) -> None:
     assert not unguarded(operation)
 
 
-@pytest.mark.parametrize("spelling", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, spelling: str) -> None:
+def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, dialect: str) -> None:
     """Inspections of visible buildings are visible; a database may begin with all inspections, though."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     query = f"select=id,inspections!inner(id)&inspections.notes={operation}.x"
 
-    made = plan.plan_read(spelling, "buildings", parse(query.encode()).shape, rule)
+    made = plan.plan_read(dialect, "buildings", parse(query.encode()).shape, rule)
 
     for each in (made.rows, made.count):
         assert "CASE WHEN" in each.sql
@@ -190,14 +190,14 @@ def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, spelli
         assert "client_id" in behind
 
 
-@pytest.mark.parametrize("spelling", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("said", ["is.null", "not.is.null", "eq.x", "not.in.(x)"])
-def test_what_looks_into_json_stands_behind_the_rule(said: str, spelling: str) -> None:
+def test_what_looks_into_json_stands_behind_the_rule(said: str, dialect: str) -> None:
     """To read it takes the longer the more there is of it, whatever is asked of it then."""
-    rule = AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     shape = parse(f"select=id&before->>name={said}".encode()).shape
 
-    made = plan.plan_read(spelling, "audit_log", shape, rule)
+    made = plan.plan_read(dialect, "audit_log", shape, rule)
 
     for each in (made.rows, made.count):
         before, _, behind = each.sql.partition("CASE WHEN")
@@ -210,7 +210,7 @@ def test_a_server_looks_at_the_clock_within_a_row_of_much_json() -> None:
     shape = parse(f"select=id{filters}".encode()).shape
 
     made = plan.plan_read(
-        "postgresql", "audit_log", shape, AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True])
+        "postgresql", "audit_log", shape, AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     )
 
     assert made.rows.sql.count("pg_sleep") == 9
@@ -238,7 +238,7 @@ def test_a_server_looks_at_the_clock_within_a_row_that_takes_long(
     shape = parse(f"select=id,buildings!inner(id){filters}".encode()).shape
 
     made = plan.plan_read(
-        "postgresql", "inspections", shape, AccessRule(STANDINGS[role, True, True])
+        "postgresql", "inspections", shape, AccessRule(GRANT_PROFILES[role, True, True])
     )
 
     for each in (made.rows, made.count):

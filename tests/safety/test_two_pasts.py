@@ -17,7 +17,7 @@ from access.policy import CLIENT_ADMIN
 from access.policy import POLICIES
 from access.policy import client_ownership
 from access.predicate import alias
-from access.predicate import among
+from access.predicate import in_subquery
 from models import AuditLog
 from models import Building
 from tests import oracle
@@ -152,11 +152,11 @@ def test_lines_that_follow_their_rows_part_the_pasts(
 ) -> None:
     """An admin reads all lines of what is their client's by now, whose ever it was then."""
 
-    def of_own_by_now(standing, line) -> object:
+    def of_own_by_now(profile, line) -> object:
         building = alias(Building, "rule_buildings")
-        own = client_ownership(standing, building.c)
+        own = client_ownership(profile, building.c)
         key = sa.cast(building.c.id, sa.Text)
-        return sa.or_(client_ownership(standing, line), among(line.row_key, key, own))
+        return sa.or_(client_ownership(profile, line), in_subquery(line.row_key, key, own))
 
     opened = replace(POLICIES[AuditLog][CLIENT_ADMIN], read=of_own_by_now)
     monkeypatch.setitem(POLICIES, AuditLog, {**POLICIES[AuditLog], CLIENT_ADMIN: opened})

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import pytest
 import sqlalchemy as sa
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query import execute
@@ -232,11 +232,11 @@ def test_two_worlds_answer_alike_at_length(
 def count_without_the_rule(patch: pytest.MonkeyPatch) -> None:
     """The total is of all rows that the filters match."""
     counted = plan.count_rows
-    everything = AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False])
+    everything = AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
     patch.setattr(
         plan,
         "count_rows",
-        lambda planner, *rest: counted(Planner(planner.spelling, everything), *rest),
+        lambda planner, *rest: counted(Planner(planner.dialect, everything), *rest),
     )
 
 

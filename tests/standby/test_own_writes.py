@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.postgres.replication_positions import ReplicationPositions
+from engine.storage.replication_positions import ReplicationPositions
 from tests.conftest import Api
 from tests.standby.world import World
 from tests.waiting import until
@@ -50,7 +50,7 @@ def test_ready_and_metrics_tell_which_server_is_used(world: World) -> None:
 
 def test_metrics_count_reads_by_server(world: World) -> None:
     meters = world.app.extensions["walkthrough.meters"]
-    world.app.extensions["walkthrough"].tell_reads_to(meters.count_read)
+    world.app.extensions["walkthrough"].observe_reads(meters.count_read)
     assert world.api("mia").get("/buildings").status == 200
 
     text = world.api("service").get("/metrics").text
@@ -89,7 +89,7 @@ def test_who_wrote_finds_it_ten_thousand_times(world: World) -> None:
 def test_pairs_notice_a_check_that_is_not_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ReplicationPositions, "are_within", lambda marks, last, rights: True)
+    monkeypatch.setattr(ReplicationPositions, "are_within", lambda positions, last, rights: True)
     with world.held_back():
         misses = missed(world, 20)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.postgres.replication_positions import ReplicationPositions
+from engine.storage.replication_positions import ReplicationPositions
 from tests.applications import import_rows
 from tests.conftest import ADA
 from tests.conftest import CAST
@@ -218,14 +218,14 @@ def test_every_column_that_the_rule_reads_is_weighed(world: World) -> None:
     """A column more in a predicate has to be thought of in `decides_rights`, then here."""
     import sqlalchemy as sa
 
-    from access.caller import STANDINGS
+    from access.caller import GRANT_PROFILES
     from access.policy import POLICIES
 
     read = set()
-    for standing in STANDINGS.values():
+    for profile in GRANT_PROFILES.values():
         for model, policies in POLICIES.items():
             row = model.__table__.alias()
-            condition = policies[standing.role].read(standing, row.c)
+            condition = policies[profile.role].read(profile, row.c)
             found = sa.select(row.c[next(iter(row.primary_key)).name]).where(condition)
             read |= {each.name for each in sa.sql.visitors.iterate(found) if hasattr(each, "table")}
 

@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
-from engine.storage.database import database
-from engine.storage.database import reading
+from engine.current import database
+from engine.current import reading
 from tests import databases
 from tests.conftest import CAST
 from tests.conftest import Api
@@ -125,7 +125,7 @@ def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(world: World) -> 
             return transaction.value("SELECT count(*) FROM buildings")
 
     with world.app.app_context(), database().reading() as primary:
-        assert database().anywhere(primary, read) == 6
+        assert database().on_any_server(primary, read) == 6
 
     assert tries == [True, False]
     assert world.reasons[-1] == "standby failed"
@@ -143,7 +143,7 @@ def test_read_that_takes_too_long_there_is_done_again_and_the_standby_kept(world
             return transaction.value(f"SELECT 6 FROM pg_sleep({5 if tries[-1] else 0})")
 
     with world.app.app_context(), database().reading() as primary:
-        assert database().anywhere(primary, read) == 6
+        assert database().on_any_server(primary, read) == 6
 
     assert tries == [True, False]
     assert world.server_of("mia") == "standby"
@@ -162,7 +162,7 @@ def test_standby_that_is_not_there_keeps_nothing_from_starting(
     app = open_over(pair, BASE, pair.url(BASE, tmp_path), pair.url(BASE, pair.standby))
     answers = Api(Database(lambda: app, None, app), CAST["mia"])
     served: list[str] = []
-    app.extensions["walkthrough"].tell_reads_to(lambda server, reason: served.append(server))
+    app.extensions["walkthrough"].observe_reads(lambda server, reason: served.append(server))
 
     until(lambda: answers.get("/buildings").status == 200 and "standby" in served)
     app.extensions["walkthrough"].close()

@@ -43,7 +43,7 @@ class World:
         self.twin = open_over(pair, name)
         self.served: list[str] = []
         self.reasons: list[str] = []
-        self.app.extensions["walkthrough"].tell_reads_to(self.note)
+        self.app.extensions["walkthrough"].observe_reads(self.note)
 
     def note(self, server: str, reason: str) -> None:
         self.served.append(server)

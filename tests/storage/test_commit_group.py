@@ -12,7 +12,7 @@ from engine.query.constraints import UniqueViolation
 from engine.storage import commit_group
 from engine.storage import sqlite
 from engine.storage import writer_lock
-from engine.storage.database import NotKept
+from engine.storage.transaction import NotCommitted
 from engine.storage.transaction import Transaction
 from tests.storage.writers import COSTLY_WRITE
 from tests.storage.writers import FOREVER
@@ -120,7 +120,7 @@ def test_a_member_that_swallows_an_error_is_not_committed_and_the_others_are(
         writers.enqueue("a")
 
     results = writers.finish()
-    assert isinstance(results["half"], NotKept)
+    assert isinstance(results["half"], NotCommitted)
     assert results["a"] is None
     assert names(database) == ["a", "first"]
 
@@ -152,13 +152,13 @@ def test_a_failed_commit_is_reported_to_each_member_and_leaves_nothing(
     assert {name: type(each) for name, each in results.items()} == {"a": fact, "b": fact}
     assert results["a"] is not results["b"]
     assert names(database) == []
-    assert database.refused_a_write
+    assert database.last_write_failed
 
     disk.failure = None
     with first(database, "after"):
         pass
     assert names(database) == ["after"]
-    assert not database.refused_a_write
+    assert not database.last_write_failed
 
 
 def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retry(
@@ -181,7 +181,7 @@ def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retr
 def test_a_member_that_cannot_be_rolled_back_loses_the_transaction(
     database, disk, writers, monkeypatch
 ):
-    half_undone = replace(commit_group.NESTED, undo=("ROLLBACK TO nowhere",))
+    half_undone = replace(commit_group.NESTED, roll_back=("ROLLBACK TO nowhere",))
     monkeypatch.setattr(commit_group, "NESTED", half_undone)
 
     def fail(transaction: Transaction) -> None:
@@ -236,7 +236,7 @@ def test_each_member_has_its_own_actor(database, disk, writers):
         def work(transaction: Transaction) -> None:
             transaction.run(INSERT, (name,))
             seen[name] = transaction.one("SELECT actor_id FROM audit_context")
-            transaction.act_as(name)
+            transaction.set_actor(name)
             transaction.run(INSERT, (f"{name} again",))
 
         return work
@@ -252,8 +252,8 @@ def test_each_member_has_its_own_actor(database, disk, writers):
 def test_a_member_past_its_lock_deadline_leaves_the_queue_and_the_group(database, disk, writers):
     with first(database):
         writers.start("late", wait_seconds_max=0.05)
-        writers.enqueue("a")
         until(lambda: "late" in writers.results)
+        writers.enqueue("a")
 
     results = writers.finish()
     assert isinstance(results["late"], writer_lock.LockTimeout)

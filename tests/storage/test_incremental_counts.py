@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
 from access.caller import Role
 from access.policy import AccessRule
 from engine.reporting import chart
@@ -16,12 +16,12 @@ from engine.reporting.dashboard import Dashboard
 from engine.reporting.dashboard import read_dashboard
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Database
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")
 
-EVERYTHING = VisibleRows(AccessRule(STANDINGS[Role.SUPER_ADMIN, False, False]), ROOT, None)
+EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None)
 DAYS = ("2000-01-01", "2030-01-01")
 INSERT = (
     "INSERT INTO inspections (building_id, inspection_type, date_visited, created_at, updated_at, client_id)"

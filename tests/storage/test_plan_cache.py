@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from engine.current import database
 from engine.query.read.plan import plan_read
 from engine.query.shape import LARGE_LETTERS
 from engine.query.shape import LARGE_SIZE
 from engine.storage import sqlite
-from engine.storage.database import database
 from routes.postgrest.querystring import parse
 from tests import databases
 from tests.applications import open_app

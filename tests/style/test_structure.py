@@ -10,17 +10,17 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 
-from access.caller import STANDINGS
+from access.caller import GRANT_PROFILES
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
-from access.decorators import Unmarked
-from access.decorators import check_marks
-from access.policy import CALLS
+from access.decorators import UnguardedView
+from access.decorators import check_guards
+from access.policy import FUNCTION_ROLES
 from access.policy import POLICIES
 from access.policy import AccessRule
 from engine.query import operators
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.read.planner import UnguardedRelation
 from engine.query.rule import Action
@@ -67,7 +67,7 @@ WEB_IMPORTERS = {
     "gunicorn.conf.py",
     "models/fields.py",
     "engine/attach.py",
-    "engine/storage/database.py",
+    "engine/current.py",
     "access/request_state.py",
     "access/decorators.py",
 }
@@ -219,8 +219,8 @@ def test_app_with_an_unmarked_view_does_not_start() -> None:
     app = Flask("unmarked")
     app.add_url_rule("/open", view_func=lambda: "open")
 
-    with pytest.raises(Unmarked):
-        check_marks(app)
+    with pytest.raises(UnguardedView):
+        check_guards(app)
 
 
 def test_every_resource_has_a_policy_for_every_role() -> None:
@@ -229,8 +229,8 @@ def test_every_resource_has_a_policy_for_every_role() -> None:
 
 
 def test_every_function_names_its_roles() -> None:
-    assert set(CALLS) == set(FUNCTIONS)
-    assert all(roles for roles in CALLS.values())
+    assert set(FUNCTION_ROLES) == set(FUNCTIONS)
+    assert all(roles for roles in FUNCTION_ROLES.values())
 
 
 def test_parser_and_engine_have_the_same_operators() -> None:
@@ -243,9 +243,11 @@ def test_parser_and_engine_have_the_same_operators() -> None:
     } == conditions.PATTERNS
 
 
-@pytest.mark.parametrize("standing", STANDINGS.values(), ids=map(str, range(len(STANDINGS))))
-def test_planner_refuses_a_statement_without_the_rule(standing: Standing) -> None:
-    planner = Planner(SPELLINGS["sqlite"], AccessRule(standing))
+@pytest.mark.parametrize(
+    "profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES)))
+)
+def test_planner_refuses_a_statement_without_the_rule(profile: GrantProfile) -> None:
+    planner = Planner(DIALECTS["sqlite"], AccessRule(profile))
     unguarded = catalog().relations["inspections"].table
     readings = catalog().relations["reports_lead"].table
     building, scope = planner.scoped(catalog().relations["buildings"], Action.READ)
@@ -264,7 +266,7 @@ def test_planner_refuses_a_statement_without_the_rule(standing: Standing) -> Non
 
 
 def test_planner_accepts_a_statement_with_the_rule() -> None:
-    planner = Planner(SPELLINGS["sqlite"], AccessRule(STANDINGS[Role.CLIENT_ADMIN, True, True]))
+    planner = Planner(DIALECTS["sqlite"], AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True]))
     alias, scope = planner.scoped(catalog().relations["inspections"], Action.READ)
 
     statement = planner.finish(sa.select(alias.c.id).where(scope))

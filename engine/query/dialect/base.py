@@ -1,92 +1,106 @@
-"""What a database must know how to say: the one list of what the databases spell differently.
+"""The interface of a SQL dialect: every construct that SQLite and PostgreSQL write differently.
 
-Everything else writes generic SQLAlchemy Core and asks a `Spelling`. One method a construct, one class a
-database (`spelling_sqlite.py`, `spelling_postgresql.py`); `SPELLINGS` picks by URL scheme.
+All other modules write generic SQLAlchemy Core and call a `SqlDialect` for these constructs. The module `registry`
+holds the dialect of each database.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
+from abc import ABC
+from abc import abstractmethod
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from typing import Any
-from typing import Protocol
 
 import sqlalchemy as sa
 
-from engine.query.dialect.sqlite import SqliteSpelling
+from engine.query.dialect.in_subquery import is_among
+from engine.query.patterns import InvalidRegularExpression
+from engine.query.patterns import NoRegularExpressions
 from engine.query.shape import Path
+from engine.storage import sql_functions as functions
 from models.types import Bound
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
 
-class Spelling(Protocol):
-    """What a database must know how to say."""
+class SqlDialect(ABC):
+    """How one database writes each construct."""
 
     name: str
-    act_as: str
-    """Says the moment and the actor to the audit trail's triggers."""
+
+    set_actor: str
+    """The statement that gives the audit log's triggers a timestamp and an actor."""
+
     pause_audit: str
     resume_audit: str
+
     read_sequences: str
-    """Asks for the last id of each table that ever was."""
+    """The query for the last id of every table, deleted rows included."""
+
     set_sequence: tuple[str, ...]
-    """Has a table's ids go on after one: run with the table's name and that id."""
+    """The statements that make a table's ids continue after an id. Parameters: the table's name and the id."""
+
     sa_dialect: sa.Dialect
+
     keeps_subquery_order: bool
+    """Whether the rows of an outer select come in the order of its sub-select."""
+
     joins_to_count: bool
-    """Whether it finds out by itself how rows are best counted by a row that they belong to."""
+    """Whether the planner chooses the join order of counts by group itself."""
 
     uses_skip_scans: bool
-    """Whether indexes of inspections begin with the client, so that lists of several clients are skip scans."""
+    """Whether the indexes of inspections begin with the client, so that lists of several clients are skip scans."""
 
-    gate: Expression
-    """Holds always. It stands in what writes one row, where `models/server_batch.py` puts the proof of who asks."""
+    audit_log_is_in_commit_order: bool
+    """Whether the ids of the audit log follow the order of commits, writes of other programs included."""
 
-    trail_is_in_order: bool
-    """Whether the trail's lines are numbered in the order of the COMMITs, whatever program wrote them."""
+    # JSON
 
+    @abstractmethod
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
-        """One JSON object out of keys and values, already fit for JSON."""
-        ...
+        """Return a JSON object of keys and values. The values come from `json_value`."""
 
+    @abstractmethod
     def json_of_rows(self, row: Expression) -> Expression:
-        """A JSON array out of many JSON objects, `[]` for none."""
-        ...
+        """Return the aggregate of JSON objects as a JSON array; `[]` over no rows."""
 
+    @abstractmethod
     def json_value(self, kind: str, value: Expression) -> Expression:
-        """A value of a type as JSON prints it."""
-        ...
+        """Return a value of a type in the form that `json_of_row` takes."""
 
-    def json_part(self, value: Expression, path: Path) -> Expression:
-        """What a path leads to in a JSON value, as JSON; null where it leads nowhere."""
-        ...
+    @abstractmethod
+    def json_at_path(self, value: Expression, path: Path) -> Expression:
+        """Return the JSON at a path into a JSON value; null if the path does not exist."""
 
-    def json_text(self, value: Expression, path: Path) -> Expression:
-        """The same as a text: a string without its quotes, and a null is one of SQL's."""
-        ...
+    @abstractmethod
+    def text_at_path(self, value: Expression, path: Path) -> Expression:
+        """Return the text at a path into a JSON value: strings without quotes, JSON null as SQL NULL."""
 
-    def json_key(self, value: Expression) -> Expression:
-        """A JSON value as something that can be grouped by; `json_again` undoes it."""
-        ...
+    @abstractmethod
+    def json_group_key(self, value: Expression) -> Expression:
+        """Return a JSON value as an expression for GROUP BY. `as_json` is the inverse."""
 
-    def json_again(self, value: Expression) -> Expression: ...
+    @abstractmethod
+    def as_json(self, value: Expression) -> Expression:
+        """Return a text of JSON as a JSON value."""
 
+    @abstractmethod
+    def json_elements(self, values: Expression) -> Any:
+        """Return the elements of a JSON array as a table."""
+
+    @abstractmethod
+    def json_element(self, elements: Any, kind: ColumnType) -> Expression:
+        """Return the column of such a table, converted to a type."""
+
+    # Comparisons
+
+    @abstractmethod
     def in_list(self, column: Expression, kind: ColumnType, values: Expression) -> Expression:
-        """Whether the column equals any of a JSON array's elements."""
-        ...
-
-    def elements(self, values: Expression) -> Any:
-        """The elements of a JSON array, as a table."""
-        ...
-
-    def element(self, elements: Any, kind: ColumnType) -> Expression:
-        """Such an element, as a value of a type."""
-        ...
+        """Return the condition that a column equals an element of a JSON array."""
 
     def any_or_all(
         self,
@@ -96,124 +110,157 @@ class Spelling(Protocol):
         values: Expression,
         kind: ColumnType,
     ) -> Expression:
-        """Whether a comparison holds with any, or with all, of a JSON array's elements."""
-        ...
+        """Return the condition that a comparison holds for any or for all elements of a JSON array."""
+        elements = self.json_elements(values)
+        holds = compare(column, self.json_element(elements, kind))
+        result: Expression
+        if quantifier == "any":
+            result = sa.exists().where(holds).select_from(elements)
+        else:
+            result = ~sa.exists().where(sa.not_(holds)).select_from(elements)
+        # A comparison of NULL with an element is NULL. Over an empty array there is no comparison.
+        has_elements = sa.exists().select_from(self.json_elements(values))
+        return sa.case((sa.and_(column.is_(None), has_elements), sa.null()), else_=result)
 
-    def like(self, column: Expression, pattern: Expression) -> Expression: ...
+    @abstractmethod
+    def like(self, column: Expression, pattern: Expression) -> Expression:
+        """Return a case-sensitive match with a pattern of `like_pattern`."""
 
-    def ilike(self, column: Expression, pattern: Expression) -> Expression: ...
+    @abstractmethod
+    def ilike(self, column: Expression, pattern: Expression) -> Expression:
+        """Return a case-insensitive match with a pattern of `ilike_pattern`."""
 
-    def match(self, column: Expression, pattern: Expression) -> Expression: ...
+    @abstractmethod
+    def match(self, column: Expression, pattern: Expression) -> Expression:
+        """Return a case-sensitive match with a regular expression."""
 
-    def imatch(self, column: Expression, pattern: Expression) -> Expression: ...
+    @abstractmethod
+    def imatch(self, column: Expression, pattern: Expression) -> Expression:
+        """Return a case-insensitive match with a regular expression."""
 
+    @abstractmethod
     def like_pattern(self, pattern: str) -> str:
-        """A pattern in the dialect's words (`*` or `%` is anything, `_` is any one character)."""
-        ...
+        """Return the database's form of a pattern (`*` or `%`: any text, `_`: one character).
 
-    def ilike_pattern(self, pattern: str) -> str: ...
+        Raise InvalidEscape if the pattern ends with an escape character.
+        """
+
+    @abstractmethod
+    def ilike_pattern(self, pattern: str) -> str:
+        """Return `like_pattern` for `ilike`."""
 
     def match_pattern(self, pattern: str, ignore_case: bool) -> str:
-        """A regular expression, refused here if the engine would refuse it."""
-        ...
+        """Return a regular expression; raise InvalidRegularExpression if RE2 rejects it."""
+        if not functions.has_regular_expressions():
+            raise NoRegularExpressions
+        fault = functions.regular_expression_fault(pattern, ignore_case)
+        if fault is not None:
+            raise InvalidRegularExpression(f"invalid regular expression: {fault}")
+        return pattern
 
-    def in_time(self, *, costly: int) -> Expression:
-        """True until the statement's deadline has passed. `costly`: how many filters that take their time a row has."""
-        ...
+    @abstractmethod
+    def before_deadline(self, *, costly: int) -> Expression:
+        """Return a condition that is true until the statement's deadline. `costly`: the number of slow filters."""
 
+    def with_length_limit(self, column: Expression, condition: Expression) -> Expression:
+        """Return a condition on short texts in the form that a partial index on short texts satisfies."""
+        return condition
+
+    # Casts and numbers
+
+    @abstractmethod
     def cast(self, value: Expression, source: str, target: str) -> Expression:
-        """A value of one type as another, by PostgreSQL's rules."""
-        ...
+        """Return a value of one type cast to another by PostgreSQL's rules."""
 
-    def cast_moment(self, here: Expression, target: str) -> Expression:
-        """A moment, printed in a time zone, as what a clock there shows."""
-        ...
+    @abstractmethod
+    def cast_zoned_timestamp(self, value: Expression, target: str) -> Expression:
+        """Return a timestamp that is printed in a time zone, cast to a type in that zone's local time."""
 
-    def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
-        """A date or a text as a moment: what a clock in a time zone shows, where it does not say another one."""
-        ...
+    @abstractmethod
+    def cast_local_time(self, value: Expression, source: str, zone: Expression) -> Expression:
+        """Return a date or text cast to a timestamp. The time zone applies if the value has no offset."""
 
+    @abstractmethod
     def average_text(self, whole: Expression) -> Expression:
-        """The average of whole numbers as text, with as many digits as PostgreSQL prints."""
-        ...
+        """Return the average of integers as text, with as many digits as PostgreSQL prints."""
 
-    def finite(self, aggregate: Expression) -> Expression:
-        """A sum or an average of doubles, refused where it is beyond them."""
-        ...
+    @abstractmethod
+    def require_finite(self, aggregate: Expression) -> Expression:
+        """Return a sum or an average of doubles. The statement fails if it is out of range."""
 
-    def computed_first(self, rows: sa.Select[Any]) -> sa.Select[Any]:
-        """The same, to be a sub-select whose values are computed once a row, however often they are spoken of."""
-        ...
+    @abstractmethod
+    def least(self, left: Expression, right: Expression) -> Expression:
+        """Return the smaller of two numbers."""
 
-    def in_given_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
-        """Rows of a `keys_table`, and of no other table, in the order in which they stand there."""
-        ...
+    @abstractmethod
+    def date_text(self, day: Expression) -> Expression:
+        """Return a date as `YYYY-MM-DD`."""
 
-    def keys_table(
+    # Plans
+
+    @abstractmethod
+    def materialized(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+        """Return a sub-select whose expressions are computed once a row, however often the outer select uses them."""
+
+    def per_row(self, condition: Expression) -> Expression:
+        """Return an EXISTS that the planner evaluates for each row and does not turn into a join."""
+        return condition
+
+    def nested_loop(self, outer: sa.FromClause, inner: Any, on: Expression) -> sa.Join:
+        """Nested-loop join: for each row of the small side, look up its matches by index."""
+        return sa.join(outer, inner, on)
+
+    @abstractmethod
+    def unindexed(self, column: Expression) -> Expression:
+        """Return a column in a form for which the planner does not use the column's index."""
+
+    # Arrays of keys
+
+    @abstractmethod
+    def key_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
-        """A table of keys out of a JSON array of arrays: its columns, and `position` from 0."""
-        ...
+        """Return the JSON array of arrays in parameter `source` as a table of `kinds` and `position` (from 0)."""
 
-    def rows_by(
+    def key_in_array(
         self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str
     ) -> Expression:
-        """Whether a row's key is among those of such an array: the rows are written in the order of that, wherever
-        they lie."""
-        ...
+        """Return the condition that a row's key is in such an array. Rows are written in the order of the array."""
+        keys = self.key_table(name, kinds, source)
+        names = [column for column, _ in kinds]
+        return is_among(
+            [columns[name] for name in names], sa.select(*(keys.c[name] for name in names))
+        )
 
-    def at_most(self, wanted: Expression, bound: Expression) -> Expression:
-        """The lesser of two numbers."""
-        ...
+    def in_array_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
+        """Return a select of a `key_table` alone, in the order of its array."""
+        return rows.order_by(position)
 
-    def of_short_text(self, column: Expression, condition: Expression) -> Expression:
-        """A condition that no text beyond SHORT_CHARACTERS_MAX meets, on a column with an index of the others."""
-        ...
+    # Inserts
 
-    def asked_of_each(self, condition: Expression) -> Expression:
-        """A condition that looks at other rows, for each row that is looked for: never a join of both."""
-        ...
+    @abstractmethod
+    def insert(self, table: sa.Table) -> sa.Insert:
+        """Return an insert that `on_conflict` accepts."""
 
-    def nested_loop(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
-        """Nested-loop join: for each row of the small side, look up its matches by index."""
-        ...
-
-    def not_leading(self, column: Expression) -> Expression:
-        """The same column, by whose index no list of rows is begun."""
-        ...
-
-    def insert_into(self, table: sa.Table) -> sa.Insert:
-        """An insert that `upsert` understands."""
-        ...
-
-    def upsert(
-        self, statement: sa.Insert, target: tuple[str, ...], changed: tuple[str, ...] | None
+    def on_conflict(
+        self, statement: Any, target: tuple[str, ...], changed: tuple[str, ...] | None
     ) -> sa.Insert:
-        """The same insert, which changes these columns, or none, where `target` is taken."""
-        ...
+        """Return an insert that updates the columns `changed` where `target` exists; with None, it does nothing."""
+        # The inserts of the two SQLAlchemy dialects have these methods, and no common type declares them.
+        upsert: sa.Insert
+        if changed is None:
+            upsert = statement.on_conflict_do_nothing(index_elements=target)
+        else:
+            upsert = statement.on_conflict_do_update(
+                index_elements=target, set_={name: statement.excluded[name] for name in changed}
+            )
+        return upsert
 
-    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
-        """An insert that tells the id it was given, where the driver does not by itself."""
-        ...
-
-    def day_text(self, day: Expression) -> Expression:
-        """A date as `YYYY-MM-DD`."""
-        ...
+    @abstractmethod
+    def returning_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+        """Return an insert that returns the generated id, if the driver does not report it."""
 
 
 def json_array(values: Iterable[Bound]) -> str:
-    """Values as the JSON array in which they travel."""
+    """Return values as a JSON array, which is how a list is passed as one parameter."""
     return json.dumps(list(values), ensure_ascii=False, allow_nan=False)
-
-
-class Spellings(dict[str, Spelling]):
-    """By URL scheme. PostgreSQL's is imported by whom it is asked for: a service on a file starts without it."""
-
-    def __missing__(self, scheme: str) -> Spelling:
-        if scheme != "postgresql":
-            raise KeyError(scheme)
-        room = importlib.import_module("engine.query.dialect.postgresql")
-        return self.setdefault(scheme, room.PostgresqlSpelling())
-
-
-SPELLINGS = Spellings(sqlite=SqliteSpelling())

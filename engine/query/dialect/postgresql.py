@@ -1,7 +1,7 @@
-"""How each construct is spelled on PostgreSQL 15 and later.
+"""The dialect of PostgreSQL 15 and later.
 
-Statements are numbered (`$1`) and every value travels as text, so that one text of SQL is one prepared
-statement whatever it is run with: casts in the text, and the columns it is compared with, say its type.
+Parameters are numbered (`$1`) and every value is sent as text. Casts in the statement and the compared columns give
+the type. So each SQL text needs one prepared statement, whatever its values are.
 """
 
 from __future__ import annotations
@@ -12,36 +12,34 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql import asyncpg  # the one dialect with numbered, cast parameters
+from sqlalchemy.dialects.postgresql import asyncpg  # the only dialect with numbered parameters
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from engine.query.dialect.common import CommonSpelling
-from engine.query.dialect.common import SmallInSubquery
-from engine.query.patterns import STEADIED
-from engine.query.patterns import STEADY
-from engine.query.patterns import UNSTEADY
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.patterns import FOLDED_LETTERS
+from engine.query.patterns import FOLDING
+from engine.query.patterns import IRREGULAR_LETTERS
 from engine.query.patterns import InvalidEscape
 from engine.query.shape import SHORT_CHARACTERS_MAX
 from engine.query.shape import Path
 from engine.query.shape import Step
 from engine.query.statement import parameter
-from engine.query.statement import telling
+from engine.query.statement import with_table_tracking
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
-NAME_BYTES_MAX = 63  # a longer name is cut by PostgreSQL
-BY_CODE_POINT = "C"  # as columns are compared; what is none is by the database's language
-ANY_LANGUAGE = "und-x-icu"  # folds case as Unicode has it; a column's own order is by code point
+NAME_BYTES_MAX = 63  # PostgreSQL truncates longer names
+BY_CODE_POINT = "C"  # the collation of the columns; other expressions have the database's collation
+UNICODE_COLLATION = "und-x-icu"  # folds case by Unicode's rules
 
-COSTLY_FEW = 8  # of 25 ms at most, where a text is as long as may be
+UNCHECKED_COSTLY_MAX = 8  # filters, each of 25 ms at most on the longest text
 
-MOMENT = "timestamp with time zone"
-SAYS_OFFSET = (
-    r"':[0-9.]+[[:space:]]*([Zz]|[+-][0-9:]+)[[:space:]]*$'"  # after a clock, else it were a day
-)
+TIMESTAMP_NAME = "timestamp with time zone"
+HAS_OFFSET = r"':[0-9.]+[[:space:]]*([Zz]|[+-][0-9:]+)[[:space:]]*$'"  # after a time: `-05` in a date is a day
 
 CASTS: dict[str, Any] = {
     "text": sa.Text(),
@@ -54,15 +52,15 @@ CASTS: dict[str, Any] = {
     "date": postgresql.DATE(),
     "time": postgresql.TIME(),
     "timestamp": postgresql.TIMESTAMP(),
-    MOMENT: postgresql.TIMESTAMP(timezone=True),
+    TIMESTAMP_NAME: postgresql.TIMESTAMP(timezone=True),
     "boolean": sa.Boolean(),
     "uuid": postgresql.UUID(as_uuid=False),
     "json": postgresql.JSON(),
 }
 
 
-class RowObject(FunctionElement[Any]):
-    """Keys and values as one JSON object."""
+class JsonObject(FunctionElement[Any]):
+    """A JSON object of keys and values."""
 
     inherit_cache = False
     type = postgresql.JSON()
@@ -72,16 +70,16 @@ class RowObject(FunctionElement[Any]):
         super().__init__(*values)
 
 
-@compiles(RowObject)
-def compile_row_object(element: RowObject, compiler: SQLCompiler, **options: Any) -> str:
-    """As a row where the keys fit for names, which is faster and printed closer; else as text."""
+@compiles(JsonObject)
+def compile_json_object(element: JsonObject, compiler: SQLCompiler, **options: Any) -> str:
+    """Return SQL for `row_to_json` if all keys are valid names, which is faster and prints no blanks; else for text."""
     values = [compiler.process(clause, **options) for clause in element.clauses]
     pairs = list(zip(element.keys, values, strict=True))
-    if all(fits_a_name(key) for key in element.keys):
-        named = ", ".join(f"{value} AS {quoted(key)}" for key, value in pairs)
+    if all(is_valid_name(key) for key in element.keys):
+        named = ", ".join(f"{value} AS {quote_name(key)}" for key, value in pairs)
         return f"(SELECT row_to_json(o) FROM (SELECT {named}) AS o)"  # noqa: S608
     printed = " || ',' || ".join(
-        f"to_json({literal(key)}::text)::text || ':' || coalesce(to_json({value})::text, 'null')"
+        f"to_json({quote_text(key)}::text)::text || ':' || coalesce(to_json({value})::text, 'null')"
         for key, value in pairs
     )
     return f"('{{' || {printed} || '}}')::json"
@@ -89,45 +87,46 @@ def compile_row_object(element: RowObject, compiler: SQLCompiler, **options: Any
 
 @compiles(SmallInSubquery, "postgresql")
 def compile_small(element: SmallInSubquery, compiler: SQLCompiler, **options: Any) -> str:
-    """As an array, which is made once and can begin at an index: beside an OR, IN only filters."""
-    key, chosen = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{key} = ANY (ARRAY{chosen})"
+    """Return SQL for an array, which is computed once and can start an index search. IN inside an OR only filters."""
+    key, subquery = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{key} = ANY (ARRAY{subquery})"
 
 
-READ_AGAIN = ("%", "[")
-"""What begins a parameter's place to the compiler, which looks for those in what is written here too."""
+PLACEHOLDER_MARKS = ("%", "[")
+"""Characters that begin a parameter for SQLAlchemy's compiler, in literal SQL too."""
 
 
-def fits_a_name(key: str) -> bool:
-    return 0 < len(key.encode()) <= NAME_BYTES_MAX and not any(mark in key for mark in READ_AGAIN)
+def is_valid_name(key: str) -> bool:
+    has_mark = any(mark in key for mark in PLACEHOLDER_MARKS)
+    return 0 < len(key.encode()) <= NAME_BYTES_MAX and not has_mark
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def json_place(step: Step) -> Expression:
-    """A step as the operators take it: a place in an array is a number."""
-    return sa.literal_column(str(int(step.name)) if step.is_place else literal(step.name))
+def path_step(step: Step) -> Expression:
+    """Return a step as an operand of `->`: an integer for an array index, else a text."""
+    return sa.literal_column(str(int(step.name)) if step.is_index else quote_text(step.name))
 
 
-def literal(text: str) -> str:
-    r"""A text as SQL, without a character that the compiler would read again.
+def quote_text(text: str) -> str:
+    r"""Return a SQL literal without PLACEHOLDER_MARKS.
 
-    >>> literal("it's 50%"), literal("[\\")
+    >>> quote_text("it's 50%"), quote_text("[\\")
     ("U&'it''s 50\\0025'", "U&'\\005b\\\\'")
     """
     escaped = text.replace("\\", "\\\\").replace("'", "''")
-    for mark in READ_AGAIN:
+    for mark in PLACEHOLDER_MARKS:
         escaped = escaped.replace(mark, f"\\{ord(mark):04x}")
     return f"U&'{escaped}'"
 
 
-class PostgresqlSpelling(CommonSpelling):
+class PostgresqlDialect(SqlDialect):
     """PostgreSQL, with the functions of engine/postgres/schema.sql."""
 
     name = "postgresql"
-    act_as = (
+    set_actor = (
         "SELECT set_config('walkthrough.at', $1, true),"
         " set_config('walkthrough.actor', coalesce($2, ''), true)"
     )
@@ -140,15 +139,15 @@ class PostgresqlSpelling(CommonSpelling):
         " WHERE schemaname = current_schema() AND last_value IS NOT NULL"
     )
     set_sequence: tuple[str, ...] = ("SELECT setval(pg_get_serial_sequence($1, 'id'), $2)",)
-    sa_dialect: sa.Dialect = telling(asyncpg.dialect())  # type: ignore[no-untyped-call]
+    sa_dialect: sa.Dialect = with_table_tracking(asyncpg.dialect())  # type: ignore[no-untyped-call]
     keeps_subquery_order = False
     joins_to_count = True
     uses_skip_scans = False
-    trail_is_in_order = False  # our lines are; another program takes no turn
+    audit_log_is_in_commit_order = False  # other programs do not take the service's writer lock
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
-        listed = list(pairs)
-        return RowObject(tuple(key for key, _ in listed), (value for _, value in listed))
+        items = list(pairs)
+        return JsonObject(tuple(key for key, _ in items), (value for _, value in items))
 
     def json_of_rows(self, row: Expression) -> Expression:
         return sa.func.coalesce(sa.func.json_agg(row), sa.literal_column("'[]'::json"))
@@ -156,36 +155,36 @@ class PostgresqlSpelling(CommonSpelling):
     def json_value(self, kind: str, value: Expression) -> Expression:
         return value
 
-    def json_part(self, value: Expression, path: Path) -> Expression:
+    def json_at_path(self, value: Expression, path: Path) -> Expression:
         for step in path:
-            value = value.op("->", return_type=postgresql.JSON())(json_place(step))
+            value = value.op("->", return_type=postgresql.JSON())(path_step(step))
         return value
 
-    def json_text(self, value: Expression, path: Path) -> Expression:
+    def text_at_path(self, value: Expression, path: Path) -> Expression:
         *steps, last = path
-        part = self.json_part(value, tuple(steps))
-        text = part.op("->>", return_type=sa.Text())(json_place(last))
+        part = self.json_at_path(value, tuple(steps))
+        text = part.op("->>", return_type=sa.Text())(path_step(last))
         return sa.collate(text, BY_CODE_POINT)
 
-    def json_key(self, value: Expression) -> Expression:
+    def json_group_key(self, value: Expression) -> Expression:
         return sa.cast(value, sa.Text())
 
-    def json_again(self, value: Expression) -> Expression:
+    def as_json(self, value: Expression) -> Expression:
         return sa.cast(value, postgresql.JSON())
 
     def in_list(self, column: Expression, kind: ColumnType, values: Expression) -> Expression:
-        element = self.elements(values)
-        listed = sa.select(self.element(element, kind)).select_from(element)
-        array = sa.func.any(sa.func.array(listed.scalar_subquery()))
+        elements = self.json_elements(values)
+        rows = sa.select(self.json_element(elements, kind)).select_from(elements)
+        array = sa.func.any(sa.func.array(rows.scalar_subquery()))
         return column.op("=", is_comparison=True)(array)
 
-    def element(self, elements: Any, kind: ColumnType) -> Expression:
+    def json_element(self, elements: Any, kind: ColumnType) -> Expression:
         return sa.cast(elements.c.value, kind.storage)
 
-    def insert_into(self, table: sa.Table) -> postgresql.Insert:
+    def insert(self, table: sa.Table) -> postgresql.Insert:
         return postgresql.insert(table)
 
-    def elements(self, values: Expression) -> Any:
+    def json_elements(self, values: Expression) -> Any:
         array = sa.func.json_array_elements_text(sa.cast(values, postgresql.JSON()))
         return array.table_valued("value").render_derived()
 
@@ -193,20 +192,23 @@ class PostgresqlSpelling(CommonSpelling):
         return column.op("LIKE", is_comparison=True)(pattern)
 
     def ilike(self, column: Expression, pattern: Expression) -> Expression:
-        letters = [sa.literal_column(f"'{each}'", sa.Text()) for each in (UNSTEADY, STEADY)]
-        alike: Expression = sa.func.translate(column, *letters)
-        return sa.collate(alike, ANY_LANGUAGE).op("ILIKE", is_comparison=True)(pattern)
+        letters = [
+            sa.literal_column(f"'{each}'", sa.Text())
+            for each in (IRREGULAR_LETTERS, FOLDED_LETTERS)
+        ]
+        folded: Expression = sa.func.translate(column, *letters)
+        return sa.collate(folded, UNICODE_COLLATION).op("ILIKE", is_comparison=True)(pattern)
 
     def match(self, column: Expression, pattern: Expression) -> Expression:
         return column.op("~", is_comparison=True)(pattern)
 
     def imatch(self, column: Expression, pattern: Expression) -> Expression:
-        return sa.collate(column, ANY_LANGUAGE).op("~*", is_comparison=True)(pattern)
+        return sa.collate(column, UNICODE_COLLATION).op("~*", is_comparison=True)(pattern)
 
     def like_pattern(self, pattern: str) -> str:
-        r"""The pattern in LIKE's own words.
+        r"""Return the equivalent LIKE pattern.
 
-        >>> PostgresqlSpelling().like_pattern(r"50\%*[x]_\*")
+        >>> PostgresqlDialect().like_pattern(r"50\%*[x]_\*")
         '50\\%%[x]_\\%'
         """
         if (len(pattern) - len(pattern.rstrip("\\"))) % 2 == 1:
@@ -214,61 +216,64 @@ class PostgresqlSpelling(CommonSpelling):
         return pattern.replace("*", "%")
 
     def ilike_pattern(self, pattern: str) -> str:
-        return self.like_pattern(pattern).translate(STEADIED)
+        return self.like_pattern(pattern).translate(FOLDING)
 
-    def in_time(self, *, costly: int) -> Expression:
-        # The server looks at statement_timeout between rows, and not within a LIKE: a row of many took seconds more.
-        # To sleep for no time has it look. What is volatile joins nothing, so it is not said of few.
-        if costly <= COSTLY_FEW:
+    def before_deadline(self, *, costly: int) -> Expression:
+        # The server checks statement_timeout between rows, not during a LIKE. pg_sleep(0) makes it check.
+        # A volatile function prevents join plans, so a few costly filters do without.
+        if costly <= UNCHECKED_COSTLY_MAX:
             return sa.true()
         return sa.func.pg_sleep(sa.literal_column("0")).is_not(None)
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:
         return sa.cast(value, CASTS[target])
 
-    def cast_moment(self, here: Expression, target: str) -> Expression:
+    def cast_zoned_timestamp(self, value: Expression, target: str) -> Expression:
         if target != "text":
-            clock = sa.cast(here, postgresql.TIMESTAMP())  # which leaves the offset unread
-            return self.cast(clock, "timestamp", target)
-        blank = sa.func.replace(here, sa.literal_column("'T'"), sa.literal_column("' '"))
-        return sa.func.regexp_replace(blank, sa.literal_column("':00$'"), sa.literal_column("''"))
+            local_time = sa.cast(value, postgresql.TIMESTAMP())  # this cast ignores the offset
+            return self.cast(local_time, "timestamp", target)
+        spaced = sa.func.replace(value, sa.literal_column("'T'"), sa.literal_column("' '"))
+        return sa.func.regexp_replace(spaced, sa.literal_column("':00$'"), sa.literal_column("''"))
 
-    def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
-        there = sa.func.timezone(zone, sa.cast(value, postgresql.TIMESTAMP()))
+    def cast_local_time(self, value: Expression, source: str, zone: Expression) -> Expression:
+        in_zone = sa.func.timezone(zone, sa.cast(value, postgresql.TIMESTAMP()))
         if source in ("date", "timestamp"):
-            return there
-        says_offset = value.op("~")(sa.literal_column(SAYS_OFFSET))
-        return sa.case((says_offset, self.cast(value, source, MOMENT)), else_=there)
+            return in_zone
+        has_offset = value.op("~")(sa.literal_column(HAS_OFFSET))
+        return sa.case((has_offset, self.cast(value, source, TIMESTAMP_NAME)), else_=in_zone)
 
     def average_text(self, whole: Expression) -> Expression:
         return sa.cast(sa.func.avg(whole), sa.Text())
 
-    def finite(self, aggregate: Expression) -> Expression:
-        return aggregate  # refused by the server itself
+    def require_finite(self, aggregate: Expression) -> Expression:
+        return aggregate  # the server reports the overflow
 
-    def computed_first(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+    def materialized(self, rows: sa.Select[Any]) -> sa.Select[Any]:
         return rows.offset(sa.literal_column("0", sa.Integer()))
 
-    def keys_table(
+    def key_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
-        keys, _ = self.keys_of(name, kinds, source)
+        keys, _ = self.select_keys(name, kinds, source)
         return keys.subquery(name)
 
-    def rows_by(
+    def key_in_array(
         self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str
     ) -> Expression:
-        # An UPDATE takes no ORDER BY, and a plan that reads the table first writes its rows as they lie, which is as
-        # others have left room: the audit trail would tell. A range is nothing to hash or to merge by, and a key that
-        # is said to be an array is thought to be the only one: so each is looked up in its turn.
-        found, key = self.keys_of(name, kinds, source)
-        keys = found.where(sa.func.jsonb_typeof(key) == sa.literal_column("'array'")).subquery(name)
-        return sa.and_(*(columns[each].between(keys.c[each], keys.c[each]) for each, _ in kinds))
+        # UPDATE has no ORDER BY. A plan that scans the table writes rows in physical order, which depends on hidden
+        # rows, and the audit log's ids would show it. BETWEEN allows neither a hash nor a merge join. The planner
+        # estimates one key for the condition on jsonb_typeof. So it looks up key after key.
+        select, key = self.select_keys(name, kinds, source)
+        is_array = sa.func.jsonb_typeof(key) == sa.literal_column("'array'")
+        keys = select.where(is_array).subquery(name)
+        return sa.and_(
+            *(columns[column].between(keys.c[column], keys.c[column]) for column, _ in kinds)
+        )
 
-    def keys_of(
+    def select_keys(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> tuple[sa.Select[Any], Expression]:
-        """The keys of an array, and what one of them is in there."""
+        """Return a select of the keys in an array, and the JSON of one key."""
         rows = sa.func.jsonb_array_elements(sa.cast(parameter(source, sa.Text), postgresql.JSONB()))
         row = rows.table_valued("value", with_ordinality="place").render_derived(
             name=f"{name}_json"
@@ -282,19 +287,19 @@ class PostgresqlSpelling(CommonSpelling):
         position = (row.c.place - sa.literal_column("1", sa.Integer())).label("position")
         return sa.select(*columns, position), row.c.value
 
-    def at_most(self, wanted: Expression, bound: Expression) -> Expression:
-        return sa.func.least(wanted, bound)
+    def least(self, left: Expression, right: Expression) -> Expression:
+        return sa.func.least(left, right)
 
-    def not_leading(self, column: Expression) -> Expression:
+    def unindexed(self, column: Expression) -> Expression:
         return column
 
-    def of_short_text(self, column: Expression, condition: Expression) -> Expression:
-        # Said in the words of the indexes, so that the planner takes them for these rows.
-        most = sa.literal_column(str(SHORT_CHARACTERS_MAX), sa.Integer())
-        return sa.and_(condition, sa.func.char_length(column) <= most)
+    def with_length_limit(self, column: Expression, condition: Expression) -> Expression:
+        # This is the predicate of the partial indexes, word for word.
+        limit = sa.literal_column(str(SHORT_CHARACTERS_MAX), sa.Integer())
+        return sa.and_(condition, sa.func.char_length(column) <= limit)
 
-    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+    def returning_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement.returning(column)
 
-    def day_text(self, day: Expression) -> Expression:
+    def date_text(self, day: Expression) -> Expression:
         return sa.cast(day, sa.Text())

@@ -1,4 +1,4 @@
-"""How each construct is spelled on SQLite 3.43 and later."""
+"""The dialect of SQLite 3.43 and later."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
 from engine.query.catalog import catalog
-from engine.query.dialect.common import CommonSpelling
-from engine.query.dialect.common import SmallInSubquery
-from engine.query.dialect.common import compile_in_subquery
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.in_subquery import compile_in_subquery
 from engine.query.patterns import InvalidEscape
-from engine.query.patterns import in_one_case
+from engine.query.patterns import fold_case
 from engine.query.read.index_prefix import prefix_column
 from engine.query.read.index_prefix import prefix_of_parent
 from engine.query.shape import Path
 from engine.query.shape import Step
 from engine.query.statement import parameter
-from engine.query.statement import telling
+from engine.query.statement import with_table_tracking
 from engine.storage.sqlite import VERSION_OF_JSONB_EACH
 from engine.storage.sqlite import driver
 from models.types import ColumnType
@@ -35,7 +35,7 @@ NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
 
 
 def each_row(rows: Expression) -> sa.Function[Any]:
-    """The rows of a JSON array of arrays, in the form from which their values are taken at the least cost."""
+    """Return the rows of a JSON array of arrays. `jsonb_each` parses each of them once, where SQLite has it."""
     if driver.sqlite_version_info < VERSION_OF_JSONB_EACH:
         return sa.func.json_each(rows)
     return sa.func.jsonb_each(rows)
@@ -46,54 +46,54 @@ def compile_small(element: SmallInSubquery, compiler: SQLCompiler, **options: An
     return compile_in_subquery(with_prefix(element), compiler, **options)
 
 
-def with_prefix(few: SmallInSubquery) -> SmallInSubquery:
-    """Return the same with the index prefix of each key, where the index that finds the key has one."""
-    column = few.column
-    if not isinstance(column, sa.Column):  # of a row that is about to exist
-        return few
+def with_prefix(condition: SmallInSubquery) -> SmallInSubquery:
+    """Return the condition with the index prefix of each key, if the key's index has a prefix."""
+    column = condition.column
+    if not isinstance(column, sa.Column):  # a column of a candidate row
+        return condition
     rows: Any = column.table
     relation = catalog().relations[getattr(rows, "element", rows).name]
     prefix = prefix_column(relation, column.name)
     if prefix is None:
-        return few
-    (found,) = few.chosen.selected_columns
-    return few.with_values({rows.c[prefix]: prefix_of_parent(relation, column.name, found)})
+        return condition
+    (key,) = condition.subquery.selected_columns
+    return condition.with_values({rows.c[prefix]: prefix_of_parent(relation, column.name, key)})
 
 
-def json_place(path: Path) -> Expression:
-    """A path as SQLite's functions take it, which have no way to say a quotation mark."""
-    text = "$" + "".join(map(spelled, path))
+def sqlite_path(path: Path) -> Expression:
+    """Return a path in SQLite's syntax, which has no escape for quotation marks."""
+    text = "$" + "".join(map(sqlite_path_step, path))
     return sa.bindparam(None, text, sa.Text(), literal_execute=True)
 
 
-def spelled(step: Step) -> str:
-    """A step of such a path; a place that is counted from the end begins with a minus.
+def sqlite_path_step(step: Step) -> str:
+    """Return a step in SQLite's syntax. A negative index counts from the end of an array.
 
-    >>> "".join(map(spelled, (Step("a b"), Step("0"), Step("-1"))))
+    >>> "".join(map(sqlite_path_step, (Step("a b"), Step("0"), Step("-1"))))
     '."a b"[0][#-1]'
     """
-    if not step.is_place:
+    if not step.is_index:
         return f'."{step.name}"'
     return f"[{'#' if step.name.startswith('-') else ''}{int(step.name)}]"
 
 
 class CrossJoin(sa.Join):
-    """A join whose left side is the outer loop, whatever SQLite thinks of it."""
+    """A join whose left side is the outer loop: SQLite does not reorder CROSS JOIN."""
 
     inherit_cache = True
 
 
 @compiles(CrossJoin)
 def compile_cross_join(element: CrossJoin, compiler: SQLCompiler, **options: Any) -> str:
-    said: str = compiler.visit_join(element, **options)  # type: ignore[no-untyped-call]
-    return said.replace(" JOIN ", " CROSS JOIN ", 1)
+    sql: str = compiler.visit_join(element, **options)  # type: ignore[no-untyped-call]
+    return sql.replace(" JOIN ", " CROSS JOIN ", 1)
 
 
-class SqliteSpelling(CommonSpelling):
-    """SQLite 3.43 and later, with the functions that engine/storage/sql_functions.py gives a connection."""
+class SqliteDialect(SqlDialect):
+    """SQLite 3.43 and later, with the functions of engine/storage/sql_functions.py."""
 
     name = "sqlite"
-    act_as = "UPDATE audit_context SET at = ?, actor_id = ?"
+    set_actor = "UPDATE audit_context SET at = ?, actor_id = ?"
     pause_audit = "DELETE FROM audit_context"
     resume_audit = "INSERT INTO audit_context (one, at) VALUES (1, ?)"
     read_sequences = "SELECT name, seq FROM sqlite_sequence"
@@ -101,14 +101,13 @@ class SqliteSpelling(CommonSpelling):
         "DELETE FROM sqlite_sequence WHERE name = ?1 AND ?2 > 0",
         "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
     )
-    sa_dialect: sa.Dialect = telling(sqlite.dialect())
-    # A FROM sub-select with ORDER BY and LIMIT is run as a co-routine and read in its own order,
-    # the outermost loop being that sub-select and every join to it a LEFT JOIN.
+    sa_dialect: sa.Dialect = with_table_tracking(sqlite.dialect())
+    # SQLite runs a FROM sub-select with ORDER BY and LIMIT as a co-routine. It is the outermost loop because every
+    # join to it is a LEFT JOIN.
     keeps_subquery_order = True
     joins_to_count = False
     uses_skip_scans = True
-    gate: Expression = sa.true()
-    trail_is_in_order = True  # one writes at a time
+    audit_log_is_in_commit_order = True  # SQLite has one writer at a time
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         arguments: list[Expression] = []
@@ -128,25 +127,27 @@ class SqliteSpelling(CommonSpelling):
             return sa.func.json(value)
         return value
 
-    def json_part(self, value: Expression, path: Path) -> Expression:
-        return value.op("->", return_type=sa.Text())(json_place(path))
+    def json_at_path(self, value: Expression, path: Path) -> Expression:
+        return value.op("->", return_type=sa.Text())(sqlite_path(path))
 
-    def json_text(self, value: Expression, path: Path) -> Expression:
-        place = json_place(path)
-        kind = sa.func.json_type(value, place)
-        text = value.op("->>", return_type=sa.Text())(place)
+    def text_at_path(self, value: Expression, path: Path) -> Expression:
+        json_path = sqlite_path(path)
+        kind = sa.func.json_type(value, json_path)
+        text = value.op("->>", return_type=sa.Text())(json_path)
         is_text, is_null, is_double = (
             kind == sa.literal_column(f"'{each}'") for each in ("text", "null", "real")
         )
-        # A double is told with a point and 17 digits in SQLite's own JSON: as a text it is what its column's is.
+        # SQLite's JSON prints doubles with 17 digits. The text has the shortest digits, as in the column.
         double = self.cast(text, "double precision", "text")
-        # What `->` leads to would be printed as JSON still, until it is part of another text.
-        other = self.json_part(value, path).op("||")(sa.literal_column("''"))
+        # The concatenation removes SQLite's JSON subtype, with which the text would be printed as JSON.
+        other = self.json_at_path(value, path).op("||")(sa.literal_column("''"))
         return sa.case((is_text, text), (is_null, sa.null()), (is_double, double), else_=other)
 
     def json_number(self, value: Expression) -> Expression:
-        """SQLite may print 15 digits; where those do not read back as the same double, all are given. A whole number
-        has no point, as in PostgreSQL."""
+        """Return a number as PostgreSQL prints it: the shortest digits of the same double, integers without a point.
+
+        SQLite prints 15 digits. `double_text` prints the doubles that need more.
+        """
         whole = sa.cast(value, sa.BigInteger())
         printed = sa.cast(sa.func.printf("%!.15g", value), sa.REAL)
         return sa.case(
@@ -155,27 +156,27 @@ class SqliteSpelling(CommonSpelling):
             else_=sa.func.json(sa.func.double_text(value)),
         )
 
-    def json_key(self, value: Expression) -> Expression:
+    def json_group_key(self, value: Expression) -> Expression:
         return value
 
-    def json_again(self, value: Expression) -> Expression:
+    def as_json(self, value: Expression) -> Expression:
         return sa.func.json(value)
 
     def in_list(self, column: Expression, kind: ColumnType, values: Expression) -> Expression:
-        return column.in_(sa.select(self.elements(values).c.value))
+        return column.in_(sa.select(self.json_elements(values).c.value))
 
-    def elements(self, values: Expression) -> Any:
+    def json_elements(self, values: Expression) -> Any:
         return sa.func.json_each(values).table_valued("key", "value").alias()
 
-    def element(self, elements: Any, kind: ColumnType) -> Expression:
+    def json_element(self, elements: Any, kind: ColumnType) -> Expression:
         value: Expression = elements.c.value
         return value
 
-    def insert_into(self, table: sa.Table) -> sqlite.Insert:
+    def insert(self, table: sa.Table) -> sqlite.Insert:
         return sqlite.insert(table)
 
     def like(self, column: Expression, pattern: Expression) -> Expression:
-        # LIKE folds ASCII case, GLOB does not fold at all, which is what LIKE means in PostgreSQL.
+        # SQLite's LIKE folds ASCII case. GLOB is case-sensitive, as PostgreSQL's LIKE is.
         return column.op("GLOB", is_comparison=True)(pattern)
 
     def ilike(self, column: Expression, pattern: Expression) -> Expression:
@@ -188,9 +189,9 @@ class SqliteSpelling(CommonSpelling):
         return sa.func.imatches(column, pattern) == 1
 
     def like_pattern(self, pattern: str) -> str:
-        """The GLOB that means the same. A star is a `%` before anything else, behind a backslash too.
+        """Return the equivalent GLOB. `*` is `%` in every position, after a backslash too.
 
-        >>> SqliteSpelling().like_pattern("50\\\\%*[x]_?\\\\*")
+        >>> SqliteDialect().like_pattern("50\\\\%*[x]_?\\\\*")
         '50%*[[]x]?[?]%'
         """
         out: list[str] = []
@@ -212,9 +213,9 @@ class SqliteSpelling(CommonSpelling):
         return re.sub(r"\*{2,}", "*", "".join(out))
 
     def ilike_pattern(self, pattern: str) -> str:
-        return in_one_case(self.like_pattern(pattern))
+        return fold_case(self.like_pattern(pattern))
 
-    def in_time(self, *, costly: int) -> Expression:
+    def before_deadline(self, *, costly: int) -> Expression:
         return sa.func.in_time() == 1
 
     def cast(self, value: Expression, source: str, target: str) -> Expression:
@@ -224,25 +225,25 @@ class SqliteSpelling(CommonSpelling):
             sa.bindparam(None, target, sa.Text(), literal_execute=True),
         )
 
-    def cast_moment(self, here: Expression, target: str) -> Expression:
-        return self.cast(here, "timestamp with time zone", target)
+    def cast_zoned_timestamp(self, value: Expression, target: str) -> Expression:
+        return self.cast(value, "timestamp with time zone", target)
 
-    def cast_clock(self, value: Expression, source: str, zone: Expression) -> Expression:
+    def cast_local_time(self, value: Expression, source: str, zone: Expression) -> Expression:
         return sa.func.cast_clock(value, zone)
 
     def average_text(self, whole: Expression) -> Expression:
         return sa.func.average_text(sa.func.sum(whole), sa.func.count(whole))
 
-    def finite(self, aggregate: Expression) -> Expression:
+    def require_finite(self, aggregate: Expression) -> Expression:
         return sa.func.finite(aggregate)
 
-    def computed_first(self, rows: sa.Select[Any]) -> sa.Select[Any]:
+    def materialized(self, rows: sa.Select[Any]) -> sa.Select[Any]:
         return rows.limit(sa.literal_column("-1", sa.Integer()))
 
-    def in_given_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
-        return rows  # an array is read from its beginning, and SQLite would sort what is sorted
+    def in_array_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
+        return rows  # json_each returns elements in array order; an ORDER BY would sort them again
 
-    def keys_table(
+    def key_table(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> sa.FromClause:
         rows = each_row(parameter(source, sa.Text)).table_valued("key", "value")
@@ -255,27 +256,27 @@ class SqliteSpelling(CommonSpelling):
         ]
         return sa.select(*columns, row.c.key.label("position")).subquery(name)
 
-    def at_most(self, wanted: Expression, bound: Expression) -> Expression:
-        return sa.func.min(wanted, bound)
+    def least(self, left: Expression, right: Expression) -> Expression:
+        return sa.func.min(left, right)
 
-    def not_leading(self, column: Expression) -> Expression:
-        # SQLite looks at the values it is handed: for a rare one it would walk that index through
-        # everybody's rows, although the caller was granted few.
+    def unindexed(self, column: Expression) -> Expression:
+        # SQLite plans by the bound values. For a rare value it would scan that index over the rows of all clients,
+        # although the caller may read few of them. A unary plus disables the index.
         plus: Expression = UnaryExpression(column, operator=custom_op("+"), type_=column.type)
         return plus
 
-    def asked_of_each(self, condition: Expression) -> Expression:
-        # As the inner loop of a join it would keep a list from ending at its page.
-        return self.not_leading(condition)
+    def per_row(self, condition: Expression) -> Expression:
+        # SQLite turns an EXISTS into a join, which reads rows beyond the page. A unary plus prevents it.
+        return self.unindexed(condition)
 
-    def nested_loop(self, few: sa.FromClause, rows: Any, ties: Expression) -> sa.Join:
-        # An index that holds the rows of each partition in order is then left at the first row beyond the page.
-        return CrossJoin(few, rows, ties)
+    def nested_loop(self, outer: sa.FromClause, inner: Any, on: Expression) -> sa.Join:
+        # Each partition is then read in the index's order, up to the first row beyond the page.
+        return CrossJoin(outer, inner, on)
 
-    def telling_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
+    def returning_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         return statement
 
-    def day_text(self, day: Expression) -> Expression:
+    def date_text(self, day: Expression) -> Expression:
         return day
 
 

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from engine.query import operators
 from engine.query.catalog import Relation
 from engine.query.catalog import catalog
-from engine.query.dialect.base import Spelling
-from engine.query.dialect.common import SmallInSubquery
-from engine.query.dialect.common import is_among
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.in_subquery import is_among
 from engine.query.operands import Operands
 from engine.query.read.disjuncts import parts_of
 from engine.query.read.index_prefix import parent_of
@@ -31,8 +31,8 @@ Expression = sa.ColumnElement[Any]
 class AccessPaths(Operands):
     """How the rule and a node's filters are written so that an index finds the rows."""
 
-    def __init__(self, spelling: Spelling) -> None:
-        super().__init__(spelling)
+    def __init__(self, dialect: SqlDialect) -> None:
+        super().__init__(dialect)
         self.catalog = catalog()
 
     def index_condition(
@@ -80,7 +80,7 @@ class AccessPaths(Operands):
 
     def prefix_column(self, relation: Relation, name: str) -> str | None:
         """Return the column that precedes another in the index that finds it; None if none does."""
-        return prefix_column(relation, name) if self.spelling.uses_skip_scans else None
+        return prefix_column(relation, name) if self.dialect.uses_skip_scans else None
 
     def named_by(self, flt: Filter, relation: Relation, column: Expression) -> Expression:
         """Return a filter's comparison, over another column with the same values."""

@@ -47,7 +47,7 @@ class Groups:
         self, planner: Planner, node: Node, relation: Relation, source: Any, outputs: list[Output]
     ) -> None:
         self.planner = planner
-        self.spelling = planner.spelling
+        self.dialect = planner.dialect
         self.node = node
         self.relation = relation
         self.source = source
@@ -121,10 +121,10 @@ class Groups:
         )
 
     def grouped(self, output: Output) -> Expression:
-        return self.spelling.json_key(output.value) if output.kind == "embed" else output.value
+        return self.dialect.json_group_key(output.value) if output.kind == "embed" else output.value
 
     def ungrouped(self, output: Output, value: Expression) -> Expression:
-        return self.spelling.json_again(value) if output.kind == "embed" else value
+        return self.dialect.as_json(value) if output.kind == "embed" else value
 
 
 def columns_in(terms: Iterable[Expression], source: Any) -> list[Expression]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query import json_paths as paths
 from engine.query.catalog import Relation
-from engine.query.dialect.base import Spelling
+from engine.query.dialect.base import SqlDialect
+from engine.query.json_paths import path_value
 from engine.query.shape import Column
 from engine.query.shape import Path
 from engine.query.statement import parameter
@@ -50,8 +50,8 @@ class Output:
 class Columns:
     """Prints the columns of an alias."""
 
-    def __init__(self, spelling: Spelling, *, in_timezone: bool) -> None:
-        self.spelling = spelling
+    def __init__(self, dialect: SqlDialect, *, in_timezone: bool) -> None:
+        self.dialect = dialect
         self.in_timezone = in_timezone
 
     def outputs(
@@ -73,7 +73,7 @@ class Columns:
         value: Expression = alias.c[attribute.name]
         kind = attribute.type.name
         if item.path:
-            found, value = paths.follow(self.spelling, attribute, value, item.path)
+            found, value = path_value(self.dialect, attribute, value, item.path)
             kind = found.name
         if item.cast is not None:
             value, kind = self.cast(value, kind, item.cast)
@@ -96,11 +96,11 @@ class Columns:
         functions.require_castable(source, target)
         if self.in_timezone and source == MOMENT != target:
             here = self.plain(value, source)
-            return self.spelling.cast_moment(here, target), target
+            return self.dialect.cast_zoned_timestamp(here, target), target
         if self.in_timezone and target == MOMENT != source:
             zone = parameter("timezone", sa.Text)
-            return self.spelling.cast_clock(value, source, zone), target
-        return self.spelling.cast(value, source, target), target
+            return self.dialect.cast_local_time(value, source, zone), target
+        return self.dialect.cast(value, source, target), target
 
     def aggregate(self, item: Column, value: Expression, kind: str) -> Output:
         assert item.aggregate is not None
@@ -111,10 +111,10 @@ class Columns:
         if item.aggregate in ("avg", "sum"):
             average = item.aggregate == "avg"
             if average and kind in functions.INTEGERS and is_text(item.aggregate_cast):
-                return Output(key, self.spelling.average_text(value), "text", aggregate=True)
+                return Output(key, self.dialect.average_text(value), "text", aggregate=True)
             total: Expression = sa.func.avg(value) if average else sa.func.sum(value)
             if kind not in functions.INTEGERS:
-                total = self.spelling.finite(total)
+                total = self.dialect.require_finite(total)
             return self.aggregated(item, total, averaged(kind) if average else summed(kind), key)
         extreme = sa.func.max(value) if item.aggregate == "max" else sa.func.min(value)
         return self.aggregated(item, extreme, kind, key)
@@ -127,13 +127,13 @@ class Columns:
     def row(self, outputs: Iterable[Output]) -> Expression:
         """The JSON object; of two outputs with one key the later is printed."""
         by_key = {output.key: output for output in outputs}
-        return self.spelling.json_of_row(
+        return self.dialect.json_of_row(
             (key, self.printed(output)) for key, output in by_key.items()
         )
 
     def printed(self, output: Output) -> Expression:
         """An output's value as JSON holds it."""
-        return self.spelling.json_value(output.kind, output.value)
+        return self.dialect.json_value(output.kind, output.value)
 
 
 def require_aggregate(name: str, kind: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.in_subquery import SmallInSubquery
 
 Expression = sa.ColumnElement[Any]
 

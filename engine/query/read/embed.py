@@ -91,8 +91,8 @@ class Printer:
 
     def __init__(self, planner: Planner, *, in_timezone: bool = False) -> None:
         self.planner = planner
-        self.spelling = planner.spelling
-        self.columns = Columns(planner.spelling, in_timezone=in_timezone)
+        self.dialect = planner.dialect
+        self.columns = Columns(planner.dialect, in_timezone=in_timezone)
         self.arrays = 0  # made of what is spread
 
     # A node's rows
@@ -112,7 +112,7 @@ class Printer:
         )
         if wanted.first and not node.order:
             order = [*wanted.first, *order]
-        sorts = [] if self.spelling.keeps_subquery_order else unordered(order)
+        sorts = [] if self.dialect.keeps_subquery_order else unordered(order)
         keys_first = correlated is None and (
             bool(node.order) or len(ways) > 1 or ways[0].is_partitioned
         )
@@ -139,7 +139,7 @@ class Printer:
     ) -> sa.Select[Any] | sa.CompoundSelect[Any]:
         """The keys of rows in their order; those that are found in several ways are put in order together."""
         source, ways, limits = wanted.source, wanted.ways, wanted.limits
-        keeps_order = self.spelling.keeps_subquery_order
+        keeps_order = self.dialect.keeps_subquery_order
         keys = [source.c[name] for name in relation.key]
         order: list[Expression] = []
         found: list[sa.Select[Any]] = []
@@ -155,7 +155,7 @@ class Printer:
                 # might walk along an order through everybody's rows until it has met them.
                 most = limits[0]
                 if limits[1] is not None:
-                    most += self.spelling.at_most(limits[1], BEYOND_EVERY_ROW)
+                    most += self.dialect.least(limits[1], BEYOND_EVERY_ROW)
                 search = sa.select(search.order_by(*order).limit(most).subquery())
             found.append(search)
         if len(found) == 1:
@@ -165,7 +165,7 @@ class Printer:
 
     def is_ordered(self, node: Node, correlated: Any) -> bool:
         """Whether an order has to be said, for the rows of a page to be the same within its select and around it."""
-        return bool(node.order) or correlated is not None or not self.spelling.keeps_subquery_order
+        return bool(node.order) or correlated is not None or not self.dialect.keeps_subquery_order
 
     def fetched(self, relation: Relation, keys: Any) -> Source:
         """The whole rows of a page of keys: a sort then carries keys only, and may live in an index.
@@ -293,7 +293,7 @@ class Printer:
     def one_grouped(self, embed: Embed, way: Relationship, source: Source) -> Expression:
         """A to-one embed that aggregates: a row of its own, there being a group even of nothing."""
         rows = self.embedded_rows(embed, way, source)
-        return self.spelling.json_again(rows.correlate(source.alias).scalar_subquery())
+        return self.dialect.as_json(rows.correlate(source.alias).scalar_subquery())
 
     def embedded_rows(self, embed: Embed, way: Relationship, source: Source) -> sa.Select[Any]:
         there = self.planner.catalog.relations[way.target]
@@ -311,20 +311,20 @@ class Printer:
         """The rows of a select, each one JSON object, as one JSON array."""
         row = rows.selected_columns[0]
         assert isinstance(row, sa.Label)
-        if self.spelling.keeps_subquery_order:
-            array = rows.with_only_columns(self.spelling.json_of_rows(row.element))
-            return self.spelling.json_again(array.correlate(source.alias).scalar_subquery())
+        if self.dialect.keeps_subquery_order:
+            array = rows.with_only_columns(self.dialect.json_of_rows(row.element))
+            return self.dialect.as_json(array.correlate(source.alias).scalar_subquery())
         # An aggregate over nothing but a sorted sub-select takes its rows in that order.
         sorted_rows = rows.correlate(source.alias).subquery()
-        array = sa.select(self.spelling.json_of_rows(sorted_rows.c.row))
-        return self.spelling.json_again(array.scalar_subquery())
+        array = sa.select(self.dialect.json_of_rows(sorted_rows.c.row))
+        return self.dialect.as_json(array.scalar_subquery())
 
     def limits(self, node: Node) -> tuple[Expression, Expression | None]:
         bound = parameter("rows_max", sa.BigInteger)
         offset = self.planner.number(node.offset) if node.offset is not None else None
         if node.limit is None:
             return bound, offset
-        return self.spelling.at_most(self.planner.number(node.limit), bound), offset
+        return self.dialect.least(self.planner.number(node.limit), bound), offset
 
     # What a page must hand on
 

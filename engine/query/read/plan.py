@@ -8,7 +8,7 @@ from functools import partial
 import sqlalchemy as sa
 
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.query.plan_cache import PlanCache
 from engine.query.read.aggregates import has_aggregates
 from engine.query.read.embed import Printer
@@ -30,7 +30,7 @@ class ReadPlan:
     """The statements of a read. Those that count are made when they are first asked for, which most reads never do."""
 
     def __init__(self, database: str, relation_name: str, shape: Shape, rule: Rule) -> None:
-        self.planner = partial(Planner, SPELLINGS[database], rule)
+        self.planner = partial(Planner, DIALECTS[database], rule)
         self.relation_name = relation_name
         self.shape = shape
         self.rows: Statement = read_rows(self.planner(), relation_name, shape)
@@ -62,11 +62,11 @@ plan_read = PlanCache(ReadPlan, shape_at=2)
 
 def make_representation(database: str, relation_name: str, shape: Shape, rule: Rule) -> Statement:
     """The rows that a write has touched, by their keys: filters are done with, the rule is not."""
-    planner = Planner(SPELLINGS[database], rule)
+    planner = Planner(DIALECTS[database], rule)
     relation = catalog().relations[relation_name]
     printer = Printer(planner, in_timezone=shape.timezone)
     kinds = [(name, relation.attributes[name].type) for name in relation.key]
-    keys = planner.spelling.keys_table("k", kinds, "keys")
+    keys = planner.dialect.key_table("k", kinds, "keys")
     source, scope = planner.scoped(relation)
     ties = [source.c[name] == keys.c[name] for name in relation.key]
     wanted = Wanted(

@@ -16,14 +16,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql import visitors
 
-from engine.query import json_paths as paths
 from engine.query import operators
 from engine.query.catalog import Attribute
 from engine.query.catalog import Relation
 from engine.query.catalog import Relationship
 from engine.query.catalog import aliased
-from engine.query.dialect.base import Spelling
-from engine.query.dialect.common import SmallInSubquery
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.json_paths import path_value
 from engine.query.read.access_paths import AccessPaths
 from engine.query.read.disjuncts import Disjunct
 from engine.query.read.disjuncts import disjuncts
@@ -74,10 +74,10 @@ class AccessPath:
 
 
 class Planner(AccessPaths):
-    """The state of one plan in the making: spelling, rule, slots, operands, and what has been guarded."""
+    """The state of one plan in the making: dialect, rule, slots, operands, and what has been guarded."""
 
-    def __init__(self, spelling: Spelling, rule: Rule) -> None:
-        super().__init__(spelling)
+    def __init__(self, dialect: SqlDialect, rule: Rule) -> None:
+        super().__init__(dialect)
         self.rule = rule
         self.guarded: set[Any] = set()
         self.implied: set[Any] = set()  # aliases of rows that visible ones imply
@@ -147,13 +147,13 @@ class Planner(AccessPaths):
         if node.order:
             return True
         is_of_few = any(names_few(condition, relation) for condition in node.conditions)
-        return self.spelling.uses_skip_scans and not is_of_few
+        return self.dialect.uses_skip_scans and not is_of_few
 
     def partitions(
         self, node: Node, relation: Relation, alias: Any, disjunct: Disjunct
     ) -> Partitions | None:
         """Return the partitions that a skip scan of a disjunct reads; None where it needs none."""
-        if not self.spelling.uses_skip_scans:
+        if not self.dialect.uses_skip_scans:
             return None
         return partitions_of(node, relation, alias, disjunct.rule)
 
@@ -175,7 +175,7 @@ class Planner(AccessPaths):
         ]
         if partitions is None:
             return AccessPath(alias, conditions, isinstance(disjunct.condition, SmallInSubquery))
-        joined = self.spelling.nested_loop(partitions.rows, alias, partitions.ties)
+        joined = self.dialect.nested_loop(partitions.rows, alias, partitions.ties)
         return AccessPath(
             joined, [*conditions, *self.partition_filters(node, relation, partitions)]
         )
@@ -218,13 +218,13 @@ class Planner(AccessPaths):
             leak_proof = operator.leak_proof
             condition = self.comparison(flt, operator, column, kind)
             if flt.column in relation.model.indexed_texts and flt.is_of_short_values:
-                condition = self.spelling.of_short_text(column, condition)
+                condition = self.dialect.with_length_limit(column, condition)
             condition = condition.self_group() if flt.negated else condition
         if flt.negated:
             condition = sa.not_(condition)
         if leak_proof and not flt.path:  # to read JSON takes the longer the more there is of it
             return condition
-        timely = self.spelling.in_time(costly=operators.costly(node.conditions))
+        timely = self.dialect.before_deadline(costly=operators.costly(node.conditions))
         barrier = sa.and_(self.barrier(relation, alias, scope), timely)
         # Not an AND: of several a database runs what it likes first, and what is alike in an OR but once.
         return condition if isinstance(barrier, sa.True_) else sa.case((barrier, condition))
@@ -234,7 +234,7 @@ class Planner(AccessPaths):
     ) -> tuple[ColumnType, Expression]:
         attribute = relation.attribute(flt.column)
         if flt.path:
-            return paths.follow(self.spelling, attribute, alias.c[attribute.name], flt.path)
+            return path_value(self.dialect, attribute, alias.c[attribute.name], flt.path)
         return attribute.type, alias.c[attribute.name]
 
     def null_filtered(self, flt: Filter, node: Node) -> Embed | None:
@@ -263,10 +263,8 @@ class Planner(AccessPaths):
         if way.to_one:
             where += self.within(node)
         elif node.limit is not None or node.offset is not None:
-            return self.spelling.asked_of_each(
-                self.rows_left(node, where).correlate(alias).exists()
-            )
-        return self.spelling.asked_of_each(sa.exists().where(*where).correlate(alias))
+            return self.dialect.per_row(self.rows_left(node, where).correlate(alias).exists())
+        return self.dialect.per_row(sa.exists().where(*where).correlate(alias))
 
     def rows_left(self, node: Node, where: list[Expression]) -> sa.Select[Any]:
         """What a limit and an offset leave of the rows of a to-many embed."""
@@ -321,7 +319,7 @@ class Planner(AccessPaths):
         """A column, or what a path into it leads to, if that is anything to order by."""
         kind = attribute.type
         if term.path:
-            kind, column = paths.follow(self.spelling, attribute, column, term.path)
+            kind, column = path_value(self.dialect, attribute, column, term.path)
         operators.require_comparable(kind.name, "ordering")
         return column
 
@@ -358,8 +356,8 @@ class Planner(AccessPaths):
                 table: Any = element.element
                 if is_resource(table) and element not in self.guarded and not trusted:
                     raise UnguardedRelation(table.name)
-        finished = compile_statement(statement, self.spelling.sa_dialect, self.slots, self.operands)
-        for table in finished.read_unnamed:
+        finished = compile_statement(statement, self.dialect.sa_dialect, self.slots, self.operands)
+        for table in finished.unaliased_tables:
             if is_resource(table):
                 raise UnguardedRelation(table.name)
         return finished

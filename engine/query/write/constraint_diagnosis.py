@@ -22,7 +22,7 @@ from engine.query.statement import Binding
 from engine.query.statement import compile_statement
 from engine.query.statement import new_value
 from engine.query.statement import parameter
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.types import Bound
 
 Key = tuple[Bound, ...]
@@ -106,7 +106,7 @@ def exists(transaction: Transaction, relation_name: str, column: str, value: Bou
     table = catalog().relations[relation_name].table
     statement = compile_statement(
         sa.select(sa.literal_column("1")).where(table.c[column] == parameter("value")).limit(1),
-        transaction.spelling.sa_dialect,
+        transaction.dialect.sa_dialect,
         {"value": new_value(0)},
     )
     return transaction.one(statement.sql, statement.bind(Binding(new=(value,)))) is not None

@@ -25,7 +25,7 @@ from engine.query.statement import Statement
 from engine.query.write import constraint_diagnosis as blame
 from engine.query.write.plan import InsertPlan
 from engine.query.write.plan import UpsertPlan
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import ColumnDefault
 from models.types import DOUBLE
@@ -69,7 +69,7 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What a write did: the keys it touched, how many rows it made, and the rows as they now read, or `is_cut` of them
     as many as a response may hold."""
 
@@ -273,7 +273,7 @@ class Rows:
         if self.have_keys:
             keys = [self.key(values) for values in self.values]
         else:
-            keys = [(each,) for each in self.transaction.made_ids(cursor, len(self.values))]
+            keys = [(each,) for each in self.transaction.inserted_ids(cursor, len(self.values))]
         self.transaction.run("RELEASE many")
         return keys
 
@@ -336,7 +336,7 @@ class Rows:
         if cursor.rowcount == 0:
             return None
         return tuple(
-            named[name] if named.get(name) is not None else self.transaction.made_id(cursor)
+            named[name] if named.get(name) is not None else self.transaction.inserted_id(cursor)
             for name in self.relation.key
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.query.catalog import Relation
 from engine.query.statement import Binding
 from engine.query.statement import Statement
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Denial
 from models.errors import Fault
 

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from engine.query.catalog import Relation
 from engine.query.catalog import catalog
-from engine.query.dialect.base import SPELLINGS
-from engine.query.dialect.common import is_among
+from engine.query.dialect.in_subquery import is_among
+from engine.query.dialect.registry import DIALECTS
 from engine.query.read.plan import ROOT_LIMIT
 from engine.query.read.plan import ROOT_OFFSET
 from engine.query.read.planner import Planner
@@ -46,10 +46,10 @@ class Writer:
         self, database: str, relation_name: str, rule: Rule, same: tuple[str, ...] = ()
     ) -> None:
         self.same = same
-        self.spelling = SPELLINGS[database]
+        self.dialect = DIALECTS[database]
         self.rule = rule
         self.relation: Relation = catalog().relations[relation_name]
-        self.planner = Planner(self.spelling, rule)
+        self.planner = Planner(self.dialect, rule)
 
     @property
     def table(self) -> sa.Table:
@@ -94,12 +94,12 @@ class Writer:
 
     def by_key(self, columns: Any) -> Expression:
         """Whether a row's key is among `Binding.keys`."""
-        keys = self.spelling.keys_table("k", self.key_kinds, "keys")
+        keys = self.dialect.key_table("k", self.key_kinds, "keys")
         return is_among(self.key_of(columns), sa.select(*self.key_of(keys.c)))
 
     def in_order(self) -> Expression:
         """The same of the rows that are written, in the order of those keys."""
-        return self.spelling.rows_by(self.table.c, "k", self.key_kinds, "keys")
+        return self.dialect.key_in_array(self.table.c, "k", self.key_kinds, "keys")
 
     # Would-be rows
 
@@ -112,7 +112,7 @@ class Writer:
         """The rows of `Binding.rows`, and what is the same in all of them, which is `Binding.new`."""
         varying = [name for name in columns if name not in self.same]
         kinds = [(name, self.relation.attributes[name].type) for name in varying]
-        rows = self.spelling.keys_table("given", kinds, "rows")
+        rows = self.dialect.key_table("given", kinds, "rows")
         own: dict[str, Expression] = {name: rows.c[name] for name in varying}
         values = {**own, **self.parameters(self.same)}
         return Given(rows, {name: values[name] for name in columns}, rows.c.position)
@@ -206,7 +206,7 @@ class Writer:
         values = self.with_key(self.new_values(columns))
         statement = sa.insert(self.table)
         return self.planner.finish(
-            self.telling_id(statement.values(values) if values else statement)
+            self.returning_id(statement.values(values) if values else statement)
         )
 
     def insert_judged(self, columns: tuple[str, ...]) -> Statement | None:
@@ -216,16 +216,16 @@ class Writer:
         if allowed is None or not columns:
             return None
         row = sa.select(*values.values()).where(allowed)
-        statement = self.spelling.insert_into(self.table)
+        statement = self.dialect.insert(self.table)
         return self.planner.finish(
-            self.telling_id(statement.from_select([*values], row, include_defaults=False))
+            self.returning_id(statement.from_select([*values], row, include_defaults=False))
         )
 
     def insert_all(self, columns: tuple[str, ...]) -> Statement | None:
         """One statement whatever their number: each has a savepoint of its own, triggers, and a way to a server."""
         if not columns:
             return None
-        return self.planner.finish(self.telling_id(self.of_all(columns, is_judged=True)))
+        return self.planner.finish(self.returning_id(self.of_all(columns, is_judged=True)))
 
     def of_all(self, columns: tuple[str, ...], *, is_judged: bool = False) -> sa.Insert:
         given = self.given(columns)
@@ -234,15 +234,15 @@ class Writer:
         if is_judged and self.relation.model.derived:
             row = [value.label(name) for name, value in values.items()]
             first = sa.select(*row, position.label("position")).select_from(source)
-            source = self.spelling.computed_first(first).subquery("derived_row")
+            source = self.dialect.materialized(first).subquery("derived_row")
             values, position = {name: source.c[name] for name in values}, source.c.position
         values = self.with_key(values)
         allowed = self.allowed(Columns(values, self.table)) if is_judged else None
         # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
         where = sa.true() if allowed is None else allowed
         rows = sa.select(*values.values()).select_from(source).where(where)
-        statement = self.spelling.insert_into(self.table)
-        ordered = self.spelling.in_given_order(rows, position)
+        statement = self.dialect.insert(self.table)
+        ordered = self.dialect.in_array_order(rows, position)
         return statement.from_select([*values], ordered, include_defaults=False)
 
     def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
@@ -256,16 +256,18 @@ class Writer:
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> Statement:
         values = self.new_values(columns)
-        one = self.spelling.insert_into(self.table).values(values)
+        one = self.dialect.insert(self.table).values(values)
         changed = self.changed(columns, merged)
-        return self.planner.finish(self.telling_id(self.spelling.upsert(one, target, changed)))
+        return self.planner.finish(
+            self.returning_id(self.dialect.on_conflict(one, target, changed))
+        )
 
     def upsert_all(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> Statement:
         rows = self.of_all(columns)
         return self.planner.finish(
-            self.spelling.upsert(rows, target, self.changed(columns, merged))
+            self.dialect.on_conflict(rows, target, self.changed(columns, merged))
         )
 
     def changed(
@@ -284,11 +286,11 @@ class Writer:
         ]  # fmt: skip
         return (*merged, *hidden, *clocks)
 
-    def telling_id(self, statement: sa.Insert) -> sa.Insert:
-        """The insert, telling the id of its row where the database chooses one."""
+    def returning_id(self, statement: sa.Insert) -> sa.Insert:
+        """The insert, with_table_tracking the id of its row where the database chooses one."""
         name = self.relation.numbered
         return (
-            statement if name is None else self.spelling.telling_id(statement, self.table.c[name])
+            statement if name is None else self.dialect.returning_id(statement, self.table.c[name])
         )
 
     def update_denied(self, columns: tuple[str, ...]) -> Statement | None:

@@ -15,11 +15,11 @@ from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
 from engine.query.write.insert import Key
 from engine.query.write.insert import Rows
-from engine.query.write.insert import Written
+from engine.query.write.insert import WriteResult
 from engine.query.write.row_security import deny
 from engine.query.write.row_security import not_chosen
 from engine.query.write.row_security import row_denied
-from engine.storage.database import Transaction
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.types import Bound
 
@@ -34,7 +34,7 @@ class SameRowTwice(Fault):
 
 def upsert(
     transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: Rows
-) -> Written:
+) -> WriteResult:
     """Rows that are merged into those that exist by the target, or give way to them."""
     target = conflict_target(relation, insertion.target)
     merge = insertion.conflict is Conflict.MERGE
@@ -43,7 +43,7 @@ def upsert(
         return insert_new(transaction, relation, insertion, rule, rows)
     merged = insertion.columns if merge else None
     statements = mutate.plan_upsert(
-        transaction.spelling.name, relation.name, rows.columns, rows.same, target, merged, rule
+        transaction.dialect.name, relation.name, rows.columns, rows.same, target, merged, rule
     )
     existing = {
         found[0]: (bool(found[1]), tuple(found[2:]))
@@ -75,27 +75,27 @@ def upsert(
         elif key is not None:
             keys.append(key)
             inserted += 1
-    return Written(keys, inserted)
+    return WriteResult(keys, inserted)
 
 
 def insert_new(
     transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: Rows
-) -> Written:
+) -> WriteResult:
     """Rows none of which is there: their keys are new, or a constraint says that they are not."""
     statements = mutate.plan_insert(
-        transaction.spelling.name, relation.name, rows.columns, rows.same, rule
+        transaction.dialect.name, relation.name, rows.columns, rows.same, rule
     )
     judged = statements.insert_judged if len(rows.values) == 1 else None
     if judged is not None and rows.missing(rows.values[0]) is None:
         key = rows.write(judged, rows.values[0])
         if key is None:
             raise row_denied(relation)
-        return Written([key], 1)
+        return WriteResult([key], 1)
     keys = rows.write_at_once(statements)
     if keys is None:
         deny(transaction, relation, statements.denied, rows.binding)
         keys = rows.write_each(statements)
-    return Written(keys, len(keys))
+    return WriteResult(keys, len(keys))
 
 
 def key_after_merge(

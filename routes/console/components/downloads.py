@@ -28,8 +28,8 @@ from flask import stream_with_context
 
 from access import policy
 from access.caller import Caller
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import reading
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.sqlite import TimedOut
 from models.errors import Fault

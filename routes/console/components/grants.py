@@ -12,16 +12,16 @@ from dataclasses import replace
 from access import assignments
 from access import explain
 from access import policy
-from access.assignments import NotAGrantee
+from access.assignments import InvalidGrantee
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
 from access.caller import Role
-from access.policy import GRANTS
+from access.policy import GRANT_TABLES
 from access.policy import AccessRule
-from access.policy import Grants
+from access.policy import GrantTable
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models import Building
 from routes.console.components import queries as engine
 from routes.console.components.queries import Row
@@ -29,10 +29,10 @@ from routes.console.components.queries import Row
 HOLDERS_SHOWN = 25  # of a table
 HELD_SHOWN = 200  # of a person, in a table
 SHOWN_OF = {
-    Kind.BUILDING: "buildings(id,name)",
-    Kind.INSPECTION: "inspections(id,inspection_type,date_visited)",
+    GrantKind.BUILDING: "buildings(id,name)",
+    GrantKind.INSPECTION: "inspections(id,inspection_type,date_visited)",
 }
-TARGETS = {Kind.BUILDING: "building_id", Kind.INSPECTION: "id"}
+TARGETS = {GrantKind.BUILDING: "building_id", GrantKind.INSPECTION: "id"}
 """What of an inspection a grant of that kind names."""
 
 
@@ -58,31 +58,31 @@ class Sight:
         )
 
 
-def grantees(caller: Caller, kind: Kind) -> list[Role]:
+def grantees(caller: Caller, kind: GrantKind) -> list[Role]:
     """The roles whose grants of that kind the caller may make; the one below the others comes last."""
     return [
         role
-        for (role, each), grants in GRANTS.items()
+        for (role, each), grants in GRANT_TABLES.items()
         if each is kind and policy.permits(caller.role, Action.INSERT, grants.model)
     ]
 
 
-def grants_to(caller: Caller, person: str, kind: Kind) -> Grants:
+def grants_to(caller: Caller, person: str, kind: GrantKind) -> GrantTable:
     """Where the grants of somebody stand whom the caller sees, and who may hold any."""
     row = engine.one(caller, "users", f"select=role&id=eq.{person}")
-    grants = GRANTS.get((Role(row["role"]), kind)) if row is not None else None
+    grants = GRANT_TABLES.get((Role(row["role"]), kind)) if row is not None else None
     if grants is None:
-        raise NotAGrantee(grantees(caller, kind)[-1])
+        raise InvalidGrantee(grantees(caller, kind)[-1])
     return grants
 
 
-def holders(caller: Caller, kind: Kind, key: int, person: str | None = None) -> Held:
+def holders(caller: Caller, kind: GrantKind, key: int, person: str | None = None) -> Held:
     """Who was granted it, or the one in question, as far as the caller sees grants."""
     found: list[Row] = []
     is_cut = False
     if not policy.may_administer(caller.role):
         return Held(found, is_cut)
-    for (_, each), grants in GRANTS.items():
+    for (_, each), grants in GRANT_TABLES.items():
         if each is not kind:
             continue
         named = f"{grants.target}=eq.{key}&order=assigned_at,{grants.grantee}"
@@ -94,21 +94,21 @@ def holders(caller: Caller, kind: Kind, key: int, person: str | None = None) -> 
     return Held([row for row in found if row["person"] is not None], is_cut)
 
 
-def held_in(caller: Caller, grants: Grants, named: str) -> Held:
+def held_in(caller: Caller, grants: GrantTable, named: str) -> Held:
     """Grants of one table to whoever holds them."""
     table = grants.model.__tablename__
     person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
     return listed(caller, grants, grants.grantee, person, named, HOLDERS_SHOWN)
 
 
-def held_by(caller: Caller, grants: Grants, person: str) -> Held:
+def held_by(caller: Caller, grants: GrantTable, person: str) -> Held:
     """What somebody was granted in one table, newest first: its `target`, where the caller sees that."""
     target = f"target:{SHOWN_OF[grants.kind]}"
     named = f"{grants.grantee}=eq.{person}&order=assigned_at.desc,{grants.target}"
     return listed(caller, grants, grants.target, target, named, HELD_SHOWN)
 
 
-def listed(caller: Caller, grants: Grants, key: str, shown: str, named: str, size: int) -> Held:
+def listed(caller: Caller, grants: GrantTable, key: str, shown: str, named: str, size: int) -> Held:
     """Grants of one table that the caller sees, as a `key` with what is shown of it; `revocable` are
     those that they may take back."""
     table = grants.model.__tablename__
@@ -128,16 +128,16 @@ def listed(caller: Caller, grants: Grants, key: str, shown: str, named: str, siz
 def user(caller: Caller, person: str) -> Caller:
     """Somebody whom the caller sees, as one who asks."""
     with reading() as transaction:
-        return explain.asked_about(transaction, caller, person)
+        return explain.readable_user(transaction, caller, person)
 
 
-def without(person: Caller, kind: Kind) -> Caller:
+def without(person: Caller, kind: GrantKind) -> Caller:
     """The same without any grant of that kind."""
-    standing = replace(person.standing, holds=person.standing.holds - {kind})
-    return replace(person, standing=standing)
+    profile = replace(person.profile, kinds=person.profile.kinds - {kind})
+    return replace(person, profile=profile)
 
 
-def sight(person: Caller, kind: Kind, ids: list[int]) -> Sight:
+def sight(person: Caller, kind: GrantKind, ids: list[int]) -> Sight:
     """What somebody sees of these buildings, or of these inspections."""
     named = f"{TARGETS[kind]}=in.({','.join(map(str, ids))})"
     return Sight(
@@ -146,20 +146,20 @@ def sight(person: Caller, kind: Kind, ids: list[int]) -> Sight:
     )
 
 
-def gained(caller: Caller, person: Caller, kind: Kind, ids: list[int]) -> Sight:
+def gained(caller: Caller, person: Caller, kind: GrantKind, ids: list[int]) -> Sight:
     """What grants of these would show to somebody, of what the caller sees."""
     return sight(caller, kind, ids).beyond(sight(person, kind, ids))
 
 
-def lost(person: Caller, kind: Kind, ids: list[int]) -> Sight:
+def lost(person: Caller, kind: GrantKind, ids: list[int]) -> Sight:
     """What somebody would see no more without their grants of these."""
     return sight(person, kind, ids).beyond(sight(without(person, kind), kind, ids))
 
 
 def seen_anyway(caller: Caller, person: str, ids: list[int]) -> set[int]:
     """Those of the buildings that somebody sees without any grant."""
-    asked = without(user(caller, person), Kind.BUILDING)
-    if AccessRule(asked.standing).narrow(Building):
+    asked = without(user(caller, person), GrantKind.BUILDING)
+    if AccessRule(asked.profile).reads_by_grants_only(Building):
         return set()
     text = f"select=id&id=in.({','.join(map(str, ids))})"
     return {row["id"] for row in engine.ask(asked, "buildings", text, limit=len(ids)).rows}
@@ -168,15 +168,19 @@ def seen_anyway(caller: Caller, person: str, ids: list[int]) -> set[int]:
 # Giving and taking, in a turn to write
 
 
-def give(transaction: Transaction, caller: Caller, person: str, kind: Kind, ids: list[int]) -> int:
+def give(
+    transaction: Transaction, caller: Caller, person: str, kind: GrantKind, ids: list[int]
+) -> int:
     """How many grants were made: what there was already stays as it is, and is not counted."""
     grants = grants_to(caller, person, kind)
     policy.require(caller.role, Action.INSERT, grants.model)
-    role = next(role for (role, _), each in GRANTS.items() if each is grants)
-    return assignments.assign_to(transaction, caller, role, person, kind, ids).made
+    role = next(role for (role, _), each in GRANT_TABLES.items() if each is grants)
+    return assignments.assign_to_user(transaction, caller, role, person, kind, ids).created
 
 
-def take(transaction: Transaction, caller: Caller, person: str, kind: Kind, ids: list[int]) -> int:
+def take(
+    transaction: Transaction, caller: Caller, person: str, kind: GrantKind, ids: list[int]
+) -> int:
     """How many were taken back: what was gone already, or is out of reach, is not counted."""
     grants = grants_to(caller, person, kind)
     named = f"{grants.grantee}=eq.{person}&{grants.target}=in.({','.join(map(str, ids))})"

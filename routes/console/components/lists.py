@@ -9,7 +9,7 @@ from flask import Response
 from flask import request
 
 from access.caller import Caller
-from engine.storage.database import reading
+from engine.current import reading
 from engine.storage.sqlite import TimedOut
 from routes.console.components import queries as engine
 from routes.console.components import search as searching

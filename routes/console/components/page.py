@@ -19,7 +19,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed
 
 from access import policy
-from access.accounts import kiosk_display as device
+from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
 from access.caller import Caller
 from access.caller import Role
@@ -28,7 +28,7 @@ from engine.query.constraints import ForeignKeyViolation
 from engine.query.constraints import Locked
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
-from engine.storage.pool import Busy
+from engine.storage.pool import TooManyConnections
 from engine.storage.sqlite import TimedOut
 from engine.storage.writer_lock import LockTimeout
 from models import Building
@@ -297,8 +297,8 @@ def answer_unexpected(error: Exception) -> Response:
 OWN: Final[dict[type[Fault], int]] = {
     ChangedMeanwhile: 409,
     door.ForgedForm: 403,
-    device.NoSuchDevice: 404,
-    device.UnfitDevice: 400,
+    kiosk_display.NoSuchDevice: 404,
+    kiosk_display.UnfitDevice: 400,
     TooManyDownloads: 503,
 }
 """What only the console can tell."""
@@ -319,7 +319,7 @@ def said(fault: Fault) -> str:
     """A fault in a reader's words, where the wire's own are none."""
     if isinstance(fault, UnknownPath):
         return "There is no such page, or it is not yours to see."
-    if isinstance(fault, TimedOut | LockTimeout | Locked | Busy):
+    if isinstance(fault, TimedOut | LockTimeout | Locked | TooManyConnections):
         return said_of_time(fault)
     if isinstance(fault, RowDenied):
         return "That is outside of what you may change."

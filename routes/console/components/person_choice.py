@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from access.accounts import people
 from access.caller import Caller
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import reading
 from models.types import InvalidInput
 from models.types import NulInText
 from models.types import TextTooLong

@@ -13,8 +13,10 @@ import sqlalchemy as sa
 
 from access import policy
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
 from access.policy import AccessRule
+from engine.current import reading
+from engine.current import writing
 from engine.query import execute
 from engine.query.catalog import Relation
 from engine.query.catalog import catalog
@@ -23,10 +25,8 @@ from engine.query.rule import Rule
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion
 from engine.reporting.visible_rows import VisibleRows
-from engine.storage.database import Transaction
-from engine.storage.database import reading
-from engine.storage.database import writing
 from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
 from models.fields import Model
 from models.fields import Row as Columns
 from routes.postgrest import querystring
@@ -83,9 +83,9 @@ def ask(
     within: Action = Action.READ,
 ) -> Found:
     """The rows of a relation that a query string of the dialect asks for, as the caller sees them."""
-    rule: Rule = AccessRule(caller.standing)
+    rule: Rule = AccessRule(caller.profile)
     if within is not Action.READ:
-        rule = WithinReach(caller.standing, within)
+        rule = WithinReach(caller.profile, within)
     query = querystring.parse(text.encode())
     with reading() as transaction:
         selected = execute.select(
@@ -130,7 +130,7 @@ def number(caller: Caller, name: str, text: str) -> int:
     with reading() as transaction:
         counted = execute.count(
             transaction,
-            AccessRule(caller.standing),
+            AccessRule(caller.profile),
             binding_of(caller, query.values, EVERY, 0),
             relation=relation(name),
             query=query,
@@ -147,7 +147,7 @@ def is_within_reach(caller: Caller, action: Action, name: str, key: int | str) -
 
 
 def visible_to(caller: Caller) -> VisibleRows:
-    return VisibleRows(AccessRule(caller.standing), caller.id, caller.client_id)
+    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
 
 
 def relation(name: str) -> Relation:
@@ -164,7 +164,7 @@ def binding_of(caller: Caller, values: Any = (), limit: int = EVERY, offset: int
 def insert(name: str, row: Row) -> int | str:
     """Make a row; its id."""
     with writing() as transaction:
-        return insert_in(transaction, admit(transaction), name, [row])[0]
+        return insert_in(transaction, load_caller(transaction), name, [row])[0]
 
 
 def insert_in(
@@ -175,7 +175,7 @@ def insert_in(
     policy.require(caller.role, Action.INSERT, target.model)
     written = execute.insert(
         transaction,
-        AccessRule(caller.standing),
+        AccessRule(caller.profile),
         binding_of(caller),
         relation=target,
         insertion=Insertion(rows, tuple(rows[0])),
@@ -188,7 +188,7 @@ def insert_in(
 def update(name: str, text: str, changes: Row) -> int:
     """Change the rows that the text's filters name; how many those were."""
     with writing() as transaction:
-        return update_in(transaction, admit(transaction), name, text, changes)
+        return update_in(transaction, load_caller(transaction), name, text, changes)
 
 
 def update_in(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
@@ -198,7 +198,7 @@ def update_in(transaction: Transaction, caller: Caller, name: str, text: str, ch
     assert query.shape.root.conditions, "never everything"
     written = execute.update(
         transaction,
-        AccessRule(caller.standing),
+        AccessRule(caller.profile),
         binding_of(caller, query.values),
         relation=target,
         query=query,
@@ -212,7 +212,7 @@ def update_in(transaction: Transaction, caller: Caller, name: str, text: str, ch
 def delete(name: str, text: str) -> int:
     """Delete the rows that the text's filters name; how many those were."""
     with writing() as transaction:
-        return delete_in(transaction, admit(transaction), name, text)
+        return delete_in(transaction, load_caller(transaction), name, text)
 
 
 def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) -> int:
@@ -222,7 +222,7 @@ def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) ->
     assert query.shape.root.conditions, "never everything"
     written = execute.delete(
         transaction,
-        AccessRule(caller.standing),
+        AccessRule(caller.profile),
         binding_of(caller, query.values),
         relation=target,
         query=query,

@@ -12,9 +12,9 @@ from flask import Response
 from flask import g
 
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import writing
 from models.errors import Fault
 from routes.console.components import fields
 from routes.console.components import queries as engine
@@ -97,7 +97,7 @@ def change(caller: Caller, record: Record, key: int) -> Response:
     def keep() -> Response:
         if filled.changed:
             with writing() as transaction:
-                now = admit(transaction)
+                now = load_caller(transaction)
                 row = within_reach(now, Action.UPDATE, record.relation, named)
                 require_same(before, fields.shown(record.fields, row))
                 require_one(engine.update_in(transaction, now, record.relation, named, filled.row))

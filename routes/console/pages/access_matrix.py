@@ -17,14 +17,14 @@ from flask import request
 
 from access.assignments import IDS_MAX
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
+from access.caller import GrantProfile
 from access.caller import Role
-from access.caller import Standing
-from access.decorators import admit
-from access.policy import GRANTS
+from access.decorators import load_caller
+from access.policy import GRANT_TABLES
 from access.policy import AccessRule
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import writing
 from models import Building
 from models import ClientManagerBuildingAccess
 from models.types import BIGINT
@@ -62,7 +62,7 @@ class Change:
 @bp.get("/access")
 @door.requires_administrator()
 def access(caller: Caller) -> Response:
-    roles = grants.grantees(caller, Kind.BUILDING)
+    roles = grants.grantees(caller, GrantKind.BUILDING)
     role = next((role for role in roles if role.value == request.args.get("role")), roles[-1])
     people, buildings = chosen_people(caller, role), chosen_buildings(caller)
     shown_people = people[:PEOPLE_SHOWN]
@@ -94,8 +94,8 @@ def chosen_people(caller: Caller, role: Role) -> list[engine.Row]:
     """Those of the role; of a client's buildings, its own people, or whoever sees none of them yet."""
     text = f"select=id,name,clients(name)&role=eq.{role.value}&order=name,id"
     if client := whole("client"):
-        is_narrow = AccessRule(Standing(role)).narrow(Building)
-        text += f"&client_id={'eq' if is_narrow else 'neq'}.{client}"
+        grants_only = AccessRule(GrantProfile(role)).reads_by_grants_only(Building)
+        text += f"&client_id={'eq' if grants_only else 'neq'}.{client}"
     if person := request.args.get("person", ""):
         text += f"&id=eq.{quote(person)}"
     return engine.ask(caller, "users", text, limit=PEOPLE_SHOWN + 1, offset=whole("people")).rows
@@ -135,7 +135,7 @@ def granted(caller: Caller, role: Role, people: list[engine.Row], keys: list[int
     """The pairs that are granted, as the form spells them."""
     if not people or not keys:
         return set()
-    table = GRANTS[role, Kind.BUILDING]
+    table = GRANT_TABLES[role, GrantKind.BUILDING]
     ids = ",".join(row["id"] for row in people)
     named = f"{table.grantee}=in.({ids})&{table.target}=in.({','.join(map(str, keys))})"
     rows = engine.ask(
@@ -177,13 +177,13 @@ def preview(caller: Caller) -> Response:
 def confirm(caller: Caller) -> Response:
     made, gone = read_pairs(g.form.getlist("made")), read_pairs(g.form.getlist("gone"))
     with writing() as transaction:
-        now = admit(transaction)
+        now = load_caller(transaction)
         granted = sum(
-            grants.give(transaction, now, person, Kind.BUILDING, ids)
+            grants.give(transaction, now, person, GrantKind.BUILDING, ids)
             for person, ids in by_person(made)
         )
         revoked = sum(
-            grants.take(transaction, now, person, Kind.BUILDING, ids)
+            grants.take(transaction, now, person, GrantKind.BUILDING, ids)
             for person, ids in by_person(gone)
         )
     return go("/access" + back_query(), f"{granted} granted, {revoked} revoked.")
@@ -227,7 +227,7 @@ def change_of(caller: Caller, person: str, ids: list[int], *, gains: bool) -> Ch
     return Change(
         name(named["name"], 80) if named else person,
         tuple(name(row["name"], 80) for row in buildings),
-        grants.gained(caller, user, Kind.BUILDING, keys)
+        grants.gained(caller, user, GrantKind.BUILDING, keys)
         if gains
-        else grants.lost(user, Kind.BUILDING, keys),
+        else grants.lost(user, GrantKind.BUILDING, keys),
     )

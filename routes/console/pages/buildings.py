@@ -6,10 +6,10 @@ from flask import Response
 
 from access import policy
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
+from engine.current import reading
 from engine.query.rule import Action
 from engine.reporting.dashboard import read_building_stats
-from engine.storage.database import reading
 from models import Building
 from models import Inspection
 from routes.console.components import charts
@@ -93,10 +93,10 @@ def building(caller: Caller, key: int) -> Response:
         statuses=charts.shares(numbers.by_status),
         lead=charts.shares(numbers.lead.by_result),
         inspections=inspections,
-        holders=grants.holders(caller, Kind.BUILDING, key),
+        holders=grants.holders(caller, GrantKind.BUILDING, key),
         assignable=[
             (role.value, ROLE_NAMES[role])
-            for role in reversed(grants.grantees(caller, Kind.BUILDING))
+            for role in reversed(grants.grantees(caller, GrantKind.BUILDING))
         ],
         roles=ROLE_NAMES,
         may_make=policy.permits(caller.role, Action.INSERT, Inspection),

@@ -8,11 +8,11 @@ from flask import Response
 from flask import request
 
 from access.caller import Caller
+from engine.current import reading
 from engine.reporting import chart
 from engine.reporting import chart_counts
 from engine.reporting import status_counts
 from engine.reporting.dashboard import read_dashboard
-from engine.storage.database import reading
 from engine.storage.sqlite import TimedOut
 from models.types import DatetimeOutOfRange
 from models.types import InvalidDatetime

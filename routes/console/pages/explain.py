@@ -8,7 +8,7 @@ from flask import request
 from access import explain
 from access import policy
 from access.caller import Caller
-from engine.storage.database import reading
+from engine.current import reading
 from models import Building
 from models import Inspection
 from models.errors import Fault
@@ -39,7 +39,7 @@ def why(caller: Caller) -> Response:
         try:
             answer = explained(caller, kind, key, person)
         except Fault as fault:
-            told = isinstance(fault, explain.UserOutOfReach) or is_about_what_was_asked(fault)
+            told = isinstance(fault, explain.UserNotReadable) or is_about_what_was_asked(fault)
             if not told:
                 raise
             note(fault)

@@ -14,14 +14,14 @@ from flask import request
 
 from access import explain
 from access.caller import Caller
-from access.caller import Kind
+from access.caller import GrantKind
 from access.caller import Role
-from access.decorators import admit
+from access.decorators import load_caller
 from access.explain import Reason
 from access.policy import inspection_grant
+from engine.current import reading
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import reading
-from engine.storage.database import writing
 from models import ClientManagerInspectionAccess
 from models import Inspection
 from routes.console.components import grants
@@ -56,8 +56,8 @@ class Sharing:
 
 def sharing(caller: Caller, key: int, *, may_give: bool) -> Sharing:
     """Of an inspection that the caller sees; `may_give` where they may change it."""
-    found = grants.holders(caller, Kind.INSPECTION, key)
-    roles = grants.grantees(caller, Kind.INSPECTION)
+    found = grants.holders(caller, GrantKind.INSPECTION, key)
+    roles = grants.grantees(caller, GrantKind.INSPECTION)
     if not may_give or not roles:
         return Sharing(found, may_give=False)
     named = f"role=in.({','.join(role.value for role in roles)})"
@@ -78,9 +78,9 @@ def inspection_access(caller: Caller, key: int) -> Response:
     person = choosing.person(caller, request.args.get("person", ""))
     if found is None or person is None:
         raise UnknownPath
-    held = next(iter(grants.holders(caller, Kind.INSPECTION, key, person["id"]).rows), None)
+    held = next(iter(grants.holders(caller, GrantKind.INSPECTION, key, person["id"]).rows), None)
     may_give = Role(person["role"]) in grants.grantees(
-        caller, Kind.INSPECTION
+        caller, GrantKind.INSPECTION
     ) and engine.is_within_reach(caller, Action.UPDATE, "inspections", key)
     if not (held["revocable"] if held is not None else may_give):
         raise UnknownPath
@@ -104,11 +104,11 @@ def change_inspection_access(caller: Caller, key: int) -> Response:
         raise UnknownPath
     takes = g.form.get("do") == "take"
     with writing() as transaction:
-        now = admit(transaction)
+        now = load_caller(transaction)
         if takes:
-            require_one(grants.take(transaction, now, person["id"], Kind.INSPECTION, [key]))
+            require_one(grants.take(transaction, now, person["id"], GrantKind.INSPECTION, [key]))
         else:
-            grants.give(transaction, now, person["id"], Kind.INSPECTION, [key])
+            grants.give(transaction, now, person["id"], GrantKind.INSPECTION, [key])
     done = "The access is taken back from" if takes else "The inspection is granted to"
     return go(f"/inspections/{key}", f"{done} {told(person['name'])}.")
 
@@ -118,5 +118,5 @@ def seen_otherwise(caller: Caller, person: str, key: int) -> tuple[list[Reason],
     with reading() as transaction:
         told = explain.explain(transaction, caller, Inspection, key, person)
     others = [each for each in told.reasons if each.rule != inspection_grant.__name__]
-    without = grants.without(grants.user(caller, person), Kind.INSPECTION)
-    return others, grants.gained(caller, without, Kind.INSPECTION, [key])
+    without = grants.without(grants.user(caller, person), GrantKind.INSPECTION)
+    return others, grants.gained(caller, without, GrantKind.INSPECTION, [key])

@@ -10,11 +10,11 @@ from flask import Response
 from flask import g
 from flask import render_template
 
-from access.accounts import kiosk_display as device
+from access.accounts import kiosk_display
 from access.accounts import people
 from access.caller import Caller
 from access.decorators import public
-from engine.storage.database import reading
+from engine.current import reading
 from routes.console.components import queries as engine
 from routes.console.components.page import FILES
 from routes.console.components.page import HEADERS
@@ -82,12 +82,12 @@ def enter() -> Response:
     form = door.read_sign_in_form()
     token = form.get("token", "").strip()
     with reading() as transaction:
-        seen = device.enter(transaction, token)
+        seen = kiosk_display.enter(transaction, token)
     if seen is None:
         return ask_for_token(401, "This token is not in force.")
     response = Response("", 303, {**HEADERS, "Location": door.KIOSK_PATH})
     door.set_cookie(
-        response, door.DEVICE_COOKIE, token, door.KIOSK_PATH, DAYS_MAX * device.DAY_SECONDS
+        response, door.DEVICE_COOKIE, token, door.KIOSK_PATH, DAYS_MAX * kiosk_display.DAY_SECONDS
     )
     return response
 

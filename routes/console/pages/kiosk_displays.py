@@ -7,12 +7,12 @@ import datetime
 from flask import Response
 from flask import g
 
-from access.accounts import kiosk_display as device
+from access.accounts import kiosk_display
 from access.caller import Caller
-from access.decorators import admit
+from access.decorators import load_caller
+from engine.current import reading
+from engine.current import writing
 from engine.query.rule import Action
-from engine.storage.database import reading
-from engine.storage.database import writing
 from models.errors import Fault
 from routes.console.components import person_choice as choosing
 from routes.console.components.page import bp
@@ -42,9 +42,9 @@ def make_device(caller: Caller) -> Response:
     try:
         user_id = choosing.id_of(g.form.get("person", ""))
         with writing() as transaction:
-            _, token = device.make(
+            _, token = kiosk_display.make(
                 transaction,
-                admit(transaction),
+                load_caller(transaction),
                 user_id,
                 g.form.get("name", ""),
                 int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
@@ -61,7 +61,7 @@ def make_device(caller: Caller) -> Response:
 @door.requires_administrator(writes=True)
 def revoke_device(caller: Caller, key: str) -> Response:
     with writing() as transaction:
-        device.revoke(transaction, admit(transaction), key)
+        kiosk_display.revoke(transaction, load_caller(transaction), key)
     return go("/devices", "The board is signed out.")
 
 
@@ -69,7 +69,7 @@ def page(
     caller: Caller, token: str | None = None, problem: str | None = None, status: int = 200
 ) -> Response:
     with reading() as transaction:
-        listed = device.listed(transaction, caller)
+        listed = kiosk_display.listed(transaction, caller)
         people = choosing.offered(caller, PEOPLE_OFFERED, within=Action.UPDATE)
     is_listed = people is None or caller.id in [row["id"] for row in people]
     return show(

@@ -11,7 +11,7 @@ from flask import g
 from access import assignments
 from access import policy
 from access.accounts import administration
-from access.accounts import email_disclosure as taken
+from access.accounts import email_disclosure
 from access.accounts.administration import Wanted
 from access.accounts.person import UNSAID
 from access.accounts.person import Person
@@ -19,11 +19,11 @@ from access.accounts.person import read_email
 from access.accounts.person import read_role
 from access.assignments import IDS_MAX
 from access.caller import Caller
-from access.caller import Kind
-from access.decorators import admit
-from access.policy import GRANTS
+from access.caller import GrantKind
+from access.decorators import load_caller
+from access.policy import GRANT_TABLES
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import reading
 from models.types import BIGINT
 from models.types import InvalidInput
 from models.types import read_string
@@ -84,8 +84,8 @@ def person(caller: Caller, key: str) -> Response:
         role=NAMES[found.role.value],
         client=client,
         is_disabled=is_disabled,
-        grants=[(kind, grants_of(caller, found, kind)) for kind in Kind],
-        may_assign=found.role in grants.grantees(caller, Kind.BUILDING),
+        grants=[(kind, grants_of(caller, found, kind)) for kind in GrantKind],
+        may_assign=found.role in grants.grantees(caller, GrantKind.BUILDING),
         may_change=engine.is_within_reach(caller, Action.UPDATE, "users", found.id),
         may_delete=engine.is_within_reach(caller, Action.DELETE, "users", found.id),
     )
@@ -103,9 +103,9 @@ def find(caller: Caller, key: str, action: Action = Action.READ) -> Person:
         raise UnknownPath from error
 
 
-def grants_of(caller: Caller, found: Person, kind: Kind) -> Held:
+def grants_of(caller: Caller, found: Person, kind: GrantKind) -> Held:
     """What somebody was granted, newest first, as far as the caller sees it."""
-    held = GRANTS.get((found.role, kind))
+    held = GRANT_TABLES.get((found.role, kind))
     return grants.held_by(caller, held, found.id) if held is not None else Held([], is_cut=False)
 
 
@@ -113,8 +113,12 @@ def grants_of(caller: Caller, found: Person, kind: Kind) -> Held:
 @door.requires_administrator(writes=True)
 def revoke(caller: Caller, key: str) -> Response:
     found = find(caller, key)
-    kind = Kind(g.form["kind"]) if g.form.get("kind") in [each.value for each in Kind] else None
-    held = GRANTS.get((found.role, kind)) if kind is not None else None
+    kind = (
+        GrantKind(g.form["kind"])
+        if g.form.get("kind") in [each.value for each in GrantKind]
+        else None
+    )
+    held = GRANT_TABLES.get((found.role, kind)) if kind is not None else None
     if held is None:
         raise UnknownPath
     target = BIGINT.read_text(g.form.get("key", ""))
@@ -148,8 +152,8 @@ def make_person(caller: Caller) -> Response:
         until = request_deadline()
         wanted = wanted_of(filled, filled.typed)
         password_hash = hashed(filled.typed["password"], until)
-        with taken.counting(until.writing()) as transaction:
-            now = admit(transaction)
+        with email_disclosure.counting(until.writing()) as transaction:
+            now = load_caller(transaction)
             made = administration.create(transaction, now, wanted, password_hash)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, made.id, ids, [])
@@ -180,8 +184,8 @@ def change_person(caller: Caller, key: str) -> Response:
             until = request_deadline()
             wanted = wanted_of(filled, filled.changed)
             password_hash = hashed(filled.typed["password"] or None, until)
-            with taken.counting(until.writing()) as transaction:
-                now = admit(transaction)
+            with email_disclosure.counting(until.writing()) as transaction:
+                now = load_caller(transaction)
                 require_same(before, shown_of(find(now, found.id, Action.UPDATE)))
                 administration.change(transaction, now, found.id, wanted, password_hash)
         return go(f"/people/{found.id}", "The changes are kept.")
@@ -194,7 +198,7 @@ def change_person(caller: Caller, key: str) -> Response:
 def disable(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
     with request_deadline().writing() as transaction:
-        administration.shut_out(transaction, admit(transaction), user_id)
+        administration.shut_out(transaction, load_caller(transaction), user_id)
     return go(f"/people/{user_id}", "They cannot sign in any more, and are signed out.")
 
 
@@ -203,7 +207,7 @@ def disable(caller: Caller, key: str) -> Response:
 def enable(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
     with request_deadline().writing() as transaction:
-        administration.let_in(transaction, admit(transaction), user_id)
+        administration.let_in(transaction, load_caller(transaction), user_id)
     return go(f"/people/{user_id}", "They can sign in again.")
 
 
@@ -213,7 +217,7 @@ def confirm_person_deletion(caller: Caller, key: str) -> Response:
     found = find(caller, key, Action.DELETE)
     held = sum(
         engine.number(caller, each.model.__tablename__, f"{each.grantee}=eq.{found.id}")
-        for (role, _), each in GRANTS.items()
+        for (role, _), each in GRANT_TABLES.items()
         if role is found.role
     )
     return show(
@@ -229,7 +233,7 @@ def confirm_person_deletion(caller: Caller, key: str) -> Response:
 @door.requires_administrator(writes=True)
 def delete_person(caller: Caller, key: str) -> Response:
     with request_deadline().writing() as transaction:
-        administration.remove(transaction, admit(transaction), read_uuid(key))
+        administration.remove(transaction, load_caller(transaction), read_uuid(key))
     return go("/people", "They are deleted, with their sessions and access.")
 
 
@@ -252,7 +256,7 @@ def person_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
             autocomplete="new-password",
         ),
     )
-    if policy.role_unless_said(caller.role) is not None:
+    if policy.default_role(caller.role) is not None:
         return plain
     return (
         *plain,
@@ -303,7 +307,7 @@ def read_client(text: str) -> int | None:
 
 
 def new_page(caller: Caller, filled: Filled, status: int = 200) -> Response:
-    role = policy.role_unless_said(caller.role)
+    role = policy.default_role(caller.role)
     buildings = engine.first(
         caller,
         "buildings",

@@ -9,8 +9,8 @@ from flask import request
 from access.accounts import sign_in as signin
 from access.accounts.sign_in import Scope
 from access.caller import Caller
-from access.decorators import admit
-from access.decorators import credentials
+from access.decorators import authenticator
+from access.decorators import load_caller
 from access.decorators import public
 from models.errors import Fault
 from routes.auth import client_address
@@ -43,7 +43,7 @@ def sign_in() -> Response:
     email, after = form.get("email", ""), safe(form.get("next", ""))
     try:
         signed_in = signin.sign_in(
-            credentials().refresh_tokens,
+            authenticator().refresh_tokens,
             email,
             form.get("password", ""),
             client_address(),
@@ -66,7 +66,7 @@ def sign_in() -> Response:
 @door.requires_session(writes=True)
 def sign_out(caller: Caller) -> Response:
     with request_deadline().writing() as transaction:
-        signin.sign_out(transaction, admit(transaction), Scope.LOCAL)
+        signin.sign_out(transaction, load_caller(transaction), Scope.LOCAL)
     response = Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in"})
     g.ended = True
     return response

@@ -21,19 +21,19 @@ from flask import request
 from werkzeug.datastructures import MultiDict
 
 from access import policy
-from access.accounts import kiosk_display as device
+from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
 from access.accounts.sign_in import SignedIn
 from access.caller import Caller
 from access.caller import Role
-from access.decorators import admit
-from access.decorators import credentials
+from access.decorators import authenticator
 from access.decorators import current_time
-from access.decorators import mark
+from access.decorators import load_caller
 from access.decorators import require
+from access.decorators import set_requirement
+from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.database import Transaction
-from engine.storage.database import reading
+from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 from routes.body import read_body
@@ -125,7 +125,7 @@ def entering(
             return view(caller, *arguments, **named)
 
         doing = "form" if writes else "page"
-        return mark(cast(View, entered), f"console {doing}: {requirement}")
+        return set_requirement(cast(View, entered), f"console {doing}: {requirement}")
 
     return decorate
 
@@ -143,14 +143,14 @@ def requires_board(view: View) -> View:
         g.is_unattended = True
         token = request.cookies.get(DEVICE_COOKIE)
         with reading() as transaction:
-            seen = device.enter(transaction, token) if token is not None else None
+            seen = kiosk_display.enter(transaction, token) if token is not None else None
             g.caller = seen.caller if seen is not None else onlooker(transaction)
             answered = view(g.caller, *arguments, **named)
         if seen is not None:
-            device.note_seen(seen)
+            kiosk_display.note_seen(seen)
         return answered
 
-    return mark(cast(View, entered), "console board")
+    return set_requirement(cast(View, entered), "console board")
 
 
 def is_vacant() -> bool:
@@ -158,7 +158,7 @@ def is_vacant() -> bool:
     token = request.cookies.get(DEVICE_COOKIE)
     if token is not None:
         with reading() as transaction:
-            if device.enter(transaction, token) is not None:
+            if kiosk_display.enter(transaction, token) is not None:
                 return False
     return find_seal() is None
 
@@ -178,7 +178,7 @@ def onlooker(transaction: Transaction) -> Caller:
 def admit_sealed(transaction: Transaction) -> Caller:
     """The caller as they are in this transaction; whose session has ended has to sign in."""
     try:
-        return admit(transaction)
+        return load_caller(transaction)
     except RefusedClaims as refusal:
         g.ended = True
         raise SignInNeeded from refusal
@@ -191,7 +191,7 @@ def seals() -> Seals:
     """The application's seals, made of its keys."""
     found: Seals | None = current_app.extensions.get("walkthrough.seals")
     if found is None:
-        found = Seals(credentials().signers.signer.secret_keys)
+        found = Seals(authenticator().signers.signer.secret_keys)
         current_app.extensions["walkthrough.seals"] = found
     return found
 

@@ -1,0 +1,50 @@
+"""The database of the current Flask application, and transactions on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from contextlib import nullcontext
+from typing import TypeVar
+
+from flask import Flask
+from flask import current_app
+
+from engine.storage.database import LOCK_SECONDS_MAX
+from engine.storage.database import Database
+from engine.storage.transaction import CURRENT
+from engine.storage.transaction import Transaction
+
+Result = TypeVar("Result")
+
+
+def database() -> Database:
+    """Return the application's database."""
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # see access/request_state.py
+    found: Database = app.extensions["walkthrough"]
+    return found
+
+
+def reading() -> AbstractContextManager[Transaction]:
+    """Return the current transaction, or a new snapshot for reading only."""
+    current = CURRENT.get()
+    return database().reading() if current is None else nullcontext(current)
+
+
+def writing(
+    wait_seconds_max: float = LOCK_SECONDS_MAX,
+    *,
+    is_brief: bool = False,
+) -> AbstractContextManager[Transaction]:
+    """Return a transaction that writes. Raise LockTimeout if the writer lock is not free in time."""
+    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
+
+
+def on_any_server(transaction: Transaction, read: Callable[[], Result]) -> Result:
+    """Return the result of `read`, computed on a replica if one is as current as `transaction`.
+
+    Call it inside `reading()`. `read` may be called twice: a replica can fail.
+    """
+    if not transaction.reports_positions:
+        return read()
+    return database().on_any_server(transaction, read)

@@ -1,8 +1,0 @@
-"""/inspectors"""
-
-from __future__ import annotations
-
-from models import Inspector
-from routes.resource import blueprint
-
-bp = blueprint(Inspector)

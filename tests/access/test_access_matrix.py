@@ -1,0 +1,185 @@
+"""Who reads what, who writes what: docs/ACCESS.md's table, row by row, by hand over the data set.
+
+Nothing here is computed. A set is what the person may read; a line of a write table is what becomes of one request.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.access_requests import BUILDING_GRANTS_TO_ADMINS
+from tests.access_requests import BUILDING_GRANTS_TO_MANAGERS
+from tests.access_requests import INSPECTION_GRANTS_TO_ADMINS
+from tests.access_requests import INSPECTION_GRANTS_TO_MANAGERS
+from tests.access_requests import keys
+from tests.access_requests import well_formed
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import RESOURCES
+from tests.conftest import ROOT
+from tests.conftest import dump
+from tests.conftest import privilege
+
+EVERYTHING = {
+    "clients": {1, 2},
+    "users": {ROOT, ADA, MOE, MIA, BOB, MAX},
+    "inspectors": {1, 2, 3},
+    "buildings": {1, 2, 3, 4, 5, 6},
+    "inspections": {1, 2, 3, 4, 5, 6, 7, 8, 9},
+    "reports_lead": {1, 2, 3, 4},
+    BUILDING_GRANTS_TO_ADMINS: {(ADA, 1), (ADA, 5)},
+    BUILDING_GRANTS_TO_MANAGERS: {(MOE, 1), (MAX, 4)},
+    INSPECTION_GRANTS_TO_ADMINS: {(BOB, 3)},
+    INSPECTION_GRANTS_TO_MANAGERS: {(MOE, 3)},
+}
+READABLE = {
+    "root": EVERYTHING,
+    "service": EVERYTHING,
+    "ada": {
+        "clients": {1},
+        "users": {ADA, MOE, MIA},
+        "inspectors": {1, 2, 3},
+        "buildings": {1, 2, 3, 5, 6},
+        "inspections": {1, 2, 3, 4, 5, 8, 9},
+        "reports_lead": {1, 2},
+        BUILDING_GRANTS_TO_ADMINS: {(ADA, 1), (ADA, 5)},
+        BUILDING_GRANTS_TO_MANAGERS: {(MOE, 1)},
+        INSPECTION_GRANTS_TO_ADMINS: set(),
+        INSPECTION_GRANTS_TO_MANAGERS: {(MOE, 3)},
+    },
+    "bob": {
+        "clients": {2},
+        "users": {BOB, MAX},
+        "inspectors": {1, 2, 3},
+        "buildings": {4, 5},
+        "inspections": {3, 6, 7, 8},
+        "reports_lead": {3, 4},
+        BUILDING_GRANTS_TO_ADMINS: set(),
+        BUILDING_GRANTS_TO_MANAGERS: {(MAX, 4)},
+        INSPECTION_GRANTS_TO_ADMINS: {(BOB, 3)},
+        INSPECTION_GRANTS_TO_MANAGERS: set(),
+    },
+    "moe": {
+        "clients": {1},
+        "users": {MOE},
+        "inspectors": {1, 2},
+        "buildings": {1},
+        "inspections": {1, 2, 3, 9},
+        "reports_lead": {1, 2},
+        BUILDING_GRANTS_TO_ADMINS: set(),
+        BUILDING_GRANTS_TO_MANAGERS: {(MOE, 1)},
+        INSPECTION_GRANTS_TO_ADMINS: set(),
+        INSPECTION_GRANTS_TO_MANAGERS: {(MOE, 3)},
+    },
+    "mia": {
+        "clients": {1},
+        "users": {MIA},
+        "inspectors": set(),
+        "buildings": set(),
+        "inspections": set(),
+        "reports_lead": set(),
+        BUILDING_GRANTS_TO_ADMINS: set(),
+        BUILDING_GRANTS_TO_MANAGERS: set(),
+        INSPECTION_GRANTS_TO_ADMINS: set(),
+        INSPECTION_GRANTS_TO_MANAGERS: set(),
+    },
+    "max": {
+        "clients": {2},
+        "users": {MAX},
+        "inspectors": {3},
+        "buildings": {4},
+        "inspections": {6, 7},
+        "reports_lead": {3, 4},
+        BUILDING_GRANTS_TO_ADMINS: set(),
+        BUILDING_GRANTS_TO_MANAGERS: {(MAX, 4)},
+        INSPECTION_GRANTS_TO_ADMINS: set(),
+        INSPECTION_GRANTS_TO_MANAGERS: set(),
+    },
+}
+READ_ONLY_TO_ADMINS = (
+    "clients",
+    "inspectors",
+    BUILDING_GRANTS_TO_ADMINS,
+    INSPECTION_GRANTS_TO_ADMINS,
+)
+
+
+@pytest.fixture(scope="module")
+def before(steady: Callable) -> dict:
+    """What root read before any of this module's requests that may change nothing."""
+    return dump(steady)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize("who", READABLE)
+def test_list_holds_exactly_what_the_role_reads(api: Callable, who: str, table: str) -> None:
+    response = api(who).get(f"/{table}")
+
+    assert response.status == 200
+    assert keys(response, table) == READABLE[who][table]
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize("who", READABLE)
+def test_count_tells_exactly_what_the_list_holds(api: Callable, who: str, table: str) -> None:
+    response = api(who).head(f"/{table}", prefer="count=exact")
+
+    assert response.status == 200
+    assert response.total == str(len(READABLE[who][table]))
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize("who", READABLE)
+def test_supabase_path_answers_the_same(api: Callable, who: str, table: str) -> None:
+    assert api(who).get(f"/rest/v1/{table}").text == api(who).get(f"/{table}").text
+
+
+# ── no privilege at all ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_anonymous_reads_nothing(api: Callable, method: str, table: str) -> None:
+    response = api("nobody").send(method, f"/{table}")
+
+    assert response.status == 401
+    assert method == "HEAD" or response.code == "42501"
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
+def test_anonymous_writes_nothing(steady: Callable, before: dict, method: str, table: str) -> None:
+    response = well_formed(steady, "nobody", method, table)
+
+    assert (response.status, response.code) == (401, "42501")
+    assert dump(steady) == before
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
+@pytest.mark.parametrize("who", ["moe", "mia", "max"])
+def test_manager_writes_nothing(
+    steady: Callable, before: dict, who: str, method: str, table: str
+) -> None:
+    response = well_formed(steady, who, method, table)
+
+    assert response.refusal == privilege(table)
+    assert dump(steady) == before
+
+
+@pytest.mark.parametrize("table", READ_ONLY_TO_ADMINS)
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
+@pytest.mark.parametrize("who", ["ada", "bob"])
+def test_client_admin_only_reads(
+    steady: Callable, before: dict, who: str, method: str, table: str
+) -> None:
+    response = well_formed(steady, who, method, table)
+
+    assert response.refusal == privilege(table)
+    assert dump(steady) == before

@@ -1,0 +1,162 @@
+"""Many grants in one transaction, below the wire: who may give what to whom, and what is left alone."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+
+import pytest
+
+from access import assignments
+from access.assignments import AssignmentCounts
+from access.assignments import InvalidGrantee
+from access.assignments import TargetOutOfScope
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
+from access.caller import Caller
+from access.caller import GrantKind
+from access.caller import Role
+from engine.current import writing
+from engine.storage.transaction import Transaction
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import ROOT
+
+CALLERS = {
+    "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
+    "service": SERVICE_CALLER,
+    "ada": Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]),
+    "bob": Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, True]),
+}
+
+
+@pytest.fixture
+def turn(database: object) -> Iterator[Transaction]:
+    """One write transaction over a copy of the data set."""
+    with database.app_for("POST", "/").app_context(), writing() as transaction:
+        yield transaction
+
+
+def grants(transaction: Transaction, table: str, grantee: str) -> dict[int, tuple]:
+    """Target -> (grantor, time) of everything a person was granted in a table."""
+    kind, target = (
+        ("admin_id" if "admin" in table else "manager_id"),
+        ("building_id" if "building" in table else "inspection_id"),
+    )
+    rows = transaction.all(
+        f"SELECT {target}, assigned_by, assigned_at FROM {table} WHERE {kind} = '{grantee}'"
+    )
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+@pytest.mark.parametrize(("who", "grantor"), [("root", ROOT), ("service", None), ("ada", ADA)])
+def test_grants_are_signed_by_the_caller_now(
+    turn: Transaction, who: str, grantor: str | None
+) -> None:
+    made = assignments.assign_to_client_manager(turn, CALLERS[who], MIA, [1, 2], [5])
+
+    assert made == (AssignmentCounts(2, 0), AssignmentCounts(1, 0))
+    assert grants(turn, "client_manager_building_access", MIA) == {
+        1: (grantor, turn.now),
+        2: (grantor, turn.now),
+    }
+    assert grants(turn, "client_manager_inspection_access", MIA) == {5: (grantor, turn.now)}
+
+
+def test_grants_that_exist_keep_their_grantor_and_time(turn: Transaction) -> None:
+    before = grants(turn, "client_admin_building_access", ADA)
+
+    made = assignments.assign_to_client_admin(
+        turn, SERVICE_CALLER, ADA, GrantKind.BUILDING, [5, 4, 1, 4]
+    )
+
+    assert made == AssignmentCounts(1, 2)
+    after = grants(turn, "client_admin_building_access", ADA)
+    assert after == {**before, 4: (None, turn.now)}
+
+
+def test_thousand_ids_are_one_grant_each(turn: Transaction) -> None:
+    made = assignments.assign_to_client_admin(
+        turn, SERVICE_CALLER, BOB, GrantKind.INSPECTION, [1, 2] * (assignments.IDS_MAX // 2)
+    )
+
+    assert made == AssignmentCounts(2, 0)
+
+
+@pytest.mark.parametrize(
+    ("who", "grantee"),
+    [
+        ("root", ADA),
+        ("root", ROOT),
+        ("root", NO_ONE),
+        ("ada", MAX),
+        ("ada", ADA),
+        ("ada", BOB),
+        ("ada", ROOT),
+        ("ada", NO_ONE),
+        ("bob", MOE),
+    ],
+)
+@pytest.mark.parametrize("building_ids", [[], [1], [999]], ids=repr)
+def test_grantee_is_looked_at_before_the_ids(
+    turn: Transaction, who: str, grantee: str, building_ids: list[int]
+) -> None:
+    with pytest.raises(InvalidGrantee) as refusal:
+        assignments.assign_to_client_manager(turn, CALLERS[who], grantee, building_ids, [])
+
+    assert refusal.value.message == "The grantee is not a client_manager"
+
+
+# who, buildings, inspections: something of it is not theirs to grant, or not there
+OUT_OF_REACH = [
+    ("root", [1, 999], []),
+    ("root", [], [1, 999]),
+    ("service", [0], []),
+    ("ada", [4], []),
+    ("ada", [5], []),
+    ("ada", [2, 999], []),
+    ("ada", [], [6]),
+    ("ada", [], [8]),
+    ("ada", [1], [999]),
+]
+
+
+@pytest.mark.parametrize(("who", "building_ids", "inspection_ids"), OUT_OF_REACH)
+def test_ids_out_of_reach_are_refused_in_one_text(
+    turn: Transaction, who: str, building_ids: list[int], inspection_ids: list[int]
+) -> None:
+    with pytest.raises(TargetOutOfScope) as refusal:
+        assignments.assign_to_client_manager(turn, CALLERS[who], MIA, building_ids, inspection_ids)
+
+    kind = "inspection" if inspection_ids else "building"
+    assert refusal.value.message == f"permission denied to assign every {kind} of the list"
+    assert refusal.value.details is refusal.value.hint is None
+    turn.roll_back_at_end()
+
+
+def test_grant_out_of_reach_that_exists_is_refused_as_one_that_does_not(turn: Transaction) -> None:
+    assignments.assign_to_client_manager(turn, SERVICE_CALLER, MOE, [4], [])
+    refusals = []
+
+    for building_id in (4, 5, 999):
+        with pytest.raises(TargetOutOfScope) as refusal:
+            assignments.assign_to_client_manager(turn, CALLERS["ada"], MOE, [building_id], [])
+        refusals.append(refusal.value.message)
+
+    assert len(set(refusals)) == 1
+
+
+def test_refusal_leaves_nothing_behind(api: Callable) -> None:
+    before = api("root").get("/client_manager_building_access").json
+
+    refused = api("root").rpc(
+        "assign_to_client_manager",
+        {"manager_id": MIA, "building_ids": [1, 2], "inspection_ids": [1, 999]},
+    )
+
+    assert refused.refusal == (
+        403, "42501", "permission denied to assign every inspection of the list",
+    )  # fmt: skip
+    assert api("root").get("/client_manager_building_access").json == before

@@ -1,0 +1,203 @@
+"""Attack catalogue, group G: grants. A test's number is the catalogue's.
+
+Functions (G06 to G09, G11 to G13, G15) stand in test_attacks_functions.py, G10 between two workers in
+test_catalogue_concurrency.py.
+"""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import databases
+from tests.applications import open_app
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import ROOT
+from tests.conftest import Database
+from tests.conftest import Response
+from tests.conftest import api_over
+from tests.conftest import dump
+from tests.conftest import ids
+from tests.conftest import privilege
+from tests.conftest import rule
+
+TO_MANAGERS = "client_manager_building_access"
+TO_ADMINS = ("client_admin_building_access", "client_admin_inspection_access")
+
+
+def test_G01_manager_grants_himself_nothing(api: Callable) -> None:
+    response = api("moe").post(f"/{TO_MANAGERS}", {"manager_id": MOE, "building_id": 2})
+
+    assert response.refusal == privilege(TO_MANAGERS)
+    assert ids(api("moe").get("/buildings?select=id")) == {1}
+
+
+def test_G02_admin_is_no_confused_deputy(api: Callable) -> None:
+    before = dump(api)
+    pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
+
+    answers = [
+        api("ada").post(f"/{TO_MANAGERS}", {"manager_id": manager, "building_id": building})
+        for manager, building in pairs
+    ]
+
+    assert answers[0].refusal == rule(TO_MANAGERS)
+    assert [answer.whole for answer in answers] == [answers[0].whole] * 6
+    assert dump(api) == before
+
+
+def test_G02_admin_is_no_confused_deputy_for_inspections(api: Callable) -> None:
+    table = "client_manager_inspection_access"
+    pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
+
+    answers = [
+        api("ada").post(f"/{table}", {"manager_id": manager, "inspection_id": inspection})
+        for manager, inspection in pairs
+    ]
+
+    assert answers[0].refusal == rule(table)
+    assert [answer.whole for answer in answers] == [answers[0].whole] * 6
+
+
+@pytest.mark.parametrize("table", TO_ADMINS)
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+def test_G03_grants_to_admins_are_the_super_admins(api: Callable, method: str, table: str) -> None:
+    target = "building_id" if "building" in table else "inspection_id"
+    before = dump(api)
+
+    response = api("ada").send(method, f"/{table}?admin_id=eq.{ADA}", {"admin_id": ADA, target: 4})
+
+    assert response.refusal == privilege(table)
+    assert dump(api) == before
+
+
+@pytest.mark.parametrize(
+    ("table", "body"),
+    [
+        ("client_admin_building_access", {"admin_id": MOE, "building_id": 2}),
+        ("client_admin_building_access", {"admin_id": NO_ONE, "building_id": 2}),
+        ("client_admin_inspection_access", {"admin_id": ROOT, "inspection_id": 2}),
+        (TO_MANAGERS, {"manager_id": ADA, "building_id": 2}),
+        (TO_MANAGERS, {"manager_id": NO_ONE, "building_id": 2}),
+    ],
+)
+def test_G03_grantee_has_the_tables_role(api: Callable, table: str, body: dict) -> None:
+    before = dump(api)
+
+    response = api("root").post(f"/{table}", body)
+
+    assert (response.status, response.code) == (400, "23514")
+    assert dump(api) == before
+
+
+# who, assigned_by (or left out), what becomes of it
+SIGNATURES = [
+    ("ada", None, ADA),
+    ("ada", ADA, ADA),
+    ("ada", ROOT, "rule"),
+    ("ada", MOE, "rule"),
+    ("ada", BOB, "rule"),
+    ("root", None, ROOT),
+    ("root", ROOT, ROOT),
+    ("root", ADA, ADA),
+    ("root", BOB, BOB),
+    ("service", None, None),
+]
+
+
+@pytest.mark.parametrize(("who", "signed", "kept"), SIGNATURES)
+def test_G04_nobody_signs_for_another_but_a_super_admin(
+    api: Callable, who: str, signed: str | None, kept: str | None
+) -> None:
+    body = {"manager_id": MIA, "building_id": 2, **({"assigned_by": signed} if signed else {})}
+
+    response = api(who).post(f"/{TO_MANAGERS}", body)
+
+    rows = api("root").get(f"/{TO_MANAGERS}?manager_id=eq.{MIA}").json
+    if kept == "rule":
+        assert (response.refusal, rows) == (rule(TO_MANAGERS), [])
+    else:
+        assert (response.status, [row["assigned_by"] for row in rows]) == (201, [kept])
+
+
+@pytest.mark.parametrize(
+    ("signed", "status"), [(ADA, 204), (None, 204), (ROOT, 403), (MOE, 403), (MIA, 403)]
+)
+def test_G04_patch_ends_with_ones_own_signature_or_none(
+    api: Callable, signed: str | None, status: int
+) -> None:
+    response = api("ada").patch(f"/{TO_MANAGERS}?manager_id=eq.{MOE}", {"assigned_by": signed})
+
+    assert response.status == status
+    assert status == 204 or response.refusal == rule(TO_MANAGERS)
+
+
+def test_G05_admin_cuts_a_leaver_off(api: Callable) -> None:
+    api("root").post(f"/{TO_MANAGERS}", {"manager_id": MIA, "building_id": 2})
+    assert ids(api("mia").get("/buildings?select=id")) == {2}
+
+    response = api("ada").delete(f"/{TO_MANAGERS}?manager_id=eq.{MIA}")
+
+    assert response.status == 204
+    assert api("mia").get("/buildings").json == []
+
+
+def test_G10_revocation_holds_at_the_next_request(api: Callable) -> None:
+    assert ids(api("moe").get("/buildings?select=id")) == {1}
+
+    api("ada").delete(f"/{TO_MANAGERS}?manager_id=eq.{MOE}")
+
+    assert api("moe").get("/buildings").json == []
+
+
+@pytest.mark.sqlite("the rows are planted past the triggers of a file")
+def test_G14_grant_whose_grantee_has_not_the_role_is_inert_and_named(
+    base_file: Path, tmp_path: Path
+) -> None:
+    """An old file may hold such rows; the triggers that would refuse them are taken out to plant them."""
+    file = tmp_path / "planted.db"
+    databases.copy(base_file, file)
+    planted = {
+        "client_manager_building_access": (ADA, 4),
+        "client_manager_inspection_access": (ADA, 6),
+        "client_admin_building_access": (MOE, 2),
+        "client_admin_inspection_access": (MOE, 1),
+    }
+    for table, (grantee, granted) in planted.items():
+        databases.sql(file, f"DROP TRIGGER {table}_role_insert")
+        row = (grantee, granted, None, "2025-01-01T00:00:00+00:00")
+        databases.sql(file, f"INSERT INTO {table} VALUES (?, ?, ?, ?)", *row)
+    app = open_app(file)
+    api = api_over(Database(lambda: app, None, app))
+
+    said = app.test_cli_runner().invoke(args=["check"])
+
+    assert said.exit_code == 1
+    for table, (grantee, _) in planted.items():
+        role = table.rpartition("_")[0].rpartition("_")[0].rpartition("_")[0]
+        assert f"{table} holds 1 for user {grantee}, whose role is not {role}" in said.output
+    for who, user, building, inspection in (("ada", ADA, 4, 6), ("moe", MOE, 2, 1)):
+        assert building not in ids(api(who).get("/buildings?select=id"))
+        for table, asked in (("building", building), ("inspection", inspection)):
+            arguments = {f"p_{table}_id": asked, "p_user_id": user}
+            name = "check_building_access_v2" if table == "building" else "check_inspection_access"
+            reached = api("root").rpc(name, arguments).json
+            explained = api("root").rpc(f"explain_{table}_access", arguments).json
+            listed = asked in ids(api(who).get(f"/{table}s?select=id"))
+            assert explained["allowed"] is reached is listed
+            assert all("grant" not in each["rule"] for each in explained["reasons"] if not listed)
+    assert ids(api("moe").get("/inspections?select=id")) == ids(untouched(base_file, tmp_path))
+
+
+def untouched(base_file: Path, directory: Path) -> Response:
+    """What moe sees where nothing was planted."""
+    file = directory / "untouched.db"
+    databases.copy(base_file, file)
+    app = open_app(file)
+    return api_over(Database(lambda: app, None, app))("moe").get("/inspections?select=id")

@@ -1,0 +1,381 @@
+"""The audit trail: who did what to which rows, told to those whose rows they are, and never changed."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from engine import audit
+from engine.current import database
+from tests.applications import open_app
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import ROOT
+
+
+def trail(api: Callable, who: str = "root", **filters: str) -> list[dict]:
+    query = "&".join(f"{name}={value}" for name, value in filters.items())
+    return api(who).get(f"/audit_log?order=id&action=neq.import&{query}").json
+
+
+def test_a_created_row_is_told_whole_with_who_made_it(api: Callable) -> None:
+    api("ada").post("/inspections", {"building_id": 1, "inspection_type": "fire"})
+
+    (line,) = trail(api)
+
+    assert (line["actor_id"], line["action"], line["relation"]) == (ADA, "insert", "inspections")
+    assert line["row_key"] == "10"
+    assert line["client_id"] == 1
+    assert line["before"] is None
+    assert line["after"]["inspection_type"] == "fire"
+    assert "client_id" not in line["after"]
+
+
+def test_a_change_tells_what_changed_and_nothing_else(api: Callable) -> None:
+    api("ada").patch("/buildings?id=eq.1", {"floors": 3})
+
+    (line,) = trail(api)
+
+    assert line["before"]["floors"] == 12
+    assert line["after"]["floors"] == 3
+    assert set(line["before"]) == {"floors", "updated_at"}
+
+
+@pytest.mark.parametrize("rewritten", [1, 4])
+@pytest.mark.parametrize(("method", "body"), [("PATCH", {"notes": "all"}), ("DELETE", None)])
+def test_rows_written_together_are_told_in_the_order_of_their_keys(
+    api: Callable, rewritten: int, method: str, body: dict | None
+) -> None:
+    """And not as they lie, which is as rows of others have left room (a server's: a changed row lies elsewhere)."""
+    api("root").patch(f"/inspections?id=eq.{rewritten}", {"notes": "first"})
+    only = {"relation": "eq.inspections"}
+    before = trail(api, **only)
+
+    api("root").send(method, "/inspections?id=not.is.null", body)
+
+    told = [int(line["row_key"]) for line in trail(api, **only)[len(before) :]]
+    assert told == [*range(1, 10)]
+
+
+# Who goes, what is written first so that it lies elsewhere, and what is told of what goes along.
+TAKEN_ALONG = {
+    "readings": ("/inspections?id=eq.1", "/reports_lead?id=eq.1", {"result": "x"}, "reports_lead"),
+    "grants of a user": (
+        f"/users?id=eq.{MIA}",
+        f"/client_manager_building_access?manager_id=eq.{MIA}&building_id=eq.1",
+        {"assigned_by": None},
+        "client_manager_building_access",
+    ),
+    "grants on a building": (
+        "/buildings?id=eq.6",
+        f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.6",
+        {"assigned_by": None},
+        "client_manager_building_access",
+    ),
+    "grants that somebody signed": (
+        f"/users?id=eq.{ADA}",
+        f"/client_manager_building_access?manager_id=eq.{MIA}&building_id=eq.1",
+        {"assigned_at": "2025-01-01T00:00:00+00:00"},
+        "client_manager_building_access",
+    ),
+    "inspections of an inspector": (
+        "/inspectors?id=eq.1",
+        "/inspections?id=eq.1",
+        {"status": "x"},
+        "inspections",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("gone", "written", "change", "told_of"), TAKEN_ALONG.values(), ids=TAKEN_ALONG
+)
+def test_what_goes_along_is_told_in_the_order_of_its_keys(
+    api: Callable, gone: str, written: str, change: dict, told_of: str
+) -> None:
+    more = [{"inspection_id": 1, "gun_id": n} for n in range(3)]
+    api("root").post("/reports_lead", more)
+    grants = [(who, building) for who in (MOE, MIA) for building in (6, 3, 2, 1)]
+    for who, building in grants:
+        row = {"manager_id": who, "building_id": building, "assigned_by": ADA}
+        api("ada").post(
+            "/client_manager_building_access", row, prefer="resolution=ignore-duplicates"
+        )
+    assert api("root").patch(written, change).status == 204
+    before = trail(api, relation=f"eq.{told_of}")
+
+    assert api("root").delete(gone).status == 204
+
+    lines = trail(api, relation=f"eq.{told_of}")[len(before) :]
+    keys = [(line["action"], *map(as_ordered, line["row_key"].split(","))) for line in lines]
+    assert len(keys) > 1
+    assert keys == sorted(keys)
+
+
+def as_ordered(part: str) -> str:
+    return part.zfill(20)
+
+
+def test_a_deletion_tells_what_went_with_it(api: Callable) -> None:
+    api("ada").delete("/inspections?id=eq.2")
+
+    told = {(line["action"], line["relation"], line["row_key"]) for line in trail(api)}
+
+    assert told == {
+        ("delete", "inspections", "2"),
+        ("delete", "reports_lead", "1"),
+        ("delete", "reports_lead", "2"),
+    }
+
+
+def test_a_building_that_changes_hands_leaves_one_client_and_comes_to_the_other(
+    api: Callable,
+) -> None:
+    api("root").patch("/buildings?id=eq.6", {"client_id": 2})
+
+    for_ada = trail(api, "ada", relation="eq.buildings")
+    for_bob = trail(api, "bob", relation="eq.buildings")
+
+    assert [line["action"] for line in for_ada] == ["delete"]
+    assert [line["action"] for line in for_bob] == ["insert"]
+    assert for_ada[0]["before"]["client_id"] == 1
+    assert for_bob[0]["after"]["client_id"] == 2
+
+
+def test_nobody_of_another_client_is_named_where_a_grant_goes_with_their_building(
+    api: Callable,
+) -> None:
+    api("bob").delete("/inspections?building_id=eq.5")
+    api("bob").delete("/buildings?id=eq.5")
+
+    gone = {"relation": "eq.client_admin_building_access", "row_key": f"eq.{ADA},5"}
+    assert [line["actor_id"] for line in trail(api, "root", **gone)] == [BOB]
+    assert BOB not in json.dumps(trail(api, "ada"))
+
+
+def test_grants_made_by_a_function_are_told_with_their_grantor(api: Callable) -> None:
+    api("ada").rpc(
+        "assign_to_client_manager",
+        {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []},
+    )
+
+    lines = trail(api, relation="eq.client_manager_building_access")
+
+    assert [line["row_key"] for line in lines] == [f"{MOE},2", f"{MOE},3"]
+    assert {line["actor_id"] for line in lines} == {ADA}
+
+
+def test_each_admin_reads_of_their_own_clients_rows_and_a_manager_of_none(api: Callable) -> None:
+    api("root").patch("/buildings?id=eq.1", {"floors": 3})
+    api("root").patch("/buildings?id=eq.4", {"floors": 3})
+    api("root").patch("/inspectors?id=eq.1", {"name": "Ines V."})
+
+    seen = {
+        who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")
+    }
+
+    assert seen == {"root": ["1", "4", "1"], "ada": ["1"], "bob": ["4"], "moe": []}
+
+
+def test_what_was_rolled_back_left_no_trace(api: Callable) -> None:
+    api("ada").patch("/buildings?id=eq.1", {"floors": 3}, prefer="tx=rollback")
+    api("ada").post(
+        "/inspections",
+        [
+            {"building_id": 1, "inspection_type": "fire"},
+            {"building_id": 4, "inspection_type": "fire"},
+        ],
+    )
+
+    assert [line["action"] for line in trail(api)] == ["refused"]
+
+
+def test_a_refusal_is_told(api: Callable) -> None:
+    api("moe").patch("/buildings?id=eq.1", {"floors": 3})
+    api("ada").patch("/buildings?id=eq.1", {"client_id": 2})
+
+    first, second = trail(api)
+
+    assert (first["action"], first["actor_id"], first["relation"]) == ("refused", MOE, "buildings")
+    assert first["after"] == {"message": "permission denied for table buildings"}
+    assert (second["actor_id"], second["client_id"]) == (ADA, 1)
+
+
+def test_what_is_refused_in_an_assignment_or_of_a_user_is_told_as_well(api: Callable) -> None:
+    user = f"/auth/v1/admin/users/{MOE}"
+    assigned = {"manager_id": MOE, "building_ids": [4], "inspection_ids": []}
+    answers = [
+        api("ada").rpc("assign_to_client_manager", assigned),
+        api("ada").put(user, {"app_metadata": {"role": "super_admin", "client_id": None}}),
+        api("ada").put(f"/auth/v1/admin/users/{ADA}", {"ban_duration": "1h"}),
+        api("ada").rpc("assign_to_client_manager", {**assigned, "manager_id": ADA}),
+    ]
+
+    assert [answer.status for answer in answers] == [403, 403, 403, 400]
+    assert [(line["action"], line["actor_id"], line["client_id"]) for line in trail(api)] == [
+        ("refused", ADA, 1)
+    ] * 3
+    assert [line["relation"] for line in trail(api)] == [
+        "rpc/assign_to_client_manager",
+        user.strip("/"),
+        f"auth/v1/admin/users/{ADA}",
+    ]
+
+
+def test_refusals_of_one_person_cannot_fill_the_disk(
+    api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "REFUSALS_A_MINUTE", 3)
+    audit.refusal_statement.cache_clear()
+
+    for _ in range(5):
+        api("moe").patch("/buildings?id=eq.1", {"floors": 3})
+    api("mia").patch("/buildings?id=eq.1", {"floors": 3})
+    refused = [line["actor_id"] for line in trail(api)]
+    audit.refusal_statement.cache_clear()
+
+    assert refused.count(MOE) == 3
+    assert len(refused) == 4
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "service"])
+@pytest.mark.parametrize("method", ["post", "patch", "delete", "put"])
+def test_nobody_has_the_privilege_to_change_the_trail(api: Callable, who: str, method: str) -> None:
+    path = "/audit_log?id=eq.1"
+
+    answer = (
+        api(who).delete(path)
+        if method == "delete"
+        else getattr(api(who), method)(path, {"action": "x"})
+    )
+
+    assert (answer.status, answer.code) == (403, "42501")
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"]
+)
+def test_the_file_itself_refuses_to_change_the_trail(
+    tmp_path: pathlib.Path, statement: str
+) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+
+    with app.app_context(), database().writing() as transaction:
+        transaction.run(
+            "INSERT INTO audit_log (at, action, relation) VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')"
+        )
+    with (
+        app.app_context(),
+        pytest.raises(Exception, match="audit_log_append_only_check"),
+        database().writing() as transaction,
+    ):
+        transaction.run(statement)
+
+
+def test_an_import_is_one_line(api: Callable) -> None:
+    (line,) = api("root").get("/audit_log?action=eq.import").json
+
+    assert line["after"]["buildings"] == 6
+    assert line["actor_id"] is None
+
+
+@pytest.mark.parametrize("is_brief", [False, True])
+def test_a_row_changed_on_nobodys_behalf_is_not_laid_to_the_last_one(
+    tmp_path: pathlib.Path, is_brief: bool
+) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+
+    with app.app_context():
+        with database().writing() as transaction:
+            now = transaction.now
+            transaction.run(
+                "INSERT INTO clients (id, name, created_at, updated_at)"
+                f" VALUES (1, 'A', '{now}', '{now}')"
+            )
+        with database().writing() as transaction:
+            transaction.set_actor(BOB)
+        with database().writing(is_brief=is_brief) as transaction:
+            transaction.run("UPDATE clients SET name = 'B' WHERE id = 1")
+        with database().reading() as transaction:
+            actors = transaction.all("SELECT actor_id FROM audit_log WHERE action = 'update'")
+
+    assert actors == [(None,)]
+
+
+def test_no_secret_is_in_the_trail(api: Callable) -> None:
+    body = {
+        "email": "new@acme.example", "password": "a-very-secret-word", "app_metadata": {"role": "client_manager"},
+    }  # fmt: skip
+    api("ada").post("/auth/v1/admin/users", body)
+
+    text = json.dumps(trail(api))
+
+    assert "new@acme.example" in text
+    assert "a-very-secret-word" not in text
+    assert "argon2" not in text
+    assert ROOT not in text
+
+
+GRANTS_OF_MANAGERS = "in.(client_manager_building_access,client_manager_inspection_access)"
+
+
+@pytest.mark.parametrize(
+    ("who", "method", "change"),
+    [
+        ("root", "PATCH", {"client_id": 2}),
+        ("root", "PATCH", {"role": "client_admin"}),
+        ("ada", "DELETE", None),
+    ],
+    ids=["another-client", "another-role", "deleted"],
+)
+def test_grants_that_fall_with_their_grantee_are_told_to_whose_they_were(
+    api: Callable, who: str, method: str, change: dict | None
+) -> None:
+    assert api(who).send(method, f"/users?id=eq.{MOE}", change).status == 204
+
+    for_ada = trail(api, "ada", relation=GRANTS_OF_MANAGERS)
+    for_bob = trail(api, "bob", relation=GRANTS_OF_MANAGERS)
+
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [
+        ("delete", f"{MOE},1"),
+        ("delete", f"{MOE},3"),
+    ]
+    assert for_bob == []
+
+
+def test_a_grant_passed_on_to_another_clients_person_names_nobody_of_the_first(
+    api: Callable,
+) -> None:
+    grants = "/client_manager_building_access"
+    assert api("root").post(grants, {"manager_id": MOE, "building_id": 5}).status == 201
+    path = f"{grants}?manager_id=eq.{MOE}&building_id=eq.5"
+    assert api("root").patch(path, {"manager_id": MAX}).status == 204
+
+    for_ada = trail(api, "ada", relation="eq.client_manager_building_access")
+    for_bob = trail(api, "bob", relation="eq.client_manager_building_access")
+
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [
+        ("insert", f"{MOE},5"),
+        ("delete", f"{MOE},5"),
+    ]
+    assert [(line["action"], line["row_key"]) for line in for_bob] == [("insert", f"{MAX},5")]
+    assert MOE not in json.dumps(for_bob)
+
+
+def test_a_grant_of_something_else_to_the_same_person_is_a_change(api: Callable) -> None:
+    path = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
+    assert api("root").patch(path, {"building_id": 2}).status == 204
+
+    (line,) = trail(api, "ada", relation="eq.client_manager_building_access")
+
+    assert (line["action"], line["before"], line["after"]) == (
+        "update",
+        {"building_id": 1},
+        {"building_id": 2},
+    )

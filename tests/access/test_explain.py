@@ -1,0 +1,145 @@
+"""Checks and explanations, below the wire: the policy's own arms, with another user's values."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from access import explain
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
+from access.caller import Caller
+from access.caller import Role
+from access.explain import EVIDENCE
+from access.explain import Explanation
+from access.explain import Reason
+from access.explain import UserNotReadable
+from access.explain import alternatives_of
+from engine.current import reading
+from engine.storage.transaction import Transaction
+from models import Building
+from models import Inspection
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import MAX
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import ROOT
+
+CALLERS = {
+    "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
+    "service": SERVICE_CALLER,
+    "ada": Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]),
+    "bob": Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, True]),
+    "moe": Caller(MOE, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]),
+    "mia": Caller(MIA, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]),
+}
+RULES = {
+    "super_admin",
+    "client_ownership",
+    "building_grant",
+    "inspection_grant",
+    "through_building",
+}
+
+
+@pytest.fixture
+def snapshot(pristine: object) -> Iterator[Transaction]:
+    with pristine.app_context(), reading() as transaction:
+        yield transaction
+
+
+@pytest.mark.parametrize("model", [Building, Inspection])
+@pytest.mark.parametrize("role", Role)
+def test_arms_are_named_as_is_documented(role: Role, model: type) -> None:
+    names = {explain.alternative_name(arm, role) for arm in alternatives_of(role, model)}
+
+    assert names
+    assert names <= RULES
+
+
+@pytest.mark.parametrize("model", [Building, Inspection])
+@pytest.mark.parametrize("role", Role)
+def test_every_arm_that_rests_on_a_grant_has_its_evidence(role: Role, model: type) -> None:
+    for arm in alternatives_of(role, model):
+        name = explain.alternative_name(arm, role)
+
+        assert (arm in EVIDENCE) is ("grant" in name or name == "through_building")
+
+
+MAY_ASK = [
+    *((who, user) for who in ("root", "service") for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
+    ("ada", ADA),
+    ("ada", MOE),
+    ("ada", MIA),
+    ("bob", MAX),
+    ("moe", MOE),
+    ("mia", MIA),
+]
+
+
+@pytest.mark.parametrize(("who", "user"), MAY_ASK)
+def test_one_asks_about_whom_one_may_read(snapshot: Transaction, who: str, user: str) -> None:
+    assert explain.readable_user(snapshot, CALLERS[who], user).id == user
+
+
+MAY_NOT_ASK = [
+    ("root", NO_ONE),
+    ("service", NO_ONE),
+    ("ada", MAX),
+    ("ada", BOB),
+    ("ada", ROOT),
+    ("ada", NO_ONE),
+    ("moe", MIA),
+    ("moe", ADA),
+    ("moe", NO_ONE),
+]
+
+
+@pytest.mark.parametrize("row", [1, 4, 999])
+@pytest.mark.parametrize(("who", "user"), MAY_NOT_ASK)
+def test_others_and_nobody_are_refused_alike(
+    snapshot: Transaction, who: str, user: str, row: int
+) -> None:
+    for ask in (explain.is_readable, explain.explain):
+        with pytest.raises(UserNotReadable) as refusal:
+            ask(snapshot, CALLERS[who], Building, row, user)
+
+        assert refusal.value.message == "permission denied to ask about this user"
+
+
+@pytest.mark.parametrize("model", [Building, Inspection])
+@pytest.mark.parametrize(("who", "user"), MAY_ASK)
+def test_explanation_and_check_say_the_same(
+    snapshot: Transaction, who: str, user: str, model: type
+) -> None:
+    for row in (*range(1, 10), 999, -1):
+        explained = explain.explain(snapshot, CALLERS[who], model, row, user)
+
+        assert explained.allowed is bool(explained.reasons)
+        assert explained.allowed is explain.is_readable(snapshot, CALLERS[who], model, row, user)
+
+
+def test_row_that_the_asker_cannot_see_is_told_as_missing(snapshot: Transaction) -> None:
+    hidden = explain.explain(snapshot, CALLERS["moe"], Building, 2, MOE)
+    missing = explain.explain(snapshot, CALLERS["moe"], Building, 999, MOE)
+
+    assert hidden == missing == Explanation(False, ())
+
+
+def test_reasons_stand_in_the_order_of_the_policy(snapshot: Transaction) -> None:
+    found = explain.explain(snapshot, CALLERS["root"], Inspection, 1, ADA)
+
+    assert found == Explanation(
+        True,
+        (
+            Reason("client_ownership", None, None),
+            Reason("through_building", ROOT, "2025-02-10T00:00:00+00:00"),
+        ),
+    )
+
+
+def test_super_admin_reads_by_role(snapshot: Transaction) -> None:
+    found = explain.explain(snapshot, SERVICE_CALLER, Building, 4, ROOT)
+
+    assert found == Explanation(True, (Reason("super_admin", None, None),))

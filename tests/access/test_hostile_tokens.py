@@ -1,0 +1,245 @@
+"""Tokens nobody may use, made by hand: every kind against reads, a write, functions and the sign-in's own doors.
+
+Attack catalogue, T01 to T08: a test's number is the catalogue's; what needs a history is in test_attacks_tokens.py.
+"""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import pathlib
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests import databases
+from tests.applications import open_app
+from tests.conftest import ADA
+from tests.conftest import ROOT
+from tests.conftest import Api
+from tests.conftest import Bearer
+from tests.conftest import Database
+from tests.hostile import HEADERS
+from tests.hostile import KINDS
+from tests.hostile import NOBODY
+from tests.hostile import T02
+from tests.hostile import T03
+from tests.hostile import T04
+from tests.hostile import T05
+from tests.hostile import T06
+from tests.hostile import T07
+from tests.hostile import T08
+from tests.hostile import now
+from tests.hostile import root
+from tests.hostile import without
+from tests.signin import Service
+from tests.signin import error
+from tests.signin import open_service
+from tests.signin import signed_up_file
+from tests.tokens import SERVICE_KEY
+from tests.tokens import sign
+
+FLIPS = 2_000
+ROUTES: tuple[tuple[str, str, object], ...] = (
+    ("GET", "/buildings", None),
+    ("GET", "/rest/v1/inspections?select=*,buildings(*)", None),
+    ("HEAD", "/users", None),
+    ("POST", "/buildings", {"name": "Planted", "client_id": 1}),
+    ("PATCH", "/buildings?id=eq.1", {"name": "Planted"}),
+    ("DELETE", "/inspections?id=eq.1", None),
+    ("POST", "/rpc/get_inspections_dashboard_summary_fast", {}),
+    ("GET", "/rpc/check_building_access_v2?p_building_id=1&p_user_id=" + ROOT, None),
+    ("POST", "/rpc/assign_buildings_to_client_admin", {"admin_id": ADA, "building_ids": [4]}),
+    ("GET", "/auth/v1/user", None),
+    ("PUT", "/auth/v1/user", {"data": {"name": "Planted"}}),
+    ("POST", "/auth/v1/logout", None),
+    ("GET", "/auth/v1/admin/users", None),
+    ("POST", "/auth/v1/admin/users", {"email": "planted@x.example", "role": "super_admin"}),
+)
+
+
+@pytest.fixture(scope="module")
+def steady_service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+    """One database for all of this module: every request is refused, so nothing in it changes."""
+    return open_service(tmp_path_factory.mktemp("hostile"))
+
+
+def refusals(service: Service, headers: dict[str, str | None]) -> dict[str, tuple[int, str | None]]:
+    """Status and code of every route."""
+    found = {}
+    for method, path, body in ROUTES:
+        response = service.api("nobody").send(method, path, body, headers=headers)
+        code = response.code if method != "HEAD" else None
+        found[f"{method} {path}"] = (response.status, code)
+    return found
+
+
+def expected(code: str) -> dict[str, tuple[int, str | None]]:
+    wanted: dict[str, tuple[int, str | None]] = {}
+    for method, path, _ in ROUTES:
+        if path.startswith("/auth/v1"):
+            wanted[f"{method} {path}"] = (401, "no_authorization") if code == NOBODY else (403, "")
+        else:
+            wanted[f"{method} {path}"] = (401, None if method == "HEAD" else code)
+    return wanted
+
+
+GOTRUE = {"bad_jwt", "user_not_found", "session_not_found"}
+
+
+def compare(service: Service, code: str, headers: dict[str, str | None]) -> None:
+    wanted = expected(code)
+    for route, (status, found) in refusals(service, headers).items():
+        if wanted[route] == (403, ""):
+            assert status == 403, route
+            assert found in GOTRUE, route
+        else:
+            assert (status, found) == wanted[route], route
+
+
+def test_there_are_enough_kinds() -> None:
+    assert len(KINDS) + len(HEADERS) >= 60
+
+
+def refuse(service: Service, kind: str) -> None:
+    code, make = KINDS[kind]
+    compare(service, code, {"Authorization": f"Bearer {make()}"})
+
+
+@pytest.mark.parametrize("kind", T02)
+def test_T02_other_algorithm_opens_nothing(steady_service: Service, kind: str) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", T03)
+def test_T03_broken_form_or_signature_opens_nothing(steady_service: Service, kind: str) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", T04)
+def test_T04_time_that_is_over_or_not_come_opens_nothing(
+    steady_service: Service, kind: str
+) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", T05)
+def test_T05_claim_of_a_wrong_type_opens_nothing(steady_service: Service, kind: str) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", T06)
+def test_T06_header_that_brings_its_own_key_opens_nothing(
+    steady_service: Service, kind: str
+) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", T07)
+def test_T07_signed_claim_that_is_not_true_opens_nothing(
+    steady_service: Service, kind: str
+) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", T08)
+def test_T08_role_elsewhere_in_the_token_opens_nothing(steady_service: Service, kind: str) -> None:
+    refuse(steady_service, kind)
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_T01_hostile_header_opens_nothing(steady_service: Service, kind: str) -> None:
+    code, headers = HEADERS[kind]
+
+    compare(steady_service, code, headers)
+
+
+ELSEWHERE = ("/", "/rest/v1", "/rest/v1/", "/nope", "/rest/v1/nope", "/a/b", "/rest//nope", "/rpc/")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_T01_a_bad_token_is_refused_where_there_is_nothing_to_open(
+    steady_service: Service, kind: str
+) -> None:
+    code, make = KINDS[kind]
+    headers = {"Authorization": f"Bearer {make()}"}
+
+    for path in ELSEWHERE:
+        response = steady_service.api("nobody").get(path, headers=headers)
+        assert (response.status, response.code) == (401, code), path
+        assert response.headers["WWW-Authenticate"].startswith("Bearer"), path
+    for path in ("/", "/buildings/1", "/rpc/get_building_stats"):
+        response = steady_service.api("nobody").send("PUT", path, headers=headers)
+        assert (response.status, response.code) == (401, code), path
+
+
+def test_what_can_be_asked_is_told_without_a_token_and_with_a_good_one(
+    steady_service: Service,
+) -> None:
+    for path in ("/", "/rest/v1/"):
+        assert steady_service.api("nobody").get(path).status == 200
+        assert steady_service.api("moe").get(path).status == 200
+        assert steady_service.api(token=SERVICE_KEY).get(path).status == 200
+
+
+def test_T01_token_in_the_query_is_no_token(steady_service: Service) -> None:
+    for name in ("access_token", "token", "jwt", "Authorization"):
+        response = steady_service.api("nobody").get(f"/auth/v1/user?{name}={sign(root())}")
+        assert error(response) == (401, "no_authorization")
+
+
+def test_nothing_was_written_by_any_of_them(steady_service: Service) -> None:
+    rows = steady_service.sql("SELECT name FROM buildings UNION SELECT name FROM users")
+
+    assert ("Planted",) not in rows
+    assert steady_service.sql("SELECT count(*) FROM inspections WHERE id = 1") == [(1,)]
+    assert steady_service.sql("SELECT count(*) FROM client_admin_building_access") == [(2,)]
+    assert steady_service.sql("SELECT max(tokens_since) FROM credentials") == [(0,)]
+
+
+# What is accepted, so that the refusals above prove something
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param(lambda: sign(root()), id="plain"),
+        pytest.param(lambda: sign(root(exp=now() + 2)), id="expires-soon"),
+        pytest.param(lambda: sign(root(iat=now() + 4, nbf=now() + 4)), id="skewed"),
+        pytest.param(lambda: sign(root(iat=float(now()))), id="whole-float"),
+        pytest.param(
+            lambda: sign(root(iat=now() - 0.5, nbf=now() - 0.25, exp=now() + 60.75)), id="fractions"
+        ),
+        pytest.param(lambda: sign(without("iat")), id="no-iat"),
+        pytest.param(lambda: sign(root(sub=ROOT.upper())), id="upper-case-uuid"),
+        pytest.param(lambda: sign(root(aud="authenticated")), id="aud"),
+        pytest.param(lambda: sign(root(aud=["x", "authenticated"])), id="aud-list"),
+        pytest.param(lambda: sign(root(app_metadata={"role": "client_manager"})), id="metadata"),
+        pytest.param(lambda: sign(root(), kid="1", jku="https://evil.example"), id="kid-ignored"),
+        pytest.param(lambda: SERVICE_KEY, id="service-key"),
+    ],
+)
+def test_good_token_opens(steady_service: Service, token: Callable[[], str]) -> None:
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        headers = {"Authorization": f"{scheme} {token()}"}
+        response = steady_service.api("nobody").get("/buildings?select=id", headers=headers)
+        assert response.status == 200, response.text
+        assert len(response.json) == 6
+
+
+def test_T03_no_flipped_bit_and_no_changed_character_is_accepted(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "flips.db"
+    databases.copy(signed_up_file(), file)
+    app = open_app(file)
+    database = Database(lambda: app, None, app)
+    choose = random.Random(11)
+    good = sign(root())
+    alphabet = "ABCabc012-_.=~"
+    for _ in range(FLIPS):
+        place = choose.randrange(len(good))
+        flipped = chr(ord(good[place]) ^ 1 << choose.randrange(7))
+        other = choose.choice([flipped, choose.choice(alphabet)])
+        if other == good[place] or not other.isprintable():
+            continue
+        bad = good[:place] + other + good[place + 1 :]
+        response = Api(database, Bearer(f"Bearer {bad}")).get("/inspectors")
+        assert response.status == 401, (place, other)
+    assert Api(database, Bearer(f"Bearer {good}")).get("/inspectors").status == 200

@@ -1,0 +1,364 @@
+"""Sessions: the one line of refresh tokens, what ends it, and what a copy of the database is worth."""
+
+import pathlib
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from access.accounts import people
+from access.accounts import refresh_token
+from access.accounts import sign_in
+from access.accounts.people import claims_for
+from access.accounts.refresh_token import RefreshTokens
+from access.accounts.sign_in import Banned
+from access.accounts.sign_in import RefreshTokenNotFound
+from access.accounts.sign_in import RefreshTokenUsed
+from access.accounts.sign_in import Scope
+from access.accounts.sign_in import Session
+from access.accounts.sign_in import SessionExpired
+from access.accounts.sign_in import SignedIn
+from access.caller import GRANT_PROFILES
+from access.caller import Caller
+from access.caller import Role
+from access.session import SessionGone
+from engine.current import database
+from models.errors import Fault
+from tests import databases
+from tests.conftest import MIA
+from tests.conftest import MOE
+from tests.signin import Service
+from tests.signin import open_service
+
+OLD_KEY, NEW_KEY = (
+    b"an old key of more than 32 bytes 0001",
+    b"a new key of more than 32 bytes 00002",
+)
+TOKENS = RefreshTokens([OLD_KEY])
+DAY = 24 * 3_600
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    opened = open_service(tmp_path)
+    with opened.app.app_context():
+        yield opened
+
+
+def begin(user_id: str = MOE) -> SignedIn:
+    with database().writing() as transaction:
+        return sign_in.begin_session(transaction, TOKENS, user_id)
+
+
+def refresh(token: str, tokens: RefreshTokens = TOKENS) -> SignedIn | Fault:
+    with database().writing() as transaction:
+        return sign_in.refresh(transaction, tokens, token)
+
+
+def go_on(token: str, tokens: RefreshTokens = TOKENS) -> str:
+    refreshed = refresh(token, tokens)
+    assert isinstance(refreshed, SignedIn), refreshed
+    return refreshed.refresh_token
+
+
+def sign_out(session: SignedIn | None, scope: Scope, user_id: str = MOE) -> None:
+    profile = GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]
+    caller = Caller(user_id, 1, profile, session.session_id if session is not None else None)
+    with database().writing() as transaction:
+        sign_in.sign_out(transaction, caller, scope)
+
+
+def line(service: Service, length: int, seconds_apart: int = 60) -> list[str]:
+    """A session's tokens, each used to make the next, none of them within half a minute of now."""
+    tokens = [begin().refresh_token]
+    for _ in range(length - 1):
+        tokens.append(go_on(tokens[-1]))
+        service.age(seconds_apart)
+    return tokens
+
+
+# The line
+
+
+def test_newest_token_makes_the_next(service: Service) -> None:
+    session = begin()
+
+    tokens = [session.refresh_token]
+    for _ in range(5):
+        tokens.append(go_on(tokens[-1]))
+
+    assert len(set(tokens)) == 6
+    assert service.sql("SELECT id, counter FROM sessions") == [(session.session_id, 5)]
+
+
+def test_parent_of_the_newest_is_taken_at_any_time(service: Service) -> None:
+    first = begin().refresh_token
+    second = go_on(first)
+    service.age(20 * DAY)
+
+    assert go_on(first) == second
+    assert go_on(first) == second
+    assert go_on(second) != second
+
+
+def test_token_used_within_thirty_seconds_is_answered_with_the_newest(service: Service) -> None:
+    first = begin().refresh_token
+    newest = go_on(go_on(go_on(first)))
+    service.age(29)
+
+    assert go_on(first) == newest
+
+
+def test_two_who_share_a_token_walk_one_line(service: Service) -> None:
+    mine = yours = begin().refresh_token
+
+    for _ in range(10):
+        mine, yours = go_on(mine), go_on(yours)
+        assert mine == yours
+
+    assert service.sql("SELECT count(*) FROM sessions") == [(1,)]
+
+
+def test_older_token_ends_the_session(service: Service) -> None:
+    oldest, *_, newest = line(service, 4)
+
+    assert isinstance(refresh(oldest), RefreshTokenUsed)
+    assert isinstance(refresh(newest), RefreshTokenNotFound)
+    assert service.sql("SELECT count(*) FROM sessions") == [(0,)]
+
+
+def test_window_is_of_each_tokens_own_first_use(service: Service) -> None:
+    tokens = line(service, 3)
+    newest = go_on(go_on(tokens[-1]))
+
+    assert go_on(tokens[-1]) == newest
+    assert isinstance(refresh(tokens[0]), RefreshTokenUsed)
+
+
+def test_use_within_the_window_does_not_widen_it(service: Service) -> None:
+    first = begin().refresh_token
+    go_on(go_on(first))
+    service.age(20)
+    go_on(first)
+    service.age(20)
+
+    assert isinstance(refresh(first), RefreshTokenUsed)
+
+
+def test_token_that_was_not_made_yet_ends_the_session(service: Service) -> None:
+    first = begin().refresh_token
+    third = go_on(go_on(first))
+    service.sql("UPDATE sessions SET counter = 0, rotations = '[]'")
+
+    assert isinstance(refresh(third), RefreshTokenUsed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_window_kept_by_the_second_is_the_window_kept_in_full(seed: int) -> None:
+    """The session keeps one pair a second; beside it a list of every first use, and both must agree."""
+    choose = random.Random(seed)
+    now, rotations, first_used = 1_000_000, [], {}
+    session = Session("", "", "", 0, 0, 0, rotations)
+    for _ in range(200):
+        now += choose.choice([0, 0, 0, 1, 1, 5, 20, 40])
+        counter = choose.randint(0, session.counter)
+        token = refresh_token.RefreshToken("", counter, b"")
+
+        expected = counter >= session.counter - 1 or now - first_used[counter] <= 30
+
+        assert sign_in.is_in_line(session, token, now) is expected
+        if counter == session.counter:
+            first_used[counter] = now
+            session = Session("", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now))
+            assert len(session.rotations) <= 31
+
+
+# What ends it
+
+
+def test_session_ends_thirty_days_after_its_last_use(service: Service) -> None:
+    token = begin().refresh_token
+    for _ in range(3):
+        service.age(29 * DAY)
+        token = go_on(token)
+
+    service.age(30 * DAY)
+
+    assert isinstance(refresh(token), SessionExpired)
+    assert isinstance(refresh(token), RefreshTokenNotFound)
+
+
+def test_forgotten_sessions_are_cleared_away_at_the_next_sign_in(service: Service) -> None:
+    begin(MIA)
+    service.age(30 * DAY)
+
+    begin(MOE)
+
+    assert service.sql("SELECT user_id FROM sessions") == [(MOE,)]
+
+
+def test_user_has_room_for_so_many_sessions(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sign_in, "SESSIONS_MAX", 3)
+    others = begin(MIA)
+    mine = []
+    for _ in range(4):
+        service.age(1)
+        mine.append(begin())
+
+    oldest, *rest = mine
+    assert isinstance(refresh(oldest.refresh_token), RefreshTokenNotFound)
+    for each in (others, *rest):
+        go_on(each.refresh_token)
+
+
+def test_disabled_user_is_refused_and_comes_back(service: Service) -> None:
+    token = begin().refresh_token
+    service.sql("UPDATE credentials SET disabled_until = unixepoch() + 60 WHERE user_id = ?", MOE)
+    assert isinstance(refresh(token), Banned)
+
+    service.sql("UPDATE credentials SET disabled_until = 0")
+
+    go_on(token)
+
+
+@pytest.mark.parametrize(
+    ("statement", "ends"),
+    [
+        pytest.param(f"UPDATE users SET role = 'client_admin' WHERE id = '{MOE}'", True, id="role"),
+        pytest.param(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'", True, id="client"),
+        pytest.param(f"UPDATE users SET name = 'Moses' WHERE id = '{MOE}'", False, id="name"),
+        pytest.param(f"DELETE FROM users WHERE id = '{MOE}'", True, id="gone"),
+    ],
+)
+def test_session_goes_with_what_it_stood_on(service: Service, statement: str, ends: bool) -> None:
+    token = begin().refresh_token
+
+    with database().writing() as transaction:
+        transaction.run(statement)
+
+    assert isinstance(refresh(token), RefreshTokenNotFound) is ends
+
+
+def test_local_sign_out_ends_this_session_only(service: Service) -> None:
+    one, two = begin(), begin()
+
+    sign_out(one, Scope.LOCAL)
+
+    assert isinstance(refresh(one.refresh_token), RefreshTokenNotFound)
+    go_on(two.refresh_token)
+
+
+def test_sign_out_of_the_others_spares_this_session_and_other_people(service: Service) -> None:
+    one, two, others = begin(), begin(), begin(MIA)
+
+    sign_out(one, Scope.OTHERS)
+
+    assert isinstance(refresh(two.refresh_token), RefreshTokenNotFound)
+    go_on(one.refresh_token)
+    go_on(others.refresh_token)
+
+
+def test_global_sign_out_ends_all_of_ones_own(service: Service) -> None:
+    one, two, others = begin(), begin(), begin(MIA)
+
+    sign_out(one, Scope.GLOBAL)
+
+    for each in (one, two):
+        assert isinstance(refresh(each.refresh_token), RefreshTokenNotFound)
+    go_on(others.refresh_token)
+
+
+@pytest.mark.parametrize("scope", [Scope.LOCAL, Scope.OTHERS])
+def test_sign_out_that_has_nothing_to_end_says_so(service: Service, scope: Scope) -> None:
+    with pytest.raises(SessionGone):
+        sign_out(None, scope)
+
+
+def test_sign_out_of_the_others_from_the_only_session_is_none_the_less_true(
+    service: Service,
+) -> None:
+    only = begin()
+
+    sign_out(only, Scope.OTHERS)
+
+    go_on(only.refresh_token)
+
+
+def test_new_password_ends_all_sessions_but_one(service: Service) -> None:
+    one, two = begin(), begin()
+
+    with database().writing() as transaction:
+        people.replace_password(transaction, MOE, "hash", one.session_id)
+
+    go_on(one.refresh_token)
+    assert isinstance(refresh(two.refresh_token), RefreshTokenNotFound)
+
+
+# Tokens without a session
+
+
+def test_token_of_the_very_second_ends_with_the_others_and_the_next_is_dated_after_it(
+    service: Service,
+) -> None:
+    with database().writing() as transaction:
+        before = claims_for(people.by_id(transaction, MOE), transaction.unix, 60)
+        people.end_tokens(transaction, MOE)
+        person = people.by_id(transaction, MOE)
+        after = claims_for(person, transaction.unix, 60)
+
+    assert before["iat"] < person.tokens_since <= after["iat"] <= before["iat"] + 1
+
+
+def test_what_was_made_between_two_ends_of_one_second_ends_with_the_second(
+    service: Service,
+) -> None:
+    with database().writing() as transaction:
+        people.end_tokens(transaction, MOE)
+        between = claims_for(people.by_id(transaction, MOE), transaction.unix, 60)
+        people.end_tokens(transaction, MOE)
+
+        assert between["iat"] < people.by_id(transaction, MOE).tokens_since
+
+
+def test_what_ended_tokens_is_never_forgotten_by_a_clock_set_back(service: Service) -> None:
+    service.sql(
+        "INSERT INTO credentials (user_id, tokens_since) VALUES (?, 9999999999)"
+        " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since",
+        MOE,
+    )
+
+    with database().writing() as transaction:
+        people.end_tokens(transaction, MOE)
+
+        assert people.by_id(transaction, MOE).tokens_since >= 9999999999
+
+
+# Keys and copies
+
+
+def test_session_outlives_its_key_while_the_key_is_in_the_list(service: Service) -> None:
+    token = begin().refresh_token
+    both, new = RefreshTokens([OLD_KEY, NEW_KEY]), RefreshTokens([NEW_KEY])
+
+    rotated = go_on(token, both)
+
+    assert isinstance(refresh(token, new), RefreshTokenNotFound)
+    assert go_on(rotated, new)
+
+
+def test_database_holds_nothing_that_signs_in(service: Service) -> None:
+    token = go_on(begin().refresh_token)
+
+    kept = "\n".join(
+        str(row)
+        for table in databases.tables(service.file)
+        for row in service.sql(f"SELECT * FROM {table}")
+    )
+
+    assert token.split("~")[1] not in kept
+    assert token.split("~")[0] not in kept
+    stolen = service.sql("SELECT id, counter, salt FROM sessions")[0]
+    forged = RefreshTokens([b"a guess at the key, which is not kept here"]).issue(*stolen)
+    assert isinstance(refresh(forged), RefreshTokenNotFound)

@@ -1,0 +1,255 @@
+"""Guesses are counted: for an account, from an address, and how often an e-mail may be called taken."""
+
+import ipaddress
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from access.accounts import email_disclosure
+from access.accounts import throttle
+from access.accounts.throttle import Guess
+from access.accounts.throttle import TooManyTries
+from access.accounts.throttle import client_address
+from access.accounts.throttle import digest
+from access.accounts.throttle import guess_at
+from access.caller import GRANT_PROFILES
+from access.caller import SERVICE_CALLER
+from access.caller import Caller
+from access.caller import Role
+from engine.current import database
+from tests.conftest import ADA
+from tests.conftest import MOE
+from tests.signin import HERE
+from tests.signin import THERE
+from tests.signin import Service
+from tests.signin import open_service
+
+PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8:1::/48")]
+
+
+@pytest.fixture
+def service(tmp_path: pathlib.Path) -> Iterator[Service]:
+    opened = open_service(tmp_path)
+    with opened.app.app_context():
+        yield opened
+
+
+def count(guess: Guess) -> int:
+    with database().writing() as transaction:
+        return throttle.count_guess(transaction, guess)
+
+
+def take_back(attempt: int) -> None:
+    with database().writing() as transaction:
+        throttle.take_back(transaction, attempt)
+
+
+def is_refused(guess: Guess) -> bool:
+    try:
+        take_back(count(guess))
+    except TooManyTries:
+        return True
+    return False
+
+
+def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE) -> Guess:
+    return guess_at(email, origin, user_id)
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "found"),
+    [
+        pytest.param("192.0.2.7", None, "192.0.2.7", id="peer"),
+        pytest.param("192.0.2.7", "6.6.6.6", "192.0.2.7", id="anybody-may-write-the-header"),
+        pytest.param("10.0.0.1", "192.0.2.7", "192.0.2.7", id="proxy-says"),
+        pytest.param("10.0.0.1", "6.6.6.6, 192.0.2.7", "192.0.2.7", id="only-its-own-word"),
+        pytest.param("10.0.0.1", "6.6.6.6,192.0.2.7,10.0.0.2", "192.0.2.7", id="two-proxies"),
+        pytest.param("10.0.0.1", None, "10.0.0.1", id="proxy-says-nothing"),
+        pytest.param("10.0.0.1", "", "10.0.0.1", id="proxy-says-empty"),
+        pytest.param("10.0.0.1", "6.6.6.6, unknown", "10.0.0.1", id="proxy-says-no-address"),
+        pytest.param("10.0.0.1", "10.0.0.2", "10.0.0.2", id="proxies-all-the-way"),
+        pytest.param("::ffff:192.0.2.7", None, "192.0.2.7", id="v4-in-v6"),
+        pytest.param("::ffff:10.0.0.1", "192.0.2.7", "192.0.2.7", id="proxy-v4-in-v6"),
+        pytest.param("2001:db8:2::1", None, "2001:db8:2::/64", id="v6-by-network"),
+        pytest.param("2001:db8:1::1", "[2001:db8:2::9]", "2001:db8:2::/64", id="v6-proxy"),
+        pytest.param("", None, "", id="no-peer"),
+        pytest.param("unix:", "6.6.6.6", "unix:", id="socket-file"),
+    ],
+)
+def test_client_address(peer: str, forwarded: str | None, found: str) -> None:
+    assert client_address(peer, forwarded, PROXIES) == found
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "moe@acme.example",
+        "MOE@ACME.EXAMPLE",
+        " moe@acme.example\t",
+        "ｍｏｅ@acme.example",
+        "moe＠acme.example",
+    ],
+)
+def test_account_is_the_same_however_it_is_written(written: str) -> None:
+    assert digest(written) == digest("Moe@Acme.Example")
+
+
+def test_digest_says_nothing_of_the_email() -> None:
+    assert "moe" not in digest("moe@acme.example")
+    assert digest("moe@acme.example") != digest("mia@acme.example")
+
+
+# An account
+
+
+def test_eleventh_guess_is_refused_until_the_first_is_a_quarter_of_an_hour_old(
+    service: Service,
+) -> None:
+    for _ in range(10):
+        count(guess())
+
+    with pytest.raises(TooManyTries) as refused:
+        count(guess())
+    assert 890 <= refused.value.retry_after_seconds <= 900
+
+    service.age(895)
+    assert is_refused(guess())
+    service.age(6)
+    assert not is_refused(guess())
+
+
+def test_refused_guess_is_not_counted(service: Service) -> None:
+    for _ in range(10):
+        count(guess())
+    for _ in range(5):
+        assert is_refused(guess())
+
+    assert service.sql("SELECT count(*) FROM attempts") == [(10,)]
+
+
+def test_right_guess_is_taken_back(service: Service) -> None:
+    for _ in range(30):
+        take_back(count(guess()))
+
+    assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
+
+
+def test_account_is_guessed_at_from_everywhere_together(service: Service) -> None:
+    for place in range(10):
+        count(guess(f"192.0.2.{place}"))
+
+    assert is_refused(guess("203.0.113.1"))
+    assert not is_refused(guess("203.0.113.1", "mia@acme.example", None))
+
+
+def test_invented_account_is_counted_like_any(service: Service) -> None:
+    for _ in range(10):
+        count(guess(email="ghost@nowhere.example", user_id=None))
+
+    assert is_refused(guess(email=" GHOST@nowhere.example", user_id=None))
+
+
+def test_known_address_is_counted_apart(service: Service) -> None:
+    with database().writing() as transaction:
+        throttle.remember_origin(transaction, MOE, HERE)
+    for _ in range(10):
+        count(guess(THERE))
+
+    assert is_refused(guess(THERE))
+    assert not is_refused(guess(HERE))
+    for _ in range(10):
+        count(guess(HERE))
+    assert is_refused(guess(HERE))
+
+
+@pytest.mark.parametrize("tries_here", [1, 5, 9])
+def test_who_tries_from_elsewhere_is_not_told_which_address_is_known(
+    service: Service, tries_here: int
+) -> None:
+    """Nor whether there is the account: it is refused as one that was invented."""
+    with database().writing() as transaction:
+        throttle.remember_origin(transaction, MOE, HERE)
+    for whom in ({}, {"email": "ghost@nowhere.example", "user_id": None}):
+        for place in [HERE] * tries_here + [THERE] * (10 - tries_here):
+            count(guess(place, **whom))
+
+        assert is_refused(guess(THERE, **whom))
+
+
+def test_known_address_is_known_for_thirty_days_and_to_its_own_account_only(
+    service: Service,
+) -> None:
+    with database().writing() as transaction:
+        throttle.remember_origin(transaction, ADA, HERE)
+        throttle.remember_origin(transaction, MOE, HERE)
+    service.age(30 * 24 * 3_600 + 1)
+    with database().writing() as transaction:
+        throttle.remember_origin(transaction, ADA, THERE)
+    for _ in range(10):
+        count(guess("203.0.113.1"))
+
+    assert is_refused(guess(HERE))
+    assert service.sql("SELECT count(*) FROM origins WHERE user_id = ?", ADA) == [(1,)]
+
+
+# An address
+
+
+def test_hundred_and_first_guess_from_an_address_is_refused_whoever_it_is_aimed_at(
+    service: Service,
+) -> None:
+    for place in range(100):
+        count(guess(HERE, f"user{place}@nowhere.example", None))
+
+    assert is_refused(guess(HERE, "another@nowhere.example", None))
+    assert not is_refused(guess(THERE, "another@nowhere.example", None))
+
+
+def test_old_guesses_are_purged(service: Service) -> None:
+    for place in range(20):
+        count(guess(HERE, f"user{place}@nowhere.example", None))
+    service.age(901)
+
+    count(guess())
+
+    assert service.sql("SELECT count(*) FROM attempts") == [(1,)]
+
+
+# E-mails that are taken
+
+
+def administrator(user_id: str) -> Caller:
+    return Caller(user_id, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
+
+
+def tell(caller: Caller) -> None:
+    with database().writing() as transaction:
+        email_disclosure.require_answers_left(transaction, caller)
+        email_disclosure.count(transaction, caller)
+
+
+def test_twenty_taken_emails_an_hour_and_caller(service: Service) -> None:
+    for _ in range(20):
+        tell(administrator(ADA))
+
+    with pytest.raises(TooManyTries) as refused:
+        tell(administrator(ADA))
+    assert 3_590 <= refused.value.retry_after_seconds <= 3_600
+    tell(administrator(MOE))
+    tell(SERVICE_CALLER)
+
+    service.age(3_601)
+    tell(administrator(ADA))
+
+
+def test_guesses_and_taken_emails_are_counted_apart(service: Service) -> None:
+    for _ in range(20):
+        tell(administrator(MOE))
+
+    assert not is_refused(guess())
+    with pytest.raises(TooManyTries), database().reading() as transaction:
+        email_disclosure.require_answers_left(transaction, administrator(MOE))

@@ -1,0 +1,24 @@
+"""The attack catalogue, entry by entry: each has a test that carries its number in its name (docs/SAFETY.md)."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+ENTRIES = {"R": 20, "O": 18, "W": 24, "G": 15, "T": 17, "L": 11, "P": 13, "H": 15}
+
+NAMED = re.compile(r"^def test_([ROWGTLPH][0-9]{2})_", re.MULTILINE)
+
+
+def test_every_entry_has_a_test_of_its_name() -> None:
+    entries = {f"{group}{n:02}" for group, count in ENTRIES.items() for n in range(1, count + 1)}
+
+    named = {
+        entry for file in TESTS.rglob("test_*.py") for entry in NAMED.findall(file.read_text())
+    }
+
+    assert sorted(entries - named) == []
+    assert sorted(named - entries) == []
+
+
+def test_names_that_lack_one_are_found_out() -> None:
+    assert NAMED.findall("def test_R01_x() -> None:\ndef test_is_R02() -> None:\n") == ["R01"]

@@ -1,0 +1,268 @@
+"""Attack catalogue, group R, from R11: every form of answer is of visible rows. Numbers are the catalogue's."""
+# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+
+import csv
+import io
+from collections.abc import Callable
+
+import pytest
+
+from tests.columns import COLUMNS
+from tests.conftest import ADA
+from tests.conftest import CAST
+from tests.conftest import MOE
+from tests.conftest import NO_ONE
+from tests.conftest import RESOURCES
+from tests.conftest import Bearer
+from tests.conftest import Person
+from tests.conftest import ids
+from tests.contract.test_attacks_reads import FUNCTIONS
+from tests.tokens import claims_of
+from tests.tokens import sign
+
+
+def test_R11_every_representation_holds_the_same_rows(api: Callable) -> None:
+    moe = api("moe")
+    path = "/inspections?select=id&order=id"
+
+    table = csv.DictReader(io.StringIO(moe.get(path, accept="text/csv").text))
+    stripped = moe.get(path, accept="application/vnd.pgrst.array+json;nulls=stripped")
+    ranged = moe.get(path, headers={"Range-Unit": "items", "Range": "0-99"})
+    head = moe.head(path, prefer="count=exact")
+
+    assert [row["id"] for row in table] == ["1", "2", "3", "9"]
+    assert stripped.json == [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 9}]
+    assert ids(ranged) == {1, 2, 3, 9}
+    assert head.headers["Content-Range"] == "0-3/4"
+    assert head.text == ""
+
+
+def test_R11_singular_counts_visible_rows(api: Callable) -> None:
+    singular = "application/vnd.pgrst.object+json"
+
+    many = api("moe").get("/inspections", accept=singular)
+    hidden = api("moe").get("/inspections?id=eq.4", accept=singular)
+    one = api("moe").get("/inspections?id=in.(3,4)&select=id", accept=singular)
+
+    assert (many.status, many.code) == (406, "PGRST116")
+    assert many.json["details"] == "The result contains 4 rows"
+    assert (hidden.status, hidden.json["details"]) == (406, "The result contains 0 rows")
+    assert one.json == {"id": 3}
+
+
+def test_R11_plans_are_not_shown(api: Callable) -> None:
+    response = api("root").get("/buildings", accept="application/vnd.pgrst.plan+json")
+
+    assert (response.status, response.code) == (406, "PGRST107")
+
+
+def test_R12_representation_of_a_write_is_scoped_as_a_read(api: Callable) -> None:
+    api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
+    embed = "client_manager_building_access!manager_id(building_id,buildings(id))"
+
+    response = api("ada").patch(
+        f"/users?id=eq.{MOE}&select=id,{embed}",
+        {"name": "Moses"},
+        prefer="return=representation",
+    )
+
+    [row] = response.json
+    assert {
+        grant["building_id"]: grant["buildings"] for grant in row["client_manager_building_access"]
+    } == {1: {"id": 1}, 4: None}
+
+
+def test_R12_location_is_relative(api: Callable) -> None:
+    response = api("ada").post(
+        "/buildings", {"name": "New", "client_id": 1}, prefer="return=headers-only"
+    )
+
+    new = api("ada").get("/buildings?name=eq.New&select=id").json[0]["id"]
+    assert (response.status, response.text) == (201, "")
+    assert response.headers["Location"] == f"/buildings?id=eq.{new}"
+
+
+@pytest.mark.parametrize(("who", "building"), [("moe", 2), ("ada", 4), ("bob", 2)])
+def test_R13_stats_tell_hidden_and_missing_alike(api: Callable, who: str, building: int) -> None:
+    hidden = api(who).rpc("get_building_stats", {"building_id": building})
+    missing = api(who).rpc("get_building_stats", {"building_id": 999})
+
+    assert (hidden.status, hidden.code) == (404, "PT404")
+    assert hidden.whole == missing.whole
+
+
+def test_R14_dashboard_counts_visible_rows(api: Callable) -> None:
+    body = api("moe").rpc("get_inspections_dashboard_summary_fast").json
+
+    assert (body["total_inspections"], body["total_buildings"]) == (4, 1)
+
+
+def test_R14_chart_never_names_a_hidden_building(api: Callable) -> None:
+    body = (
+        api("moe")
+        .rpc(
+            "get_building_stats_chart_fast",
+            {"start_date": "2025-04-11", "end_date": "2025-06-30"},
+        )
+        .json
+    )
+
+    assert sum(point["total"] for point in body["series"]) == 2  # inspections 3 and 9
+    assert {row["building_id"] for row in body["buildings"]} <= {1}
+
+
+def test_R15_aggregates_count_visible_rows(api: Callable) -> None:
+    assert api("moe").get("/inspections?select=count()").json == [{"count": 4}]
+    assert api("moe").get("/inspections?select=id.sum()").json == [{"sum": 15}]
+    assert api("mia").get("/inspections?select=count()").json == [{"count": 0}]
+
+
+@pytest.mark.parametrize(
+    ("select", "hidden", "shown"),
+    [
+        ("buildings(name)", {"buildings": None}, {"buildings": {"name": "Harbor House"}}),
+        ("...buildings(name)", {"name": None}, {"name": "Harbor House"}),
+    ],
+    ids=["embed", "spread"],
+)
+def test_R15_hidden_parents_fall_into_the_null_group(
+    api: Callable, select: str, hidden: dict, shown: dict
+) -> None:
+    rows = api("moe").get(f"/inspections?select={select},count()").json
+
+    assert sorted(rows, key=lambda row: row["count"]) == [
+        {**hidden, "count": 1},
+        {**shown, "count": 3},
+    ]
+
+
+def test_R16_path_is_taken_literally(api: Callable) -> None:
+    upper = api("root").get("/Buildings")
+    slash = api("root").get("/buildings/")
+    double = api("root").get("/buildings", environ={"PATH_INFO": "//buildings"})
+
+    assert (upper.status, upper.code) == (404, "PGRST205")
+    assert (slash.status, slash.code) == (404, "PGRST125")
+    assert double.status == 404
+    assert set(double.json) == {"code", "message", "details", "hint"}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("building", "buildings"),
+        ("inspection", "inspections"),
+        ("Users", "users"),
+        ("reports", None),
+        ("nope", None),
+        ("credentials", None),
+        ("buildings" + "x" * 500, None),
+    ],
+)
+def test_a_table_that_is_not_there_is_told_which_may_have_been_meant(
+    api: Callable, name: str, meant: str | None
+) -> None:
+    hint = None if meant is None else f"Perhaps you meant the table 'public.{meant}'"
+
+    response = api("root").get(f"/{name}")
+
+    assert (response.status, response.code) == (404, "PGRST205")
+    assert response.json["hint"] == hint
+
+
+@pytest.mark.parametrize("path", ["/%62uildings", "/rest/v1/buildings", "/rest/v1/%62uildings"])
+def test_R16_other_spellings_keep_the_rule(api: Callable, path: str) -> None:
+    assert api("moe").get(path).text == api("moe").get("/buildings").text
+
+
+NO_RULE_MATCHES = {
+    "unknown-role": claims_of(MOE, "nope", 1),
+    "admin-without-client": claims_of(ADA, "client_admin", None),
+    "manager-without-client": claims_of(MOE, "client_manager", None),
+    "super-admin-with-client": claims_of(CAST["root"].id, "super_admin", 1),
+    "admin-of-other-client": claims_of(ADA, "client_admin", 2),
+    "manager-as-admin": claims_of(MOE, "client_admin", 1),
+    "manager-as-super-admin": claims_of(MOE, "super_admin", None),
+    "empty-role": claims_of(MOE, "", 1),
+}
+
+
+@pytest.mark.parametrize("path", ["/buildings", "/users", "/inspections?select=count()"])
+@pytest.mark.parametrize("claims", NO_RULE_MATCHES.values(), ids=NO_RULE_MATCHES)
+def test_R17_caller_whom_no_rule_matches_gets_nothing(
+    api: Callable, claims: dict, path: str
+) -> None:
+    response = api(Bearer(f"Bearer {sign(claims)}")).get(path)
+
+    assert (response.status, response.code) == (401, "PGRST303")
+    assert "Harbor" not in response.text
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+def test_R18_resource_shows_its_columns_and_no_other(api: Callable, table: str) -> None:
+    [first, *_] = api("root").get(f"/{table}").json
+    header = api("root").get(f"/{table}", accept="text/csv").text.splitlines()[0]
+
+    assert set(first) == set(COLUMNS[table])
+    assert {name.strip('"') for name in header.split(",")} == set(COLUMNS[table])
+
+
+@pytest.mark.parametrize("column", ["password", "password_hash", "encrypted_password", "token"])
+@pytest.mark.parametrize("query", ["select={}", "{}=eq.1", "order={}", "or=({}.eq.1,id.eq.1)"])
+def test_R18_users_have_no_hidden_column(api: Callable, query: str, column: str) -> None:
+    response = api("root").get("/users?" + query.format(column))
+
+    assert (response.status, response.code) == (400, "42703")
+
+
+@pytest.mark.parametrize("path", ["/", "/rest/v1/"])
+def test_R19_openapi_shows_what_is_listed_and_no_more(api: Callable, path: str) -> None:
+    document = api("root").get(path, accept="application/openapi+json").json
+
+    resources = {f"/{table}" for table in RESOURCES}
+    functions = {f"/rpc/{name}" for name in FUNCTIONS}
+    assert set(document["paths"]) - {"/"} == resources | functions
+    assert set(document["definitions"]) == set(RESOURCES)
+    for table in RESOURCES:
+        assert set(document["definitions"][table]["properties"]) == set(COLUMNS[table])
+
+
+@pytest.mark.parametrize("who", ["ada", "moe", "mia", "service"])
+def test_R19_openapi_is_the_same_for_all_roles(api: Callable, who: str) -> None:
+    assert api(who).get("/").text == api("root").get("/").text
+
+
+@pytest.mark.parametrize("path", ["/live", "/ready"])
+def test_R19_health_needs_no_credentials_and_names_nothing(api: Callable, path: str) -> None:
+    response = api("nobody").get(path, headers={"apikey": None})
+
+    assert response.status == 200
+    for word in (*RESOURCES, "sqlite", "SELECT", ".db", "3.", "Harbor"):
+        assert word not in response.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/buildings", "/", "/nope", "/rpc/get_building_stats?building_id=1"]
+)
+def test_R20_no_cache_may_keep_an_answer(api: Callable, path: str) -> None:
+    headers = api("moe").get(path).headers
+
+    assert headers["Cache-Control"] == "private, no-store"
+    vary = {name.strip().lower() for name in headers["Vary"].split(",")}
+    assert {"authorization", "apikey", "accept", "prefer", "range", "origin"} <= vary
+    for absent in ("ETag", "Last-Modified", "Server-Timing", "Set-Cookie"):
+        assert absent not in headers
+
+
+def test_R20_callers_take_turns_without_seeing_each_others_rows(api: Callable) -> None:
+    for _ in range(3):
+        assert ids(api("moe").get("/buildings?select=id")) == {1}
+        assert ids(api("max").get("/buildings?select=id")) == {4}
+        assert ids(api("mia").get("/buildings?select=id")) == set()
+        assert ids(api("ada").get("/buildings?select=id")) == {1, 2, 3, 5, 6}
+
+
+def test_R20_unknown_user_is_refused_even_with_a_good_signature(api: Callable) -> None:
+    response = api(Person(NO_ONE, "super_admin")).get("/buildings")
+
+    assert (response.status, response.code) == (401, "PGRST303")

@@ -1,0 +1,259 @@
+"""What bounds hold, and where: as much as is said is taken, and one more is not."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from access.accounts import access_token
+from access.accounts import kiosk_display
+from access.accounts import person
+from access.accounts import sign_in
+from access.accounts import throttle
+from access.accounts.refresh_token import RefreshToken
+from access.accounts.sign_in import Session
+from access.caller import GRANT_PROFILES
+from access.caller import Caller
+from access.caller import Role
+from engine import audit
+from engine.query import execute
+from engine.reporting import incremental_counts
+from engine.reporting.status_counts import calendar_days
+from engine.storage.sqlite import ResponseTooLarge
+from engine.storage.transaction import Transaction
+from routes.gotrue import users
+from routes.gotrue.payload import InvalidBody
+from routes.postgrest import representation
+from tests import databases
+from tests.applications import open_app
+from tests.conftest import ADA
+from tests.conftest import MOE
+
+ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
+
+
+@pytest.fixture
+def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
+    """One that writes: its moment stands still."""
+    databases.copy(base_file, tmp_path / "own.db")
+    app = open_app(tmp_path / "own.db")
+    with app.app_context(), app.extensions["walkthrough"].writing() as writing:
+        yield writing
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    "select", ["{}", "id,inspections({})", "...clients({})", "...inspections({})"]
+)
+def test_a_level_has_sixty_columns(api: Callable, select: str) -> None:
+    def asked(columns: int) -> str:
+        named = ",".join(f"c{place}:id" for place in range(columns))
+        return f"/buildings?limit=1&select={select.format(named)}"
+
+    taken, refused = api("root").get(asked(60)), api("root").get(asked(61))
+
+    assert taken.status == 200
+    assert (refused.status, refused.code) == (400, "54011")
+    assert "60 columns" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("select", "depth"), [("...inspections({})", 1), ("...inspections(...reports_lead({}))", 2)]
+)
+def test_a_select_makes_a_hundred_arrays(api: Callable, select: str, depth: int) -> None:
+    def asked(first: int, second: int) -> str:
+        named = [",".join(f"c{place}:id" for place in range(n)) for n in (first, second)]
+        inner = f"{select.format(named[0])},clients(...buildings({named[1]}))"
+        return f"/buildings?limit=1&select={inner}"
+
+    taken = api("root").get(asked(50 // depth, 50))
+    refused = api("root").get(asked(50 // depth, 51))
+
+    assert taken.status == 200
+    assert (refused.status, refused.code) == (400, "54011")
+    assert "100 arrays" in refused.message
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_an_answer_has_as_many_bytes_as_it_may(
+    monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    rows = [letter * 3, letter, ""]
+    size_bytes = len("".join(rows).encode())
+    answering = SimpleNamespace(each=lambda sql, values: iter([(row,) for row in rows]))
+
+    monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes)
+    assert execute.fetch(answering, "", ()) == rows
+    monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes - 1)
+    with pytest.raises(ResponseTooLarge):
+        execute.fetch(answering, "", ())
+
+
+@pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 2), ("x", 1), ("ü", 2)])
+def test_a_csv_has_as_many_bytes_as_any_answer(
+    monkeypatch: pytest.MonkeyPatch, letter: str, size: int
+) -> None:
+    """It may be twice as long as the rows of JSON that it is made of, or more."""
+    rows = [json.dumps({"a": f"{letter * 10} "}, ensure_ascii=False)] * 3
+
+    monkeypatch.setattr(representation, "VALUE_BYTES_MAX", 3 * (10 * size + 3))
+    assert len(representation.csv_text(rows, ["a"]).splitlines()) == 4
+    monkeypatch.setattr(representation, "VALUE_BYTES_MAX", 3 * (10 * size + 3) - 1)
+    with pytest.raises(ResponseTooLarge):
+        representation.csv_text(rows, ["a"])
+
+
+@pytest.mark.parametrize(("characters", "is_repeated"), [(2_000, True), (2_001, False)])
+def test_a_preflight_names_so_many_headers(
+    api: Callable, characters: int, *, is_repeated: bool
+) -> None:
+    asked = "x" * characters
+    headers = {"Origin": "http://localhost:3000", "Access-Control-Request-Headers": asked}
+
+    answer = api("nobody").send("OPTIONS", "/buildings", headers=headers)
+
+    assert answer.headers["Access-Control-Allow-Headers"] == (asked if is_repeated else "")
+
+
+def test_a_preflight_is_answered_with_nothing_of_no_type(api: Callable) -> None:
+    headers = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
+
+    answer = api("nobody").send("OPTIONS", "/buildings", headers=headers)
+
+    assert (answer.status, answer.text) == (204, "")
+    assert answer.headers["Access-Control-Allow-Origin"] == "http://localhost:3000"
+    assert "Content-Type" not in answer.headers
+
+
+def test_a_bound_of_a_call_that_is_not_strict_binds_nobody(api: Callable) -> None:
+    """Not even where one that is strict is refused: a function's value is no number of rows."""
+    asked = {"building_id": 1, "user_id": MOE}
+
+    answer = api("ada").rpc("check_building_access_v2", asked, prefer="max-affected=1")
+    refused = api("ada").rpc(
+        "check_building_access_v2", asked, prefer="max-affected=1,handling=strict"
+    )
+
+    assert (answer.status, answer.text) == (200, "true")
+    assert "Preference-Applied" not in answer.headers
+    assert (refused.status, refused.code) == (400, "PGRST128")
+
+
+# What is counted
+
+
+@pytest.mark.parametrize(
+    ("day", "is_counted"),
+    [("2026-01-31", False), ("2026-02-01", True), ("2026-02-28", True), ("2026-03-01", False)],
+)
+def test_a_month_has_its_first_and_its_last_day(day: str, *, is_counted: bool) -> None:
+    days = calendar_days(datetime.date(2026, 2, 10))
+    state = {"status": "completed", "date_visited": day}
+
+    assert ("completed_this_month" in incremental_counts.calendar_counts(state, days)) is is_counted
+
+
+# People
+
+
+def test_an_email_has_255_characters() -> None:
+    domain = "@acme.example"
+    longest = "x" * (255 - len(domain)) + domain
+
+    assert person.read_email(longest) == longest
+    with pytest.raises(person.InvalidEmail):
+        person.read_email("x" + longest)
+
+
+@pytest.mark.parametrize("letter", ["x", "ü"])
+def test_metadata_have_16384_bytes(letter: str) -> None:
+    room_bytes = 16_384 - len('{"a":""}')
+    text = letter * (room_bytes // len(letter.encode()))
+
+    assert len(person.write_metadata({"a": text}).encode()) == 16_384
+    with pytest.raises(person.MetadataTooLong):
+        person.write_metadata({"a": text + "x"})
+
+
+def test_a_ban_lasts_290_years() -> None:
+    longest_hours = 290 * 365 * 24
+
+    assert users.read_ban(f"{longest_hours}h") == longest_hours * 3_600
+    with pytest.raises(InvalidBody):
+        users.read_ban(f"{longest_hours}h1s")
+
+
+# Signing in
+
+
+@pytest.mark.parametrize(("seconds", "is_in_line"), [(30, True), (31, False)])
+def test_an_old_token_is_forgiven_for_thirty_seconds(seconds: int, *, is_in_line: bool) -> None:
+    now = 1_000_000
+    session = Session("", "", "", 9, 0, 0, [[now - seconds, 3]])
+
+    assert sign_in.is_in_line(session, RefreshToken("", 3, b""), now) is is_in_line
+
+
+@pytest.mark.parametrize(("seconds", "is_known"), [(30 * 86_400 - 1, True), (30 * 86_400, False)])
+def test_an_address_is_known_for_thirty_days(
+    transaction: Transaction, seconds: int, *, is_known: bool
+) -> None:
+    here, elsewhere = (
+        throttle.guess_at("moe@acme.example", origin, MOE) for origin in ("192.0.2.1", "192.0.2.9")
+    )
+    throttle.remember_origin(transaction, MOE, here.origin)
+    transaction.run(f"UPDATE origins SET at = {transaction.unix - seconds}")
+    for _ in range(throttle.ACCOUNT_TRIES_MAX):
+        throttle.count_guess(transaction, elsewhere)
+
+    if is_known:
+        throttle.require_tries_left(transaction, here)
+    else:
+        with pytest.raises(throttle.TooManyTries):
+            throttle.require_tries_left(transaction, here)
+
+
+@pytest.mark.parametrize("claim", ["iat", "nbf"])
+def test_a_moment_is_one_that_a_double_holds(claim: str) -> None:
+    for taken in (0, 0.0, 0.5, 2**53 - 1):
+        assert access_token.numeric_date({claim: taken}, claim) == int(taken)
+    for refused in (-1, -0.5, 2**53, float(2**53)):
+        with pytest.raises(access_token.RefusedClaims):
+            access_token.numeric_date({claim: refused}, claim)
+
+
+# Boards and the trail
+
+
+@pytest.mark.parametrize(("seconds", "is_due"), [(3_599, False), (3_600, True)])
+def test_a_board_is_noted_once_an_hour(
+    transaction: Transaction, seconds: int, *, is_due: bool
+) -> None:
+    _, told = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 1)
+    transaction.run(f"UPDATE devices SET last_seen_at = {transaction.unix - seconds}")
+
+    assert kiosk_display.enter(transaction, told).is_due is is_due
+
+
+@pytest.mark.parametrize(("seconds", "more"), [(59.999, 0), (60, 0), (60.001, 1)])
+def test_refusals_are_told_as_often_as_may_be_in_a_minute(
+    transaction: Transaction, seconds: float, more: int
+) -> None:
+    def refuse() -> None:
+        audit.note_refusal(transaction, "buildings", actor_id=MOE, client_id=1, message="no")
+
+    transaction.began = float(int(transaction.began))
+    for _ in range(audit.REFUSALS_A_MINUTE + 1):
+        refuse()
+    transaction.began += seconds
+    refuse()
+
+    told = transaction.value("SELECT count(*) FROM audit_log WHERE action = 'refused'")
+    assert told == audit.REFUSALS_A_MINUTE + more

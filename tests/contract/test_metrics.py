@@ -1,0 +1,492 @@
+"""/metrics and Server-Timing: for the service key alone, by route and never by path, over all workers."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+
+import pytest
+from flask import Response as FlaskResponse
+from flask import g
+
+import engine
+from engine.storage.writer_lock import LockTimeout
+from routes import metric_files as meters
+from routes.metrics import CACHES
+from routes.metrics import MeasuredWriterLock
+from tests import tokens
+from tests.conftest import Api
+
+PROJECT = Path(__file__).resolve().parents[2]
+NO_KEY = {"apikey": None, "Authorization": None}
+CANARY = "canary-7f3a"
+CALLS_TO_COUNT_MAX = 40
+
+
+def figures(api: Callable) -> dict[str, float]:
+    text = api("service").get("/metrics").text
+    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def requests_of(method: str, route: str, status: int) -> str:
+    return f'walkthrough_requests_total{{method="{method}",route="{route}",status="{status}"}}'
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"apikey": tokens.SERVICE_KEY}, id="as-apikey"),
+        pytest.param({"Authorization": f"Bearer {tokens.SERVICE_KEY}"}, id="as-bearer"),
+        pytest.param({"Authorization": f"bearer  {tokens.SERVICE_KEY}"}, id="bearer-in-any-case"),
+    ],
+)
+def test_the_service_key_opens_it(api: Callable, headers: dict) -> None:
+    response = api("nobody").get("/metrics", headers={**NO_KEY, **headers})
+
+    assert response.status == 200
+    assert response.headers["Content-Type"].startswith("text/plain; version=")
+    assert response.headers["Cache-Control"] == "private, no-store"
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
+def test_nobody_else_is_let_in(api: Callable, who: str) -> None:
+    response = api(who).get("/metrics")
+
+    assert (response.status, response.code) == (401, "PGRST302")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"apikey": tokens.ANON_KEY}, id="anon-key"),
+        pytest.param({"apikey": tokens.SERVICE_KEY[:-1]}, id="cut-off"),
+        pytest.param({"apikey": ""}, id="empty"),
+        pytest.param({"Authorization": "Bearer "}, id="empty-bearer"),
+        pytest.param({"Authorization": f"Basic {tokens.SERVICE_KEY}"}, id="basic"),
+        pytest.param({"Authorization": f"Bearer {tokens.SECRET_KEY}"}, id="secret-key"),
+        pytest.param({"Authorization": "Bearer ü\xff"}, id="not-ascii"),
+    ],
+)
+def test_no_other_key_opens_it(api: Callable, headers: dict) -> None:
+    assert api("nobody").get("/metrics", headers={**NO_KEY, **headers}).status == 401
+
+
+def test_an_absent_service_key_matches_nothing(world: Callable) -> None:
+    api = world({}, SERVICE_KEY="")
+
+    for headers in (
+        {"apikey": ""},
+        {"Authorization": "Bearer "},
+        {"apikey": tokens.SERVICE_KEY},
+        {"apikey": "None"},
+    ):
+        assert api("nobody").get("/metrics", headers={**NO_KEY, **headers}).status == 401
+
+
+def test_requests_are_counted_by_method_route_and_status(world: Callable) -> None:
+    api = world({})
+    before = figures(api)
+
+    api("service").get("/inspections?notes=eq.x")
+    api("service").get("/inspections")
+    api("service").get("/rest/v1/inspections")
+    api("nobody").get("/inspections")
+    api("service").get("/auth/v1/admin/users/00000000-0000-4000-8000-000000000001")
+    api("service").post("/clients", {"name": "A"})
+    after = figures(api)
+
+    def more(name: str) -> float:
+        return after.get(name, 0) - before.get(name, 0)
+
+    assert more(requests_of("GET", "/inspections", 200)) == 2
+    assert more(requests_of("GET", "/rest/v1/inspections", 200)) == 1
+    assert more(requests_of("GET", "/inspections", 401)) == 1
+    assert more(requests_of("GET", "/auth/v1/admin/users/<user_id>", 404)) == 1
+    assert more(requests_of("POST", "/clients", 201)) == 1
+    assert more('walkthrough_request_seconds_count{method="GET",route="/inspections"}') == 3
+    assert more("walkthrough_write_lock_wait_seconds_count") == 1
+
+
+def test_no_path_query_or_method_of_a_caller_becomes_a_series(world: Callable) -> None:
+    api = world({})
+
+    api("service").get(f"/{CANARY}?{CANARY}=1")
+    api("service").get(f"/rpc/{CANARY}")
+    api("service").get(f"/inspections?notes=eq.{CANARY}", headers={"X-Request-Id": CANARY})
+    api("service").get(f"/auth/v1/admin/users/{CANARY}")
+    api("service").send("CANARY", "/inspections")
+    text = api("service").get("/metrics").text
+
+    assert "canary" not in text.lower()
+    assert 'method="other",route="unmatched",status="405"' in text
+
+
+def test_plan_caches_are_told(world: Callable) -> None:
+    api = world({})
+    api("service").get("/clients?select=id,name&order=name")
+    before = figures(api)
+    api("service").get("/clients?select=id,name&order=name")
+    after = figures(api)
+
+    hits = 'walkthrough_plan_lookups_total{cache="plan_read",outcome="hit"}'
+    assert after[hits] > before[hits]
+    assert after['walkthrough_plans{cache="plan_read"}'] >= 1
+
+
+def test_every_plan_cache_is_in_the_metrics() -> None:
+    names = [found.name for found in walk_packages(engine.__path__, "engine.")]
+    modules = [import_module(name) for name in names if not name.startswith("engine.postgres")]
+
+    caches = {
+        name
+        for module in modules
+        for name, each in vars(module).items()
+        if name.startswith("plan_") and hasattr(each, "cache_info")
+    }
+
+    assert len(caches) > 15
+    assert caches == set(CACHES)
+
+
+def test_versions_are_told_to_the_operator(api: Callable) -> None:
+    [build] = [name for name in figures(api) if name.startswith("walkthrough_build_info{")]
+
+    assert {"version", "python", "sqlite", "flask", "gunicorn"} <= set(re.findall(r"(\w+)=", build))
+
+
+def test_the_wait_for_the_writer_lock_is_measured_when_it_times_out_too(tmp_path: Path) -> None:
+    waits: list[float] = []
+    lock = MeasuredWriterLock(tmp_path / "a.lock", waits.append)
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock.held(1):
+            taken.set()
+            done.wait(5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait(5)
+    with pytest.raises(LockTimeout), lock.held(0.05):
+        pass
+    done.set()
+    holder.join()
+
+    assert waits[0] < 0.05 <= waits[1] < 1
+
+
+def calls_of(function: Callable, *arguments: object) -> int:
+    """How many functions, Python's and C's, a call calls: the same on every machine, however busy."""
+    events = []
+    sys.setprofile(lambda frame, event, argument: events.append(event))
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    return sum(event in ("call", "c_call") for event in events) - 1  # setprofile's own
+
+
+def test_counting_a_request_costs_few_calls(pristine: object) -> None:
+    counted = pristine.extensions["walkthrough.meters"]
+    with pristine.test_request_context("/inspections"):
+        g.began = time.monotonic()
+        answer = FlaskResponse()
+        counted.count(answer)  # the first of its kind makes its counters
+
+        assert 1 < calls_of(counted.count, answer) < CALLS_TO_COUNT_MAX
+
+
+WORKER = """
+import sys
+from app import create_app
+app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": "s" * 40, "SERVICE_KEY": "k" * 40})
+client = app.test_client()
+for _ in range(int(sys.argv[2])):
+    client.get("/live")
+print(client.get("/metrics", headers={"apikey": "k" * 40}).get_data(as_text=True))
+"""
+
+
+def test_one_worker_tells_what_all_have_counted(tmp_path: Path) -> None:
+    directory = meters.make_directory()
+    environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)}
+    words = [sys.executable, "-c", WORKER, f"sqlite:///{tmp_path / 'a.db'}"]
+
+    def work(count: int) -> str:
+        done = subprocess.run(
+            [*words, str(count)],
+            cwd=PROJECT,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    try:
+        work(3)
+        text = work(4)
+        live = sorted(file.name for file in directory.glob("gauge_live*"))
+        meters.forget(directory, int(live[0].removesuffix(".db").rpartition("_")[2]))
+        left = len(list(directory.glob("gauge_live*")))
+    finally:
+        meters.remove_directory(directory)
+
+    assert requests_of("GET", "/live", 200) + " 7.0" in text
+    assert (len(live), left) == (2, 1)
+    assert not directory.exists()
+
+
+def run_apart(script: str, directory: Path, *words: str) -> tuple[str, str]:
+    """What a process of its own says that counts in files of a directory."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=PROJECT,
+        env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    found = tmp_path / "figures"
+    found.mkdir(mode=0o700)
+    return found
+
+
+EVERY_SERIES = """
+import os, sys
+from pathlib import Path
+from app import create_app
+from routes import metric_files as meters
+app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": "s" * 40, "SERVICE_KEY": "k" * 40})
+found = app.extensions["walkthrough.meters"]
+pairs = {(rule.rule, method) for rule in app.url_map.iter_rules() for method in rule.methods}
+pairs |= {("unmatched", method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "OTHER")}
+for rule, method in pairs:
+    for status in (200, 201, 204, 206, 400, 401, 403, 404, 409, 429, 500, 503):
+        found.series(method, rule, status)
+for kind, size_bytes in meters.FILES.items():
+    path = Path(sys.argv[2]) / f"{kind}_{os.getpid()}.db"
+    used_bytes = int.from_bytes(path.read_bytes()[:4], sys.byteorder)
+    print(kind, size_bytes, path.stat().st_size, used_bytes)
+"""
+
+
+def test_every_series_that_there_can_be_has_its_place(tmp_path: Path, directory: Path) -> None:
+    """Files that grew would have holes, which a full disk has no place for when they are written to."""
+    told, _ = run_apart(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
+
+    lines = told.splitlines()
+    assert len(lines) == len(meters.FILES)
+    for line in lines:
+        kind, size_bytes, *found = line.split()
+        assert int(found[0]) == int(size_bytes), kind
+        assert int(found[1]) < 0.9 * int(size_bytes), kind
+
+
+def test_the_files_have_their_bytes_before_they_are_used(directory: Path) -> None:
+    meters.allocate(directory, 7)
+
+    sizes = {file.name: file.stat() for file in directory.iterdir()}
+    assert set(sizes) == {"counter_7.db", "histogram_7.db", "gauge_livesum_7.db"}
+    assert all(found.st_blocks * 512 >= found.st_size >= 1 << 16 for found in sizes.values())
+
+
+def test_a_dead_workers_files_keep_what_was_counted_and_no_room(
+    tmp_path: Path, directory: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    run_apart(WORKER, directory, url, "3")
+    (counter,) = directory.glob("counter_*.db")
+    pid = int(counter.stem.removeprefix("counter_"))
+
+    meters.forget(directory, pid)
+    told, _ = run_apart(WORKER, directory, url, "4")
+    cut = counter.stat().st_size
+    meters.allocate(directory, pid)  # a worker with the same number
+
+    assert cut < 16_384 < meters.FILES["counter"] == counter.stat().st_size
+    assert requests_of("GET", "/live", 200) + " 7.0" in told
+    assert not list(directory.glob(f"gauge_live*_{pid}.draft"))
+
+
+FULL = """
+import os
+def full(*words):
+    raise OSError(28, "No space left on device")
+os.posix_fallocate = full
+"""
+REMOVED = """
+import shutil, sys
+from flask import Flask
+def removed(app, *words, run=Flask.test_client, **more):
+    shutil.rmtree(sys.argv[3])
+    return run(app, *words, **more)
+Flask.test_client = removed
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
+def test_on_a_full_disk_a_worker_counts_in_memory_and_says_so_once(
+    tmp_path: Path, directory: Path
+) -> None:
+    told, log = run_apart(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert log.count("counted_in_memory") == 1
+    assert "No space left on device" in log
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
+def test_a_worker_that_counts_in_memory_tells_what_the_others_count(
+    tmp_path: Path, directory: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    run_apart(WORKER, directory, url, "3")
+
+    told, _ = run_apart(FULL + WORKER, directory, url, "5")
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+
+
+FILL = """
+with open(Path(sys.argv[2], "else"), "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(bytes(4_096))
+    except OSError:
+        pass
+"""
+MOUNT = 'mount -t tmpfs -o size=4m tmpfs "$1"'
+
+
+def on_a_disk_of_its_own(directory: Path, *words: str) -> subprocess.CompletedProcess:
+    """Run a process for which a directory is a disk of 4 MiB."""
+    return subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'{MOUNT} && shift && exec "$@"', "sh", str(directory), *words],
+        cwd=PROJECT, env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
+def test_a_disk_that_fills_up_ends_no_worker(tmp_path: Path, directory: Path) -> None:
+    """A real one: a worker was ended by SIGBUS when it counted its first request there."""
+    if on_a_disk_of_its_own(directory, "true").returncode:
+        pytest.skip("to mount a disk takes rights")
+    script = EVERY_SERIES.replace("found = ", f"{FILL}found = ", 1)
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+
+    done = on_a_disk_of_its_own(directory, sys.executable, "-c", script, url, str(directory))
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_worker_starts_where_the_directory_was_removed(tmp_path: Path, directory: Path) -> None:
+    directory.rmdir()
+
+    told, log = run_apart(WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert log.count("counted_in_memory") == 1
+
+
+def test_a_worker_serves_on_where_the_directory_is_removed(tmp_path: Path, directory: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+
+    told, log = run_apart(REMOVED + WORKER, directory, url, "3", str(directory))
+
+    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert log == ""
+
+
+def test_where_there_is_no_place_for_a_directory_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nowhere(**where: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
+    directory = meters.make_directory()
+
+    assert directory is None
+    meters.forget(directory, 7)
+    meters.forget_all(directory, 7)
+    meters.remove_directory(directory)
+
+
+def test_directories_that_killed_servers_have_left_are_swept_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither one that is held, nor what a link leads to, nor another's."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    left, other = (tmp_path / f"{meters.PREFIX}{name}" for name in ("left", "other"))
+    aim, link = tmp_path / "aim", tmp_path / f"{meters.PREFIX}link"
+    for directory in (left, other, aim):
+        directory.mkdir()
+        (directory / "counter_7.db").touch()
+    link.symlink_to(aim)
+    (left / "link.db").symlink_to(aim / "counter_7.db")
+    held = meters.make_directory()
+    assert not left.exists()
+    left.mkdir()
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    other.mkdir()
+
+    with meters.opened(tmp_path) as at:
+        meters.sweep(at)
+    assert other.exists(), "of another user"
+    monkeypatch.undo()
+    with meters.opened(tmp_path) as at:
+        meters.sweep(at)
+
+    assert sorted(tmp_path.iterdir()) == sorted([aim, held, link])
+    assert (aim / "counter_7.db").exists()
+    meters.remove_directory(held)
+    assert not held.exists()
+
+
+def test_the_directory_is_the_servers_alone() -> None:
+    directory = meters.make_directory()
+
+    assert directory.stat().st_mode & 0o777 == 0o700
+    meters.remove_directory(directory)
+
+
+# Server-Timing
+
+
+def timing_of(api: Api, path: str = "/inspections", **headers: str) -> str | None:
+    return api.get(path, headers=headers).headers.get("Server-Timing")
+
+
+def test_timing_is_told_to_the_service_key_that_asks(api: Callable) -> None:
+    told = timing_of(api("service"), **{"X-Server-Timing": "1"})
+
+    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], lock;dur=[0-9]+\.[0-9]", told)
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
+def test_timing_is_told_to_nobody_else(api: Callable, who: str) -> None:
+    assert timing_of(api(who), **{"X-Server-Timing": "1"}) is None
+    keyed = {"X-Server-Timing": "1", "apikey": tokens.SERVICE_KEY}
+    assert timing_of(api(who), **keyed) is None
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Server-Timing": "0"}, {"X-Server-Timing": ""}])
+def test_timing_is_absent_unless_asked_for(api: Callable, headers: dict) -> None:
+    assert timing_of(api("service"), **headers) is None

@@ -1,0 +1,139 @@
+"""What a resource has beside its table, its model and its policy: each is asked for by the name of what is missing.
+
+Without its triggers a table works, and its trail is silent; without its place in the tests' lists nobody asks who
+reads it.
+"""
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from engine import audit
+from engine.maintenance import import_export
+from engine.maintenance.planner_stats import PLANNER_STATS
+from engine.maintenance.schema import CLIENT_MISMATCHES
+from engine.query.catalog import catalog
+from models import RESOURCES
+from models import credential
+from models.fields import ColumnDefault
+from tests import conftest
+from tests import databases
+from tests.access_requests import WELL_FORMED
+from tests.access_requests import well_formed
+from tests.applications import open_app
+from tests.columns import COLUMNS
+
+WRITTEN = set(RESOURCES) - {"audit_log"}
+TRIGGERS = (
+    "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+    if databases.SERVER is None
+    else "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal"
+)
+
+
+@pytest.fixture(scope="module")
+def triggers(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Those of an empty database."""
+    file = tmp_path_factory.mktemp("triggers") / "walkthrough.db"
+    open_app(file)
+    return {name for (name,) in databases.sql(file, TRIGGERS)}
+
+
+def test_the_tests_know_every_resource() -> None:
+    """The matrices and the safety suite ask about those that stand there, and the columns said to be shown."""
+    assert set(conftest.RESOURCES) == set(WELL_FORMED) == set(COLUMNS) == WRITTEN
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_its_columns_are_those_that_are_listed(name: str) -> None:
+    assert tuple(catalog().relations[name].attributes) == COLUMNS[name]
+
+
+def test_every_resource_is_exported() -> None:
+    assert set(import_export.ORDER) == WRITTEN
+
+
+def test_what_is_exported_stands_behind_what_it_points_at() -> None:
+    points = [
+        (name, key.referred_table.name)
+        for name in import_export.ORDER
+        for key in credential.metadata.tables[name].foreign_key_constraints
+    ]
+
+    assert [
+        pair
+        for pair in points
+        if import_export.ORDER.index(pair[0]) < import_export.ORDER.index(pair[1])
+    ] == []
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_the_trail_tells_of_its_rows(api: Callable, triggers: set[str], name: str) -> None:
+    """All that is shown of a row, and nothing that is hidden (engine/audit.py, engine/postgres/schema.sql)."""
+    assert {f"{name}_audit_{change}" for change in ("insert", "update", "delete")} <= triggers
+
+    assert well_formed(api, "root", "POST", name).status == 201
+
+    (told, *_) = (
+        api("root").get(f"/audit_log?relation=eq.{name}&action=eq.insert&order=id.desc").json
+    )
+    assert set(told["after"]) == set(COLUMNS[name])
+
+
+def test_what_changes_hands_is_told_to_both() -> None:
+    """A table whose rows are of a client, or of somebody of one, says by which column (engine/audit.py)."""
+    owners = ("client_id", "admin_id", "manager_id")
+    handed = {
+        name: next((each for each in owners if each in RESOURCES[name].__table__.c), None)
+        for name in WRITTEN
+    }
+
+    assert {name: owner for name, owner in handed.items() if owner} == audit.OWNER
+
+
+@pytest.mark.parametrize(
+    "name", sorted(each for each in WRITTEN if "id" in RESOURCES[each].__table__.c)
+)
+def test_its_numbers_are_not_handed_out_again(triggers: set[str], name: str) -> None:
+    """An id that a row was changed to counts as handed out."""
+    id_ = catalog().relations[name].attributes["id"]
+
+    assert (f"{name}_ids" in triggers) == (id_.default is ColumnDefault.SEQUENCE)
+
+
+def test_every_resource_has_figures_to_plan_by() -> None:
+    assert {table for table, _, _ in PLANNER_STATS} == set(RESOURCES)
+
+
+@pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
+def test_a_hidden_column_is_kept_by_the_database(name: str) -> None:
+    """By a foreign key that has it in it, or else by triggers, and a look at what would have gone astray
+    (engine/maintenance/schema.py): who may read a row hangs on it."""
+    table = RESOURCES[name].__table__
+    in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
+
+    for hidden in set(RESOURCES[name].derived) - in_keys:
+        assert f"FROM {name} " in CLIENT_MISMATCHES, (
+            f"{name}.{hidden} may part from what it is derived of"
+        )
+
+
+@pytest.mark.server(
+    "a file's foreign keys take rows along in the order of their keys by themselves"
+)
+def test_what_goes_along_goes_in_the_order_of_its_keys(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "walkthrough.db"
+    open_app(file)
+    pointing = {
+        f"{name}_follow_{key.elements[0].parent.name}"
+        for name in WRITTEN
+        for key in RESOURCES[name].__table__.foreign_key_constraints
+        if key.ondelete in ("CASCADE", "SET NULL")
+    }
+
+    found = databases.sql(
+        file, "SELECT proname FROM pg_proc WHERE proname LIKE '%~_follow~_%' ESCAPE '~'"
+    )
+
+    assert {name for (name,) in found} == pointing

@@ -1,0 +1,200 @@
+"""Prefer: what is taken, what is ignored and what is refused. Pure room."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.types import UnknownTimezone
+from routes.postgrest.preferences import Count
+from routes.postgrest.preferences import Handling
+from routes.postgrest.preferences import InvalidPreferences
+from routes.postgrest.preferences import Missing
+from routes.postgrest.preferences import Operation
+from routes.postgrest.preferences import Preferences
+from routes.postgrest.preferences import Resolution
+from routes.postgrest.preferences import Return
+from routes.postgrest.preferences import TransactionEnd
+from routes.postgrest.preferences import parse_prefer
+
+CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text("utf-8"))
+OPERATIONS = {
+    "GET": Operation.READ,
+    "HEAD": Operation.READ,
+    "POST": Operation.INSERT,
+    "PATCH": Operation.UPDATE,
+    "PUT": Operation.UPSERT,
+    "DELETE": Operation.DELETE,
+}
+
+
+def zones() -> frozenset[str]:
+    return frozenset({"UTC", "America/New_York"})
+
+
+PREFERS: dict[str, Preferences] = {
+    "": Preferences(),
+    ",": Preferences(),
+    "return=minimal": Preferences(representation=Return.MINIMAL),
+    "return=headers-only": Preferences(representation=Return.HEADERS_ONLY),
+    "return=representation": Preferences(representation=Return.REPRESENTATION),
+    "count=exact": Preferences(count=Count.EXACT),
+    "count=planned": Preferences(count=Count.PLANNED),
+    "count=estimated": Preferences(count=Count.ESTIMATED),
+    "resolution=merge-duplicates": Preferences(resolution=Resolution.MERGE_DUPLICATES),
+    "resolution=ignore-duplicates": Preferences(resolution=Resolution.IGNORE_DUPLICATES),
+    "missing=default": Preferences(missing=Missing.DEFAULT),
+    "missing=null": Preferences(missing=Missing.NULL),
+    "handling=strict": Preferences(handling=Handling.STRICT),
+    "handling=lenient": Preferences(handling=Handling.LENIENT),
+    "tx=commit": Preferences(transaction=TransactionEnd.COMMIT),
+    "tx=rollback": Preferences(transaction=TransactionEnd.ROLLBACK),
+    "timezone=America/New_York": Preferences(timezone="America/New_York"),
+    "timezone=UTC ": Preferences(timezone="UTC"),
+    "timezone=utc": Preferences(timezone="UTC"),
+    "timezone=aMERICA/nEW_yORK": Preferences(timezone="America/New_York"),
+    "timezone=UTC,timezone=Nowhere/Land": Preferences(timezone="UTC"),
+    "handling=strict, timezone=UTC, timezone=X": Preferences(
+        handling=Handling.STRICT, timezone="UTC"
+    ),
+    "max-affected=0": Preferences(max_affected=0),
+    "max-affected=12": Preferences(max_affected=12),
+    "max-affected=-1": Preferences(),
+    "max-affected=x,max-affected=2": Preferences(max_affected=2),
+    "max-affected=" + "9" * 5000: Preferences(),
+    "return=minimal,count=exact": Preferences(representation=Return.MINIMAL, count=Count.EXACT),
+    " return=minimal ,\tcount=exact,": Preferences(
+        representation=Return.MINIMAL, count=Count.EXACT
+    ),
+    "count=exact, count=planned": Preferences(count=Count.EXACT),
+    "count=nope, count=planned": Preferences(count=Count.PLANNED),
+    "foo=bar": Preferences(),
+    "Count=exact": Preferences(),
+    "count = exact": Preferences(),
+    'count="exact"': Preferences(),
+    "return=minimal;x": Preferences(),
+    "params=single-object": Preferences(),
+    "handling=strict, count=exact, max-affected=1": Preferences(
+        count=Count.EXACT, handling=Handling.STRICT, max_affected=1
+    ),
+    "handling=strict,,": Preferences(handling=Handling.STRICT),
+    "handling=lenient, handling=strict, foo": Preferences(handling=Handling.LENIENT),
+    "handling=strict;x, foo": Preferences(),
+}
+
+
+@pytest.mark.parametrize(
+    ("header", "preferences"), [pytest.param(*row, id=row[0][:60]) for row in PREFERS.items()]
+)
+def test_prefer_is_read_as(header: str, preferences: Preferences) -> None:
+    assert parse_prefer([header], zones) == preferences
+
+
+def test_several_headers_count_as_one() -> None:
+    preferences = parse_prefer(["count=exact", "return=minimal, count=planned"], zones)
+
+    assert preferences == Preferences(count=Count.EXACT, representation=Return.MINIMAL)
+    assert parse_prefer([], zones) == Preferences()
+
+
+@pytest.mark.parametrize(
+    ("header", "details"),
+    [
+        ("handling=strict, foo=bar", "Invalid preferences: foo=bar"),
+        ("foo, handling=strict,bar=1", "Invalid preferences: foo, bar=1"),
+        ("handling=strict, count=nope", "Invalid preferences: count=nope"),
+        ("handling=strict, timezone=UTC, foo", "Invalid preferences: foo"),
+        ("handling=strict, timezone=Nope, foo", "Invalid preferences: foo"),
+        ("handling=strict, max-affected=x", "Invalid preferences: max-affected=x"),
+        ("handling=strict, max-affected=-1", "Invalid preferences: max-affected=-1"),
+        ("handling=strict, params=single-object", "Invalid preferences: params=single-object"),
+        ("handling=strict, handling=lenient, x", "Invalid preferences: x"),
+    ],
+)
+def test_strict_handling_names_what_nobody_knows(header: str, details: str) -> None:
+    with pytest.raises(InvalidPreferences) as refused:
+        parse_prefer([header], zones)
+
+    assert refused.value.message == "Invalid preferences given with handling=strict"
+    assert refused.value.details == details
+
+
+@pytest.mark.parametrize("handling", ["", "handling=lenient, ", "handling=strict, "])
+@pytest.mark.parametrize("name", ["", "Nowhere/Land", "-4", "+05:30", "../../etc/passwd"])
+def test_a_time_zone_that_is_none_is_refused_however_it_is_asked_for(
+    handling: str, name: str
+) -> None:
+    """Moments in another zone than the one asked for look as good as those in it."""
+    with pytest.raises(UnknownTimezone) as refused:
+        parse_prefer([f"{handling}timezone={name}, timezone=UTC"], zones)
+
+    assert refused.value.message == f'invalid value for parameter "TimeZone": "{name}"'
+
+
+def test_time_zones_are_those_of_the_machine_unless_told() -> None:
+    assert parse_prefer(["timezone=America/New_York"]).timezone == "America/New_York"
+    with pytest.raises(UnknownTimezone):
+        parse_prefer(["timezone=posixrules/.."])
+
+
+EVERYTHING = (
+    "max-affected=3, timezone=UTC, handling=strict, tx=rollback, count=exact, return=minimal,"
+    " missing=default, resolution=merge-duplicates"
+)
+
+
+COMMON = "count=exact, tx=rollback, handling=strict, timezone=UTC"
+
+
+@pytest.mark.parametrize(
+    ("operation", "applied"),
+    [
+        (Operation.READ, COMMON),
+        (
+            Operation.INSERT,
+            f"resolution=merge-duplicates, missing=default, return=minimal, {COMMON}, max-affected=3",
+        ),
+        (Operation.UPDATE, f"missing=default, return=minimal, {COMMON}, max-affected=3"),
+        (Operation.UPSERT, f"return=minimal, {COMMON}, max-affected=3"),
+        (Operation.DELETE, f"return=minimal, {COMMON}, max-affected=3"),
+        (Operation.CALL, f"{COMMON.removesuffix(', timezone=UTC')}, max-affected=3"),
+    ],
+)
+def test_only_what_was_honoured_is_told(operation: Operation, applied: str) -> None:
+    assert parse_prefer([EVERYTHING], zones).applied(operation) == applied
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_nothing_is_told_when_nothing_was_asked(operation: Operation) -> None:
+    assert parse_prefer(["foo=bar"], zones).applied(operation) is None
+
+
+def test_max_affected_is_not_honoured_leniently() -> None:
+    assert parse_prefer(["max-affected=1"], zones).applied(Operation.DELETE) is None
+
+
+def recorded() -> list[object]:
+    """List every distinct (method, Prefer) that was answered well, with what the answer told."""
+    found = {}
+    for case in CASES:
+        prefer = case["headers"].get("Prefer")
+        if prefer and case["expect"]["status"] < 300 and "/rpc/" not in case["path"]:
+            told = case["expect"]["headers"].get("preference-applied")
+            found[case["method"], prefer] = told
+    return [pytest.param(*key, told, id=" ".join(key)) for key, told in found.items()]
+
+
+@pytest.mark.parametrize(("method", "prefer", "told"), recorded())
+def test_preference_applied_is_as_recorded(method: str, prefer: str, told: str | None) -> None:
+    assert parse_prefer([prefer]).applied(OPERATIONS[method]) == told
+
+
+@given(st.text(max_size=80))
+def test_any_prefer_is_read_or_refused(header: str) -> None:
+    with contextlib.suppress(InvalidPreferences, UnknownTimezone):
+        assert isinstance(parse_prefer([header], zones), Preferences)
