@@ -72,7 +72,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
         postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
         raise MaintenanceError(
-            f"PostgreSQL needs the packages of requirements-postgres.txt: {error}"
+            f"PostgreSQL needs the packages of requirements/postgres.txt: {error}"
         ) from error
     database: Database = postgresql.attached(url, standbys)
     return database

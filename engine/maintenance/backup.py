@@ -140,12 +140,12 @@ def prepare_restore(clock: Clock, backup: Path, connection: Any) -> None:
     time.
     """
     require_own_file(connection)
-    for (written_at,) in connection.execute(KNOWN_MOMENTS).fetchall():
+    for (written_at,) in connection.execute(PAST_TIMESTAMPS).fetchall():
         try:
             clock.advance(written_at)
         except (TypeError, ValueError, OverflowError):
             # The stored time is damaged. Use the file's modification time, as at a start.
-            clock.advance(stored_moment(backup.stat().st_mtime))
+            clock.advance(stored_timestamp(backup.stat().st_mtime))
     moment = datetime.datetime.fromtimestamp(clock(), datetime.UTC)
     tokens_since = int(moment.timestamp()) + 1
     connection.execute("BEGIN IMMEDIATE")

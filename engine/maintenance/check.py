@@ -71,23 +71,25 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     try:
         refuse_links(path)
         sweep(path)
-        if database.place.known is None:  # else the parent process has checked it before the fork
+        if (
+            database.identity.known is None
+        ):  # else the parent process has checked it before the fork
             make_file(path)
     except OSError as error:
         raise MaintenanceError(f"{path} cannot be made: {error.strerror}") from error
     try:
         open_schema(database, path, is_served_by_others=is_served_by_others)
-    except FileLeft:
+    except DatabaseFileReplaced:
         # The file was removed or replaced. Keep serving the open one; open or create nothing under its name.
         database.is_audited = True
 
 
 def open_schema(database: Database, path: Path, *, is_served_by_others: bool) -> None:
     """Create or migrate the tables and record the file's identity. A later replacement of the file is an error."""
-    assert database.place is not None
+    assert database.identity is not None
     state = file_state(database, path)
-    if database.place.known is None:
-        database.place.settle()
+    if database.identity.known is None:
+        database.identity.record()
     if state == "damaged":
         return
     try:

@@ -36,7 +36,7 @@ def reset_clock(database: Database) -> str:
     with database.writing(RESET_SECONDS_MAX) as transaction:
         previous = transaction.now
         transaction.began = system_time()
-        transaction.act_as(None)  # stores the new time in the file
+        transaction.set_actor(None)  # stores the new time in the file
         for sql in RESET_STATEMENTS:
             transaction.run(sql, (transaction.unix,) if "?1" in sql else ())
         details = {"from": previous, "to": transaction.now}

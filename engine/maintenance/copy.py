@@ -69,7 +69,7 @@ def copy_all(source: Database, target: Database, progress: Progress) -> dict[str
     Raise TargetNotEmpty or CopyMismatch.
     """
     with source.reading(seconds_max=COPY_SECONDS_MAX) as reader:
-        outer = OPEN.set(None)  # the current transaction is the source's; the target has its own
+        outer = CURRENT.set(None)  # the current transaction is the source's; the target has its own
         try:
             with target.writing(seconds_max=COPY_SECONDS_MAX) as writer:
                 return copy_tables(reader, writer, progress)
@@ -84,7 +84,7 @@ def copy_tables(source: Transaction, target: Transaction, progress: Progress) ->
     for table in tables():
         if count_rows(target, table):
             raise TargetNotEmpty(f'the target is not empty: "{table.name}" holds rows')
-    target.run(target.spelling.pause_audit)
+    target.run(target.dialect.pause_audit)
     counts: dict[str, int] = {}
     for table in tables():
         counts[table.name], digest = copy_table(source, target, table, progress)
@@ -92,7 +92,7 @@ def copy_tables(source: Transaction, target: Transaction, progress: Progress) ->
         if digest != digest_of(read_batches(target, table)) or counts[table.name] != copied:
             raise CopyMismatch(f'"{table.name}" differs from the source after the copy')
     advance_sequences(source, target)
-    target.run(target.spelling.resume_audit, (target.now,))
+    target.run(target.dialect.resume_audit, (target.now,))
     return counts
 
 
@@ -132,7 +132,7 @@ def serialize(batch: list[Any]) -> bytes:
 def read_batches(transaction: Transaction, table: sa.Table) -> Iterator[list[Any]]:
     """Yield the rows of a table in key order, at most BATCH_ROWS at a time."""
     everything = sa.select(*table.c).order_by(*table.primary_key)
-    statement = str(everything.compile(dialect=transaction.spelling.sa_dialect))
+    statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
     for batch in transaction.pages(statement, BATCH_ROWS):
         yield [
             tuple(normalize(each, value) for each, value in zip(table.c, row, strict=True))
@@ -161,18 +161,18 @@ def parameter_columns(statement: Statement) -> list[int]:
 def count_rows(transaction: Transaction, table: sa.Table) -> int:
     """Return the number of rows of a table."""
     statement = sa.select(sa.func.count()).select_from(table)
-    rows: int = transaction.value(str(statement.compile(dialect=transaction.spelling.sa_dialect)))
+    rows: int = transaction.value(str(statement.compile(dialect=transaction.dialect.sa_dialect)))
     return rows
 
 
 def advance_sequences(source: Transaction, target: Transaction) -> None:
     """Set each sequence of the target to the highest id that the source ever used."""
-    highest = dict(source.all(source.spelling.read_sequences))
+    highest = dict(source.all(source.dialect.read_sequences))
     for table in tables():
         if "id" not in table.c or not isinstance(table.c.id.type, sa.Integer):
             continue
         largest = sa.select(sa.func.max(table.c.id))
-        copied = target.value(str(largest.compile(dialect=target.spelling.sa_dialect)))
+        copied = target.value(str(largest.compile(dialect=target.dialect.sa_dialect)))
         last = max(highest.get(table.name, 0), copied or 0)
-        for statement in target.spelling.set_sequence if last else ():
+        for statement in target.dialect.set_sequence if last else ():
             target.run(statement, (table.name, last))

@@ -96,7 +96,7 @@ def import_archive(
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
         # The audit log gets one entry for the import. The archive holds the rows.
-        transaction.run(transaction.spelling.pause_audit)
+        transaction.run(transaction.dialect.pause_audit)
         counts: dict[str, int] = {}
         for name in ORDER:
             relation = catalog().relations[name]
@@ -183,7 +183,7 @@ def import_row(
             if value is not None:
                 values[name] = value
     columns = tuple(values)
-    statement = insert_statement(transaction.spelling.name, relation.name, columns)
+    statement = insert_statement(transaction.dialect.name, relation.name, columns)
     with constraint_diagnosis.assigned(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
     return str(values.get("id")), account
@@ -260,5 +260,5 @@ def account_fields(transaction: Transaction) -> dict[object, dict[str, object]]:
         metadata = {"app_metadata": json.loads(app), "user_metadata": json.loads(user)}
         accounts[str(user_id)] = {name: value for name, value in metadata.items() if value}
         if until:
-            accounts[str(user_id)]["banned_until"] = stored_moment(until)
+            accounts[str(user_id)]["banned_until"] = stored_timestamp(until)
     return accounts

@@ -16,7 +16,7 @@ from engine.maintenance.check import MaintenanceError
 from engine.maintenance.check import error_text
 from engine.maintenance.check import logs_of
 from engine.maintenance.check import schema_state
-from engine.query.dialect.base import SPELLINGS
+from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.file_copies import UnsoundCopy

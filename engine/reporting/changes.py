@@ -80,7 +80,7 @@ def read_changes(
     if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
     entries_max = min(ENTRIES_MAX, max(ENTRIES_MIN, rows // 50))
-    database = transaction.spelling.name
+    database = transaction.dialect.name
     binding = visible.binding(since=entry, entries_max=entries_max + 1)
     ((imports,),) = read_rows(transaction, counts.plan_bulk_changes(database), binding)
     if imports:

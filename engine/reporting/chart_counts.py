@@ -75,7 +75,7 @@ def read_series(
     transaction: Transaction, visible: VisibleRows, window: Window
 ) -> dict[tuple[str, str | None], int]:
     """Return the number of inspections by period and status."""
-    name, rule = transaction.spelling.name, visible.rule
+    name, rule = transaction.dialect.name, visible.rule
     statement = chart_statements.plan_points(name, rule, window.characters)
     rows = read_rows(transaction, statement, window.binding(visible))
     return {(period, status): count for period, status, count in rows}
@@ -85,7 +85,7 @@ def read_busiest(
     transaction: Transaction, visible: VisibleRows, window: Window
 ) -> list[BusyBuilding]:
     """Return the busiest buildings that have an inspection."""
-    statement = chart_statements.plan_busiest(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_busiest(transaction.dialect.name, visible.rule)
     rows = [row for row in read_rows(transaction, statement, window.binding(visible)) if row[2]]
     outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
     return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
@@ -95,6 +95,6 @@ def read_outcomes(
     transaction: Transaction, visible: VisibleRows, window: Window, keys: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
     """Return the numbers of all, completed and failed inspections, by id of the buildings that have any."""
-    statement = chart_statements.plan_outcomes(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_outcomes(transaction.dialect.name, visible.rule)
     rows = read_rows(transaction, statement, window.binding(visible, json_array(keys)))
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

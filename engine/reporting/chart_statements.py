@@ -46,7 +46,7 @@ class ChartPlanner(CountPlanner):
 
     def period_of(self, inspection: sa.Alias) -> Any:
         """Return the expression of an inspection's period."""
-        day = self.spelling.day_text(inspection.c.date_visited)
+        day = self.dialect.date_text(inspection.c.date_visited)
         return sa.func.substr(day, 1, self.characters).label("period")
 
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
@@ -54,7 +54,9 @@ class ChartPlanner(CountPlanner):
         inspection, scope = self.visible_by(Inspection, Building)
         columns, conditions = inspection.c, [self.within_dates(inspection), scope]
         if status is not None:
-            conditions.append(self.spelling.of_short_text(columns.status, columns.status == status))
+            conditions.append(
+                self.dialect.with_length_limit(columns.status, columns.status == status)
+            )
         conditions += self.in_building(inspection, building_id)
         counted = sa.select(sa.func.count()).where(*conditions)
         return counted.correlate_except(inspection).scalar_subquery()
@@ -74,7 +76,7 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
     if planner.scans_index(
         where[-1]
     ):  # a range on the column would make SQLite skip-scan every client
-        within = planner.between_dates(planner.spelling.not_leading(columns.date_visited))
+        within = planner.between_dates(planner.dialect.unindexed(columns.date_visited))
     days = (
         sa.select(
             planner.period_of(inspection), shortened(columns.status), sa.func.count().label("many")
@@ -93,8 +95,8 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_busiest(database: str, rule: Rule) -> Statement:
     """Plan rows of id, name and inspection count of the busiest buildings. The last may have no inspection."""
-    planner = ChartPlanner(SPELLINGS[database], rule)
-    if planner.spelling.joins_to_count:
+    planner = ChartPlanner(DIALECTS[database], rule)
+    if planner.dialect.joins_to_count:
         return plan_busiest_joined(planner)
     building, scope = planner.visible(Building)
     total = planner.count_within_dates(building.c.id).label("total")
@@ -119,9 +121,9 @@ def plan_busiest_joined(planner: ChartPlanner) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_outcomes(database: str, rule: Rule) -> Statement:
     """Plan rows of id and numbers of all, completed and failed inspections, of the buildings in `Binding.keys`."""
-    planner = ChartPlanner(SPELLINGS[database], rule)
-    listed = planner.spelling.elements(parameter("keys", sa.Text))
-    building_id = planner.spelling.element(listed, BIGINT)
+    planner = ChartPlanner(DIALECTS[database], rule)
+    listed = planner.dialect.json_elements(parameter("keys", sa.Text))
+    building_id = planner.dialect.json_element(listed, BIGINT)
     outcomes = (None, COMPLETED, FAILED)
     counted = [planner.count_within_dates(building_id, status) for status in outcomes]
     return planner.finish(sa.select(building_id, *counted).select_from(listed))
@@ -130,7 +132,7 @@ def plan_outcomes(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_building_names(database: str, rule: Rule) -> Statement:
     """Plan rows of id and name of the visible buildings in `Binding.keys`."""
-    planner = ChartPlanner(SPELLINGS[database], rule)
+    planner = ChartPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     among = planner.dialect.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
     return planner.finish(sa.select(building.c.id, building.c.name).where(among, scope))

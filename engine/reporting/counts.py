@@ -169,7 +169,7 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
 @lru_cache(maxsize=PLANS_MAX)
 def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
     """Plan rows of type, status and count of inspections of other types than TYPES, the most frequent pairs first."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
     other = inspection.c.inspection_type.not_in(TYPES)
@@ -202,7 +202,7 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_nearest_days(database: str, rule: Rule) -> Statement:
     """Plan one row: the last days of a completed and of a failed inspection, and the next day of a scheduled one."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     today = planner.named_parameter("today")
 
     def nearest_day(
@@ -211,7 +211,7 @@ def plan_nearest_days(database: str, rule: Rule) -> Statement:
         inspection, scope = planner.visible(Inspection)
         day = inspection.c.date_visited
         query = sa.select(aggregate(day)).where(scope, inspection.c.status == status, is_near(day))
-        if planner.spelling.uses_skip_scans and isinstance(scope, sa.True_):
+        if planner.dialect.uses_skip_scans and isinstance(scope, sa.True_):
             owners = owners_of(Inspection.skip_scan)
             of_owner = query.where(inspection.c[Inspection.skip_scan.owner] == owners.c.id)
             query = sa.select(aggregate(of_owner.scalar_subquery())).select_from(owners)
@@ -230,10 +230,10 @@ def plan_nearest_days(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_states(database: str, rule: Rule) -> Statement:
     """Plan rows of id and STATE_COLUMNS of the visible inspections in `Binding.keys`."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, scope = planner.visible(Inspection)
     columns = inspection.c
-    among = planner.spelling.in_list(columns.id, BIGINT, parameter("keys", sa.Text))
+    among = planner.dialect.in_list(columns.id, BIGINT, parameter("keys", sa.Text))
     states = sa.select(columns.id, *(columns[name] for name in STATE_COLUMNS))
     return planner.finish(states.where(among, scope))
 
@@ -241,7 +241,7 @@ def plan_states(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_audit_entries(database: str, rule: Rule) -> Statement:
     """Plan rows of relation, key, action and former values of the visible audit entries after one, the newest first."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     line, scope = planner.visible(AuditLog)
     columns = line.c
     lines = sa.select(columns.relation, columns.row_key, columns.action, columns.before)
@@ -254,9 +254,9 @@ def plan_audit_entries(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_bulk_changes(database: str) -> Statement:
     """Plan one row: the number of audit entries after one that stand for many rows. They have no client."""
-    spelling, columns = SPELLINGS[database], AuditLog.__table__.c
+    dialect, columns = DIALECTS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
-    of_many = spelling.not_leading(columns.relation) == BULK_RELATION
+    of_many = dialect.unindexed(columns.relation) == BULK_RELATION
     found = sa.select(sa.func.count()).where(
         columns.client_id.is_(None), columns.id > since, of_many
     )
@@ -268,7 +268,7 @@ def plan_bulk_changes(database: str) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_buildings(database: str, rule: Rule) -> Statement:
     """Plan one row: the number of visible buildings."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope))
 
@@ -276,7 +276,7 @@ def plan_buildings(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_building_name(database: str, rule: Rule) -> Statement:
     """Plan one row: the name of a visible building."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     named = building.c.id == planner.named_parameter("building_id")
     return planner.finish(sa.select(building.c.name).where(named, scope))
@@ -285,7 +285,7 @@ def plan_building_name(database: str, rule: Rule) -> Statement:
 @lru_cache(maxsize=PLANS_MAX)
 def plan_readings(database: str, rule: Rule) -> Statement:
     """Plan rows of result, count and total of the readings of one building, the most frequent results first."""
-    planner = CountPlanner(SPELLINGS[database], rule)
+    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=True)
     reading, scope = planner.visible_by(ReportLead, Inspection)
     result, counted = reading.c.result, sa.func.count()

@@ -102,7 +102,7 @@ def size_of_dashboard(counted: tuple[int, DashboardCounts, Dashboard]) -> int:
 
 def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts:
     """Return the counts of all visible rows by a full count."""
-    buildings = counts.plan_buildings(transaction.spelling.name, visible.rule)
+    buildings = counts.plan_buildings(transaction.dialect.name, visible.rule)
     status_counts = read_status_counts(transaction, visible)
     number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
     return DashboardCounts(number, status_counts)
@@ -158,7 +158,7 @@ def read_building_stats(
     transaction: Transaction, visible: VisibleRows, building_id: int
 ) -> BuildingStats:
     """Return the counts of a building. Raise NoSuchBuilding if it is not visible."""
-    statement = counts.plan_building_name(transaction.spelling.name, visible.rule)
+    statement = counts.plan_building_name(transaction.dialect.name, visible.rule)
     name = transaction.value(
         statement.sql, statement.bind(visible.binding(building_id=building_id))
     )
@@ -188,7 +188,7 @@ def share(part: int, total: int) -> float:
 
 def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) -> LeadReadings:
     """Return the counts of a building's readings."""
-    statement = counts.plan_readings(transaction.spelling.name, visible.rule)
+    statement = counts.plan_readings(transaction.dialect.name, visible.rule)
     rows = read_rows(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)

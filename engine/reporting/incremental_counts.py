@@ -79,7 +79,7 @@ def update_status_counts(
         or min([*pairs.values(), *sums.values()]) < 0
     ):
         return None
-    ends = counts.plan_nearest_days(transaction.spelling.name, visible.rule)
+    ends = counts.plan_nearest_days(transaction.dialect.name, visible.rule)
     ((completed, failed, upcoming),) = read_rows(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
     return StatusCounts(
@@ -152,7 +152,7 @@ def update_busiest(
     changed: set[int],
 ) -> list[BusyBuilding] | None:
     """Return the busiest buildings after a change of some, or None. The counts of other buildings are unchanged."""
-    statement = chart_statements.plan_building_names(transaction.spelling.name, visible.rule)
+    statement = chart_statements.plan_building_names(transaction.dialect.name, visible.rule)
     names = dict(read_rows(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
     busiest = [each for each in cached if each.building_id not in changed]

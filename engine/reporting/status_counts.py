@@ -54,7 +54,7 @@ def read_status_counts(
     transaction: Transaction, visible: VisibleRows, building_id: int | None = None
 ) -> StatusCounts:
     """Count all visible inspections, or those of one visible building."""
-    database, of_building = transaction.spelling.name, building_id is not None
+    database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
     rows = read_rows(transaction, statement, visible.binding(building_id=building_id, **days))

@@ -279,7 +279,9 @@ def back_up(file: Path) -> None:
     require_apart(file)
     require_rows(file)
     try:
-        backup.back_up(path, file, readonly_file.open_immutable if is_refused() else copies.opened_to_copy)
+        backup.back_up(
+            path, file, readonly_file.open_immutable if is_refused() else copies.opened_to_copy
+        )
     except (database_check.MaintenanceError, OSError) as error:
         refuse(str(error))
     say_done(f"{file}: {file.stat().st_size} bytes")

@@ -57,7 +57,11 @@ def test_a_sound_file_is_called_sound(file, scan):
 @pytest.mark.parametrize(
     ("sql", "scan", "words"),
     [
-        ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 references"),
+        (
+            "UPDATE buildings SET client_id = 999 WHERE id = 6",
+            "quick",
+            "buildings row 6 references",
+        ),
         (
             "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
             "quick",

@@ -102,7 +102,7 @@ def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_
     monkeypatch.setattr("engine.attach.importlib.import_module", missing)
 
     assert refusal(tmp_path / "a.db") == (
-        "PostgreSQL needs the packages of requirements-postgres.txt: No module named 'psycopg'"
+        "PostgreSQL needs the packages of requirements/postgres.txt: No module named 'psycopg'"
     )
 
 
