@@ -1,9 +1,8 @@
--- The truth about Walkthrough's tables, as SQLite keeps them. Its twin for PostgreSQL is engine/postgres/schema.sql;
--- a test holds both against the models.
+-- The SQLite schema. engine/postgres/schema.sql is its PostgreSQL twin. A test compares both with the models.
 --
--- Timestamps are text in the one form that the API prints (`2025-05-05T09:30:15.123456+00:00`, UTC, no trailing zeros,
--- no fraction when zero): as text they sort as they do in time. Dates are `YYYY-MM-DD`. User ids are lower-case UUIDs.
--- AUTOINCREMENT, because an id that was handed out twice would inherit grants that named the row before it.
+-- Timestamps are text in the form of the API: `2025-05-05T09:30:15.123456+00:00`, in UTC, without trailing zeros, and
+-- without a zero fraction. So their text order is their time order. Dates are `YYYY-MM-DD`. User ids are lower-case UUIDs.
+-- AUTOINCREMENT never reuses an id. A reused id would inherit the grants of the deleted row.
 
 -- The resources
 
@@ -33,7 +32,7 @@ CREATE TABLE users (
     CONSTRAINT users_check CHECK ((role = 'super_admin') = (client_id IS NULL)),
     CONSTRAINT users_text_check CHECK (length(CAST(email AS BLOB)) <= 65536 AND length(CAST(name AS BLOB)) <= 65536)
 ) STRICT;
--- One e-mail, one person, however it is written.
+-- E-mail addresses are unique regardless of case.
 CREATE UNIQUE INDEX users_lower_email_key ON users (lower(email));
 CREATE INDEX users_client_id ON users (client_id);
 
@@ -73,8 +72,8 @@ CREATE INDEX buildings_client_id ON buildings (client_id, name);
 CREATE INDEX buildings_client_city ON buildings (client_id, city, name);
 CREATE INDEX buildings_city ON buildings (city, name);
 
--- client_id is hidden: it equals the building's, kept so by the compound foreign key, which the database enforces
--- and carries along when a building changes hands. It lets a client admin's lists start from an index.
+-- client_id is hidden and equals the building's. The compound foreign key enforces this and updates client_id when the
+-- building's client changes. It lets a client admin's lists start from an index.
 CREATE TABLE inspections (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     building_id     INTEGER NOT NULL,
@@ -94,17 +93,15 @@ CREATE TABLE inspections (
     CONSTRAINT inspections_text_check CHECK (
         length(CAST(inspection_type AS BLOB)) <= 65536 AND length(CAST(status AS BLOB)) <= 65536 AND length(CAST(notes AS BLOB)) <= 65536)
 ) STRICT;
--- An id that stands in an index before its end lets a list leave a building, or a client's rows of a status, at the first
--- row beyond its page. None begins with a date, a status or an inspector: everybody's rows would have to be kept in order
--- for the few who see them all, and each row of a body would meet a page of its own. SQLite looks for an inspector's client
--- by client. None holds a client's rows by date alone: those are looked for status by status (models/sql/skip_scan.py). And a
--- building's rows stand among its client's, whose a body of new rows is: it meets a part of the index, and not all of it.
+-- Every index begins with client_id, so that a bulk insert for one client touches few index pages. A super admin's search
+-- by inspector repeats the index search for each client. No index has the date right after the client: such lists merge the
+-- statuses (engine/query/read/skip_scan.py). An id after the date lets a list stop at the end of its page.
 CREATE INDEX inspections_client_building ON inspections (client_id, building_id, date_visited, id, status);
 CREATE INDEX inspections_client_inspector ON inspections (client_id, inspector_id);
 CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited, id, inspection_type);
 
--- client_id is hidden here too, and equals the inspection's, kept so by triggers: a compound foreign key would want an index
--- of (id, client_id), which every new inspection would write.
+-- client_id is hidden and equals the inspection's. Triggers enforce this: a compound foreign key would need an index of
+-- (id, client_id), a cost for every new inspection.
 CREATE TABLE reports_lead (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     inspection_id INTEGER NOT NULL,
@@ -120,7 +117,7 @@ CREATE TABLE reports_lead (
 CREATE INDEX reports_lead_inspection_id ON reports_lead (inspection_id);
 CREATE INDEX reports_lead_client_id ON reports_lead (client_id);
 
--- The grants: who may read a row beyond what their client owns
+-- Grants: users who may read a row in addition to the rows of their role
 
 CREATE TABLE client_admin_building_access (
     admin_id    TEXT NOT NULL,
@@ -174,11 +171,11 @@ CREATE TABLE client_manager_inspection_access (
 CREATE INDEX client_manager_inspection_access_inspection_id ON client_manager_inspection_access (inspection_id);
 CREATE INDEX client_manager_inspection_access_assigned_by ON client_manager_inspection_access (assigned_by);
 
--- Hidden tables: what is needed to sign in. No resource, never exported, never in a catalog.
+-- Hidden tables for sign-in. They are no resources, are never exported, and are not in the catalog.
 
--- One row a user at most; none for a person who cannot sign in. Times are Unix seconds.
--- tokens_since: tokens without a session that were issued before it are dead (a new password, a global sign-out, a
--- changed role or client). It is the second after what ended them: `iat` counts whole seconds.
+-- At most one row for each user. A user without a row cannot sign in. Times are Unix seconds.
+-- tokens_since: tokens without a session that were issued earlier are invalid. A new password, a global sign-out and a
+-- change of role or client set it to the following second, because `iat` counts whole seconds.
 CREATE TABLE credentials (
     user_id          TEXT PRIMARY KEY NOT NULL,
     password_hash    TEXT,
@@ -190,8 +187,8 @@ CREATE TABLE credentials (
     CONSTRAINT credentials_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
--- A sign-in and the refresh tokens that came of it: they are derived from id, counter and salt, so none is stored.
--- rotations: [[second, the counter that was the first to be used in it], …] of the last half minute.
+-- Sessions. Refresh tokens are derived from id, counter and salt; none is stored.
+-- rotations: [[second, first counter used in it], …] of the last 30 seconds.
 CREATE TABLE sessions (
     id          TEXT PRIMARY KEY NOT NULL,
     user_id     TEXT NOT NULL,
@@ -205,7 +202,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_user_id ON sessions (user_id, last_used_at);
 CREATE INDEX sessions_last_used_at ON sessions (last_used_at);
 
--- Tries that failed or are under way, by whom they aimed at and where they came from.
+-- Failed and pending sign-in attempts, by target account and by origin.
 CREATE TABLE attempts (
     id      INTEGER PRIMARY KEY,
     kind    TEXT NOT NULL,
@@ -217,7 +214,7 @@ CREATE INDEX attempts_subject ON attempts (kind, subject, at);
 CREATE INDEX attempts_origin ON attempts (kind, origin, at);
 CREATE INDEX attempts_at ON attempts (at);
 
--- Addresses an account has signed in from: guesses from elsewhere do not lock them out.
+-- Addresses from which a user has signed in. Failed attempts from other addresses do not lock these out.
 CREATE TABLE origins (
     user_id TEXT NOT NULL,
     origin  TEXT NOT NULL,
@@ -226,8 +223,8 @@ CREATE TABLE origins (
     CONSTRAINT origins_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
--- Boards on walls: each reads as one user, by a token of which only a digest is kept. Times are Unix seconds. A token is
--- no older than credentials.tokens_since allows: a new password, a global sign-out, another role or client end it too.
+-- Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
+-- credentials.tokens_since ends these tokens, too.
 CREATE TABLE devices (
     id           TEXT PRIMARY KEY NOT NULL,
     user_id      TEXT NOT NULL,
@@ -242,15 +239,15 @@ CREATE TABLE devices (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX devices_user_id ON devices (user_id);
 
--- Facts about the file: the clock's high-water mark, and whatever else is one value.
+-- Single values of this file, such as the clock's latest time.
 CREATE TABLE facts (
     name  TEXT PRIMARY KEY NOT NULL,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The audit trail: every change of a row of the resources above, in the transaction that makes it, with what changed;
--- sign-ins and refusals. The triggers that write it are made from the models (models/audit.py) when the file is made:
--- three a table, and one more where its rows may change hands. Nothing changes or deletes what is written.
+-- The audit log: every change of a row of a resource, in the transaction of the change; sign-ins and refusals.
+-- engine/audit.py generates its triggers from the models when the file is created: three for each table, and one more if
+-- rows can move to another client. Entries are never changed or deleted.
 
 CREATE TABLE audit_log (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -271,8 +268,8 @@ BEGIN SELECT RAISE(ABORT, 'check:audit_log_append_only_check'); END;
 CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
 BEGIN SELECT RAISE(ABORT, 'check:audit_log_append_only_check'); END;
 
--- Who the transaction under way acts for, and its moment: the triggers read it. No row: nothing is written down (an
--- import writes one line for all its rows).
+-- The actor and the time of the current transaction, for the triggers. Without a row the triggers write no entries: an
+-- import writes one entry for all its rows.
 CREATE TABLE audit_context (
     one      INTEGER PRIMARY KEY CHECK (one = 1),
     at       TEXT NOT NULL,
@@ -280,7 +277,7 @@ CREATE TABLE audit_context (
 ) STRICT;
 INSERT INTO audit_context (one, at) VALUES (1, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'));
 
--- What holds at every door, whoever opens it. The words of RAISE are read by models/sql/sqlite.py.
+-- Rules for every writer, the command line included. engine/storage/sqlite.py reads the messages of RAISE.
 
 CREATE TRIGGER client_admin_building_access_role_insert BEFORE INSERT ON client_admin_building_access
 WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.admin_id AND role = 'client_admin')
@@ -307,7 +304,7 @@ CREATE TRIGGER client_manager_inspection_access_role_update BEFORE UPDATE OF man
 WHEN NOT EXISTS (SELECT 1 FROM users WHERE id = NEW.manager_id AND role = 'client_manager')
 BEGIN SELECT RAISE(ABORT, 'check:client_manager_inspection_access_manager_id_check'); END;
 
--- A reading is its inspection's client's. One of no inspection is refused by its foreign key.
+-- A reading has the client of its inspection. A foreign key refuses a reading without an inspection.
 CREATE TRIGGER reports_lead_client_insert BEFORE INSERT ON reports_lead
 WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
 BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
@@ -315,7 +312,7 @@ CREATE TRIGGER reports_lead_client_update BEFORE UPDATE OF inspection_id, client
 WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
 BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
 
--- A chosen id is never handed out again: an insert sees to that itself, a change does not.
+-- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'clients'; END;
 CREATE TRIGGER inspectors_ids AFTER UPDATE OF id ON inspectors
@@ -327,12 +324,12 @@ BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'inspection
 CREATE TRIGGER reports_lead_ids AFTER UPDATE OF id ON reports_lead
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'reports_lead'; END;
 
--- The moment of the transaction, which never goes back (models/clock.py); the system's for a statement by hand.
+-- The time of the transaction, which never goes back (engine/storage/clock.py), or the system's for a manual statement.
 CREATE VIEW this_second AS
     SELECT max(unixepoch(), coalesce((SELECT unixepoch(at) FROM audit_context), 0)) AS now;
 
--- Another role or client: the grants lose their ground, and every token, session and board with them. The grants go
--- while the user is still the old client's, whose people are the ones to be told of it; so do those of one who goes.
+-- A change of a user's role or client deletes the user's grants, sessions and kiosk displays and ends all tokens. The grants
+-- are deleted before the change, so that their audit entries belong to the old client. A deleted user's grants, too.
 CREATE TRIGGER users_move BEFORE UPDATE OF role, client_id ON users
 WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
 BEGIN
@@ -348,9 +345,8 @@ BEGIN
     DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
     DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
 END;
--- Whoever comes under an id that another one had would be taken for them. So a user's id stays what it is, and the tokens
--- of somebody who was deleted do not come back to life with it; and a client's, whose people read the trail by it, is given to
--- no other one.
+-- A row with the id of a deleted one would take over its rights. So a user's id never changes, a new user with the id of a
+-- deleted one starts with all earlier tokens ended, and no client gets an id that has audit entries.
 CREATE TRIGGER users_stay BEFORE UPDATE OF id ON users WHEN OLD.id IS NOT NEW.id
 BEGIN SELECT RAISE(ABORT, 'check:users_id_stays_check'); END;
 CREATE TRIGGER clients_return BEFORE INSERT ON clients
@@ -374,8 +370,8 @@ BEGIN
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;
 
--- A building changes hands: grants on it and on its inspections that people of the old client hold fall. (The cascade
--- into inspections.client_id fires inspections_moved, which is also where an inspection moves by itself; its readings go along.)
+-- A change of a building's client deletes the grants that users of the old client have for it and its inspections. The
+-- cascade into inspections.client_id fires inspections_moved, which also updates the readings.
 CREATE TRIGGER buildings_moved AFTER UPDATE OF client_id ON buildings
 WHEN OLD.client_id <> NEW.client_id
 BEGIN
@@ -394,7 +390,7 @@ BEGIN
         AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
 END;
 
--- Somebody must be left who can let the others in.
+-- At least one enabled super admin must remain.
 CREATE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users
 WHEN OLD.role = 'super_admin' AND NOT EXISTS (
     SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id

@@ -1,1 +1,1 @@
-"""A made-up portfolio to look around in: what the service keeps, believable and about nobody."""
+"""A fictional portfolio for the demo: rows of every table, generated from a seed."""

@@ -1,4 +1,4 @@
-"""`python -m demo --today 2026-11-20 --seed 1 > portfolio.json`: a portfolio with new passwords."""
+"""Write a demo portfolio with new passwords: `python -m demo --today 2026-11-20 --seed 1 > portfolio.json`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from demo.portfolio import SEED
 from demo.portfolio import compose
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     today = datetime.now(UTC).date()
     parser.add_argument("--today", type=date.fromisoformat, default=today, metavar="YYYY-MM-DD")
     parser.add_argument("--seed", type=int, default=SEED)
-    chosen = parser.parse_args(words)
-    portfolio, _ = with_passwords(compose(chosen.today, chosen.seed))
+    options = parser.parse_args(arguments)
+    portfolio, _ = with_passwords(compose(options.today, options.seed))
     json.dump(portfolio, sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")
 

@@ -1,4 +1,4 @@
-"""Who gets in, and with what? Drawn anew for every portfolio, never from its seed."""
+"""Passwords of the demo users. They are random and do not depend on the seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from demo.portfolio import Portfolio
 
 
 def with_passwords(portfolio: Portfolio) -> tuple[Portfolio, dict[str, str]]:
-    """Give every user a password of their own, and say whose is which."""
+    """Return the portfolio with a random password for each user, and the passwords by e-mail address."""
     passwords = {str(user["email"]): secrets.token_urlsafe(12) for user in portfolio["users"]}
     users = [{**user, "password": passwords[str(user["email"])]} for user in portfolio["users"]]
     return {**portfolio, "users": users}, passwords

@@ -1,4 +1,4 @@
-"""The words that the made-up portfolio is composed of: places, people, and what inspectors write."""
+"""The texts of the demo portfolio: companies, streets, people and notes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A part of a city, with streets that are really there and a point in its middle."""
+class Neighborhood:
+    """A part of a city: its coordinates and some of its real streets."""
 
     city: str
     state: str
@@ -19,17 +19,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Company:
+    """A client: its users, buildings and neighborhoods."""
+
     name: str
     domain: str
     admin: str
     managers: tuple[str, ...]
     buildings: tuple[str, ...]
-    places: tuple[Place, ...]
+    neighborhoods: tuple[Neighborhood, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A building type: how many storeys it may have, and units on each."""
+class BuildingType:
+    """A building type: its relative frequency, and its ranges of floors and of units a floor."""
 
     name: str
     weight: int
@@ -64,10 +66,16 @@ COMPANIES = (
             "Telegraph Hill Residences",
         ),
         (
-            Place("Boston", "MA", "02110", 42.3567, -71.0512, ("Atlantic Ave", "Broad St")),
-            Place("Boston", "MA", "02127", 42.3349, -71.0386, ("Dorchester St", "E Broadway")),
-            Place("Boston", "MA", "02124", 42.2867, -71.0706, ("Ashmont St", "Dorchester Ave")),
-            Place("Cambridge", "MA", "02139", 42.3647, -71.1042, ("Prospect St", "Pearl St")),
+            Neighborhood("Boston", "MA", "02110", 42.3567, -71.0512, ("Atlantic Ave", "Broad St")),
+            Neighborhood(
+                "Boston", "MA", "02127", 42.3349, -71.0386, ("Dorchester St", "E Broadway")
+            ),
+            Neighborhood(
+                "Boston", "MA", "02124", 42.2867, -71.0706, ("Ashmont St", "Dorchester Ave")
+            ),
+            Neighborhood(
+                "Cambridge", "MA", "02139", 42.3647, -71.1042, ("Prospect St", "Pearl St")
+            ),
         ),
     ),
     Company(
@@ -91,12 +99,16 @@ COMPANIES = (
             "The Prospect",
         ),
         (
-            Place("Chicago", "IL", "60647", 41.9219, -87.7010, ("N Kedzie Ave", "W Palmer St")),
-            Place(
+            Neighborhood(
+                "Chicago", "IL", "60647", 41.9219, -87.7010, ("N Kedzie Ave", "W Palmer St")
+            ),
+            Neighborhood(
                 "Chicago", "IL", "60657", 41.9403, -87.6541, ("N Sheffield Ave", "W Belmont Ave")
             ),
-            Place("Chicago", "IL", "60608", 41.8517, -87.6694, ("S Damen Ave", "W 18th St")),
-            Place("Milwaukee", "WI", "53202", 43.0462, -87.8998, ("N Prospect Ave", "E Brady St")),
+            Neighborhood("Chicago", "IL", "60608", 41.8517, -87.6694, ("S Damen Ave", "W 18th St")),
+            Neighborhood(
+                "Milwaukee", "WI", "53202", 43.0462, -87.8998, ("N Prospect Ave", "E Brady St")
+            ),
         ),
     ),
     Company(
@@ -118,14 +130,18 @@ COMPANIES = (
             "Fremont Canal House",
         ),
         (
-            Place(
+            Neighborhood(
                 "Portland", "OR", "97214", 45.5142, -122.6430, ("SE Hawthorne Blvd", "SE Ash St")
             ),
-            Place(
+            Neighborhood(
                 "Portland", "OR", "97227", 45.5452, -122.6767, ("N Mississippi Ave", "N Shaver St")
             ),
-            Place("Seattle", "WA", "98107", 47.6690, -122.3766, ("Ballard Ave NW", "NW Market St")),
-            Place("Seattle", "WA", "98144", 47.5846, -122.2991, ("Beacon Ave S", "S McClellan St")),
+            Neighborhood(
+                "Seattle", "WA", "98107", 47.6690, -122.3766, ("Ballard Ave NW", "NW Market St")
+            ),
+            Neighborhood(
+                "Seattle", "WA", "98144", 47.5846, -122.2991, ("Beacon Ave S", "S McClellan St")
+            ),
         ),
     ),
 )
@@ -141,11 +157,11 @@ INSPECTORS = (
     "Joan Kowalczyk",
 )
 
-KINDS = (
-    Kind("residential", 22, (3, 9), (4, 8)),
-    Kind("mixed-use", 9, (4, 14), (5, 9)),
-    Kind("senior housing", 5, (3, 8), (8, 14)),
-    Kind("commercial", 4, (2, 6), (1, 4)),
+BUILDING_TYPES = (
+    BuildingType("residential", 22, (3, 9), (4, 8)),
+    BuildingType("mixed-use", 9, (4, 14), (5, 9)),
+    BuildingType("senior housing", 5, (3, 8), (8, 14)),
+    BuildingType("commercial", 4, (2, 6), (1, 4)),
 )
 
 NOTES = {
@@ -203,7 +219,7 @@ NOTES = {
         "Kitchen fire in {unit}; smoke damage on floor {floor}. Unit not to be re-occupied.",
     ),
 }
-"""What stands in a finished inspection's notes, by type and status."""
+"""Notes of finished inspections, by type and status."""
 
 NOTES_OPEN = (
     "Meet the super at the side entrance.",

@@ -1,4 +1,4 @@
-"""Which database is an application's? The file or the server that its DATABASE_URL names; nothing is opened yet."""
+"""Attach the database that DATABASE_URL names to an application. Open no file and no connection yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from models.fields import db
 
 
 class InvalidDatabaseUrl(Fault):
-    """Words that name no file and no server; they may hold a password, and are not said again."""
+    """A URL that names no file and no server. The message omits the URL, which may hold a password."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -29,75 +29,80 @@ class InvalidDatabaseUrl(Fault):
 
 
 def attach(app: Flask) -> Database:
-    """Give an application its database, by its DATABASE_URL. Nothing is opened yet."""
+    """Attach the database of an application's DATABASE_URL and return it. Open nothing yet."""
     url = sa.make_url(app.config["DATABASE_URL"])
-    found = MAKERS[url.get_backend_name()](app, url)
-    app.extensions["walkthrough"] = found
-    return found
+    database = ENGINES[url.get_backend_name()](app, url)
+    app.extensions["walkthrough"] = database
+    return database
 
 
 def attach_url(url: str) -> Database:
-    """The database of another URL than the application's, to be copied into."""
+    """Return the database of a URL, for a copy. Raise InvalidDatabaseUrl."""
     app = Flask(__name__)
-    app.config["DATABASE_URL"] = whole(url).render_as_string(hide_password=False)
+    app.config["DATABASE_URL"] = absolute_url(url).render_as_string(hide_password=False)
     return attach(app)
 
 
-def whole(stated: str) -> sa.URL:
-    """A URL of a file, by its whole path, or of a server; InvalidDatabaseUrl for any other."""
+def absolute_url(text: str) -> sa.URL:
+    """Return the URL of a file, with its absolute path, or of a server. Raise InvalidDatabaseUrl for any other."""
     try:
-        url = sa.make_url(stated)
-    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port that is no number
+        url = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port that is not a number
         raise InvalidDatabaseUrl from error
-    if url.get_backend_name() not in MAKERS:
+    if url.get_backend_name() not in ENGINES:
         raise InvalidDatabaseUrl
     if url.get_backend_name() != "sqlite":
         return url
-    # A ? and what follows may be dropped without a word.
-    is_path = "?" not in stated and url == sa.URL.create(url.drivername, database=url.database)
-    if url.drivername not in FILE_DRIVERS or not has_file(url) or not is_path:
+    # SQLAlchemy may drop a query string silently.
+    is_path = "?" not in text and url == sa.URL.create(url.drivername, database=url.database)
+    if url.drivername not in FILE_DRIVERS or not names_file(url) or not is_path:
         raise InvalidDatabaseUrl
     return url.set(database=str(Path(url.database or "").absolute()))
 
 
-def has_file(url: sa.URL) -> bool:
+def names_file(url: sa.URL) -> bool:
+    """Return whether a SQLite URL names a file, not a database in memory."""
     return url.database not in (None, "", ":memory:")
 
 
 def attach_server(app: Flask, url: sa.URL) -> Database:
-    """A PostgreSQL database; its driver is loaded only where it is asked for."""
+    """Return a PostgreSQL database. Import its driver only now. Raise MaintenanceError without the driver."""
     standbys = [sa.make_url(each) for each in app.config.get("DATABASE_READ_URL", ())]
     try:
         postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
         raise MaintenanceError(
-            f"PostgreSQL needs what is in requirements/postgres.txt: {error}"
+            f"PostgreSQL needs the packages of requirements/postgres.txt: {error}"
         ) from error
-    made: Database = postgresql.attached(url, standbys)
-    return made
+    database: Database = postgresql.attached(url, standbys)
+    return database
 
 
 def attach_file(app: Flask, url: sa.URL) -> Database:
-    """A SQLite file."""
-    if not has_file(url):
-        raise MaintenanceError("DATABASE_URL names no file, and what is in memory is not kept")
+    """Return a SQLite database. Raise MaintenanceError for a database in memory."""
+    if not names_file(url):
+        raise MaintenanceError(
+            "DATABASE_URL names no file, and a database in memory is not durable"
+        )
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(writable=True)
     app.config["SQLALCHEMY_BINDS"] = {"reader": {"url": url, **engine_options(writable=False)}}
     db.init_app(app)
-    app.teardown_appcontext_funcs.clear()  # ends SQLAlchemy's session, of which there is none
+    app.teardown_appcontext_funcs.clear()  # it ends a session of SQLAlchemy, which is not used
     with app.app_context():
         writer, reader = db.engines[None], db.engines["reader"]
     for engine, writable in ((writer, True), (reader, False)):
-        sa.event.listen(engine, "connect", preparing(writable=writable))
+        sa.event.listen(engine, "connect", connection_setup(writable=writable))
     return Database(Path(url.database or ""), writer, reader)
 
 
 FILE_DRIVERS = ("sqlite", "sqlite+pysqlite")
-MAKERS = {"sqlite": attach_file, "postgresql": attach_server}
+ENGINES = {"sqlite": attach_file, "postgresql": attach_server}
 
 
-def preparing(*, writable: bool) -> Any:
+def connection_setup(*, writable: bool) -> Any:
+    """Return a listener that prepares each new connection."""
+
     def prepare(driver_connection: Any, record: Any) -> None:
         driver_connection.walkthrough = sqlite.prepare(driver_connection, writable=writable)
 
@@ -105,16 +110,17 @@ def preparing(*, writable: bool) -> Any:
 
 
 def engine_options(*, writable: bool) -> dict[str, Any]:
+    """Return the options of the writer's or the readers' SQLAlchemy engine."""
     return {
         "module": sqlite.driver,
         "hide_parameters": True,
         "pool_size": 1
         if writable
-        else CONNECTIONS_MAX + 2,  # the watcher of the data version and the checkpointer
+        else CONNECTIONS_MAX + 2,  # plus one each for the data version and the checkpointer
         "max_overflow": 0,
         "pool_timeout": LOCK_SECONDS_MAX,
         "pool_reset_on_return": None,
-        # The connection used last is the one whose cache is warm, and few are made.
+        # Reuse the last used connection, whose cache is warm. This keeps the number of connections low.
         "pool_use_lifo": True,
         "connect_args": {
             "cached_statements": CACHED_STATEMENTS_MAX,

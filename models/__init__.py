@@ -1,4 +1,4 @@
-"""What there is: every resource the API exposes, by its path. Knows no HTTP and no caller."""
+"""The tables. `RESOURCES` holds those that the API exposes, by path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to rows, by whose hand: a resource that only triggers write (see engine/audit.py)."""
+"""The audit log, which only triggers write (see engine/audit.py)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from models.types import TIMESTAMP
 from models.types import UUID
 
 BULK_RELATION = "archive"
-"""What a line is of that tells of many rows, of none by itself."""
+"""`relation` of an entry that stands for many rows, such as an import."""
 
 
 class AuditLog(Model):
-    """One change of one row, or one sign-in or refusal. Append-only: nobody, nothing changes it."""
+    """One change of one row, one sign-in or one refusal. Triggers refuse changes and deletions of entries."""
 
     __tablename__ = "audit_log"
-    # For administrators, not for applications: what these are built against is the ten resources.
+    # The audit log is for administrators. Applications use the other ten resources.
     is_published = False
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)

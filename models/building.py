@@ -1,4 +1,4 @@
-"""The buildings that are inspected."""
+"""The buildings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from models.types import TIMESTAMP
 
 
 class Building(Model):
-    """A building of a client."""
+    """A building that is inspected. It belongs to a client."""
 
     __tablename__ = "buildings"
     __table_args__ = (

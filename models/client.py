@@ -1,4 +1,4 @@
-"""The companies that own buildings."""
+"""The clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from models.types import TIMESTAMP
 
 
 class Client(Model):
-    """An owning company."""
+    """A company that owns buildings."""
 
     __tablename__ = "clients"
 

@@ -1,4 +1,4 @@
-"""The hidden tables: what is needed to sign in and to count failures. None of them is a resource."""
+"""The hidden tables: credentials, sessions, sign-in attempts and kiosk displays. None of them is a resource."""
 
 from __future__ import annotations
 

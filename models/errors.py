@@ -1,13 +1,13 @@
-"""What can go wrong, said as facts: an exception carries its message, details and hint, and no status.
+"""Base classes of errors: a message, details and a hint, without an HTTP status.
 
-Which status and code a fact has on the wire stands in one table, `routes/postgrest/errors.py`.
+`routes/postgrest/errors.py` maps each class to its status and code.
 """
 
 from __future__ import annotations
 
 
 class Fault(Exception):
-    """Anything a caller may be told. `message` is for people, `hint` says what to try."""
+    """An error that is reported to the caller. `message` is for people; `hint` proposes a remedy."""
 
     def __init__(self, message: str, details: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -17,4 +17,4 @@ class Fault(Exception):
 
 
 class Denial(Fault):
-    """A refusal of what somebody may not do, of which the audit trail is told."""
+    """A refusal for lack of permission. The audit log records it."""

@@ -1,7 +1,6 @@
-"""How a resource is said: a declarative class whose columns carry their type and how they are filled.
+"""The base class of tables and the `column` function that declares their columns.
 
-A column is `column(TYPE, …)`. What the dialect needs beyond SQLAlchemy's own knowledge travels in
-`info`: the wire type, whether the column is hidden, and what stands in it when a payload is silent.
+`info` of a column holds what SQLAlchemy has no field for: the wire type, the default and whether it is hidden.
 """
 
 from __future__ import annotations
@@ -22,44 +21,56 @@ from models.types import ColumnType
 
 
 class ColumnDefault(Enum):
-    """What stands in a column that a payload does not name."""
+    """The value of a column that a payload omits."""
 
     SEQUENCE = "the database's next id"
     RANDOM_UUID = "a random UUID"
-    NOW = "now, when the row is made"
-    NOW_ON_WRITE = "now, whenever the row is written"
+    NOW = "the time of the insert"
+    NOW_ON_WRITE = "the time of the last write"
     CALLER_ID = "the caller's user id"
 
 
 Row = Any
-"""Columns by name: those of an alias, or of rows that are about to exist (`row.building_id`)."""
+"""Columns by name, of an alias or of rows to insert: `row.building_id`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkipScan:
-    """An index that holds rows by `owner`, a key of the table `owners`, then by `partition_by`, then in `order`. Owners
-    and values of `partition_by` are few."""
+    """An index by owner, then partition, then order, with few owners and few partitions.
+
+    A list in that order merges one range scan of each owner and partition.
+    """
 
     owners: str
+    """The table of the owners."""
     owner: str
+    """The column that refers to an owner."""
     partition_by: str
+    """The column whose values are the partitions."""
     order: str
+    """The column that orders the rows of a partition."""
 
 
 class Model(DeclarativeBase):
-    """A table. `derived` says how the columns that no caller knows are computed from a row,
-    `carrying` with which columns, beside keys, other rows change by the schema's triggers,
-    `index_prefix` which column, copied from the parent, precedes another in the index of a file that finds it,
-    `skip_scan` which index finds lists in its order partition by partition,
-    `indexed_texts` which free texts have an index, on PostgreSQL of the short ones only, and
-    `is_published` whether documents for developers tell of it."""
+    """A table."""
 
     cascading_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns, other than keys, whose change makes triggers change rows of other tables."""
+
     index_prefix: ClassVar[dict[str, str]] = {}
+    """By column: the column before it in its SQLite index, whose value is a copy of the parent's."""
+
     skip_scan: ClassVar[SkipScan | None] = None
+    """The index that returns lists in its order, partition by partition."""
+
     indexed_texts: ClassVar[tuple[str, ...]] = ()
+    """Free-text columns with an index. The index of PostgreSQL holds short texts only."""
+
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
+    """By hidden column: the expression that computes it from the row's other columns."""
+
     is_published: ClassVar[bool] = True
+    """Whether the OpenAPI documents contain the table."""
 
 
 def column(
@@ -70,7 +81,7 @@ def column(
     default: ColumnDefault | None = None,
     hidden: bool = False,
 ) -> MappedColumn[Any]:
-    """A column of a wire type; `required` is NOT NULL, `hidden` keeps it out of the catalog."""
+    """Return a column of a wire type. `required` means NOT NULL; the catalog omits a `hidden` column."""
     return mapped_column(
         kind.storage,
         *constraints,

@@ -1,4 +1,4 @@
-"""The four access tables: who may read a building or an inspection beyond what their client owns."""
+"""The four grant tables: users who may read a building or an inspection in addition to the rows of their role."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from models.types import UUID
 
 
 def grant_keys(table: str, grantee: str, target: str, targets: str) -> tuple[Any, ...]:
-    """The foreign keys of an access table: two to users, one to what is granted."""
+    """Return the foreign keys of a grant table: two to users, one to the granted row."""
 
-    def foreign_key(name: str, there: str, ondelete: str) -> sa.ForeignKeyConstraint:
+    def foreign_key(name: str, parent: str, ondelete: str) -> sa.ForeignKeyConstraint:
         return sa.ForeignKeyConstraint(
-            [name], [f"{there}.id"], name=f"{table}_{name}_fkey", ondelete=ondelete
+            [name], [f"{parent}.id"], name=f"{table}_{name}_fkey", ondelete=ondelete
         )
 
     return (
@@ -30,7 +30,7 @@ def grant_keys(table: str, grantee: str, target: str, targets: str) -> tuple[Any
 
 
 class ClientAdminBuildingAccess(Model):
-    """A building that a client admin may read beyond their client's."""
+    """A grant: a client admin may read a building in addition to those of their client."""
 
     __tablename__ = "client_admin_building_access"
     __table_args__ = grant_keys(__tablename__, "admin_id", "building_id", "buildings")
@@ -42,7 +42,7 @@ class ClientAdminBuildingAccess(Model):
 
 
 class ClientManagerBuildingAccess(Model):
-    """A building that a client manager may read."""
+    """A grant: a client manager may read a building."""
 
     __tablename__ = "client_manager_building_access"
     __table_args__ = grant_keys(__tablename__, "manager_id", "building_id", "buildings")
@@ -54,7 +54,7 @@ class ClientManagerBuildingAccess(Model):
 
 
 class ClientAdminInspectionAccess(Model):
-    """An inspection that a client admin may read beyond their client's."""
+    """A grant: a client admin may read an inspection in addition to those of their client."""
 
     __tablename__ = "client_admin_inspection_access"
     __table_args__ = grant_keys(__tablename__, "admin_id", "inspection_id", "inspections")
@@ -66,7 +66,7 @@ class ClientAdminInspectionAccess(Model):
 
 
 class ClientManagerInspectionAccess(Model):
-    """An inspection that a client manager may read."""
+    """A grant: a client manager may read an inspection."""
 
     __tablename__ = "client_manager_inspection_access"
     __table_args__ = grant_keys(__tablename__, "manager_id", "inspection_id", "inspections")

@@ -1,4 +1,4 @@
-"""The visits: what was inspected, when, by whom, and how it ended."""
+"""The inspections."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from models.types import TIMESTAMP
 
 
 def client_of_building(row: Row) -> sa.ColumnElement[Any]:
-    """The building's client; 0 for a missing building, so that its foreign key speaks, not NOT NULL."""
+    """Return the building's client, or 0 without a building, so that the foreign key fails and not NOT NULL."""
     building = Building.__table__.alias("derived_buildings")
     client_id = sa.select(building.c.client_id).where(building.c.id == row.building_id)
     return sa.func.coalesce(client_id.scalar_subquery(), sa.literal_column("0"))
 
 
 class Inspection(Model):
-    """An inspection of a building."""
+    """An inspection of a building: its type, date, status, inspector and notes."""
 
     __tablename__ = "inspections"
     __table_args__ = (
@@ -45,7 +45,7 @@ class Inspection(Model):
             ondelete="SET NULL",
         ),
     )
-    # Hidden: the building's, and kept so by the database (docs/decisions/0010).
+    # Hidden. It equals the building's client, by a foreign key (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
     index_prefix: ClassVar = {"building_id": "client_id"}

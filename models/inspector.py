@@ -1,4 +1,4 @@
-"""The people who visit buildings."""
+"""The inspectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from models.types import TEXT
 
 
 class Inspector(Model):
-    """Somebody who inspects; not a user."""
+    """A person who inspects buildings. An inspector is not a user."""
 
     __tablename__ = "inspectors"
 

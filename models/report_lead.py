@@ -1,4 +1,4 @@
-"""The lead-paint readings that an inspection takes with an XRF gun."""
+"""The lead-paint readings of inspections, taken with an XRF analyzer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from models.types import TEXT
 
 
 def client_of_inspection(row: Row) -> sa.ColumnElement[Any]:
-    """The inspection's client; 0 for a missing one, so that its foreign key speaks, not NOT NULL."""
+    """Return the inspection's client, or 0 without an inspection, so that the foreign key fails and not NOT NULL."""
     inspection = Inspection.__table__.alias("derived_inspections")
     client_id = sa.select(inspection.c.client_id).where(inspection.c.id == row.inspection_id)
     return sa.func.coalesce(client_id.scalar_subquery(), sa.literal_column("0"))
 
 
 class ReportLead(Model):
-    """One XRF reading."""
+    """One XRF reading of an inspection."""
 
     __tablename__ = "reports_lead"
     __table_args__ = (
@@ -37,7 +37,7 @@ class ReportLead(Model):
             ondelete="CASCADE",
         ),
     )
-    # Hidden: the inspection's, and kept so by the database, of a file by its triggers (docs/decisions/0010).
+    # Hidden. It equals the inspection's client: by triggers on SQLite, by a foreign key on PostgreSQL (decision 0010).
     derived: ClassVar = {"client_id": client_of_inspection}
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)

@@ -1,7 +1,7 @@
-"""One row per column type: how it reads query text, JSON and CSV, and how a document names it.
+"""The column types: how each reads text and JSON, how it is stored, and its JSON schema.
 
-Values come in as text (query strings, CSV cells) or as JSON, and leave as what the database binds.
-The messages are PostgreSQL's, since clients know them. Nothing here knows a column or a caller.
+Readers take text (query strings, CSV cells) or JSON and return the value that the database binds. Error messages are
+PostgreSQL's, since clients know them.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ import sqlalchemy as sa
 from models.errors import Fault
 
 Bound = str | int | float | None
-"""What a database is handed: both drivers bind these, and both databases store them as they are."""
+"""A value that both drivers bind and both engines store unchanged."""
 
 TEXT_BYTES_MAX = 65_536  # 64 KiB, in UTF-8
 
 
 class InvalidInput(Fault):
-    """A value that is not of its column's type (22P02; 22007 for a date or time)."""
+    """A value in the wrong form for its type (22P02)."""
 
 
 class InvalidDatetime(Fault):
-    """Text that has not the form of a date or time (22007)."""
+    """Text that does not have the form of a date or time (22007)."""
 
 
 class DatetimeOutOfRange(Fault):
-    """A date or time that has the form and does not exist (22008)."""
+    """A date or time in the right form that does not exist (22008)."""
 
 
 class DisplacementOutOfRange(Fault):
-    """An offset from UTC that no place has (22009)."""
+    """An offset from UTC of 16 hours or more, or in the wrong form (22009)."""
 
 
 class UnknownTimezone(Fault):
-    """A time zone that there is none of (22023)."""
+    """An unknown name of a time zone (22023)."""
 
 
 class OutOfRange(Fault):
-    """A number too large for its type (22003)."""
+    """A number outside of its type's range (22003)."""
 
 
 class TextTooLong(Fault):
@@ -54,12 +54,12 @@ class TextTooLong(Fault):
 
 
 class NulInText(Fault):
-    """Text holding a NUL (22P05)."""
+    """Text with a NUL character (22P05)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type by PostgreSQL's name, and its ways in."""
+    """A column type, with PostgreSQL's name, its readers, its SQLAlchemy type and its JSON schema."""
 
     name: str
     read_text: Callable[[str], Bound]
@@ -69,19 +69,20 @@ class ColumnType:
     numeric: bool = False
 
 
-def invalid(name: str, shown: str) -> InvalidInput:
-    return InvalidInput(f'invalid input syntax for type {name}: "{shown[:200]}"')
+def invalid(name: str, quoted: str) -> InvalidInput:
+    """Return PostgreSQL's error for a value of the wrong form."""
+    return InvalidInput(f'invalid input syntax for type {name}: "{quoted[:200]}"')
 
 
 INTEGER_TEXT = re.compile(r"[ \t\n\r\f\v]*[+-]?[0-9]+[ \t\n\r\f\v]*", re.ASCII)
 FLOAT_TEXT = re.compile(
     r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*", re.ASCII
 )
-DIGITS_MAX = 400  # int() and float() are quadratic or refuse beyond a few thousand digits
+DIGITS_MAX = 400  # int() and float() take quadratic time for long numbers
 
 
 def read_integer(name: str, low: int, high: int) -> Callable[[str], int]:
-    """A reader of decimal whole numbers between low and high."""
+    """Return a reader of decimal integers from `low` to `high`. It raises InvalidInput or OutOfRange."""
 
     def read(text: str) -> int:
         if not INTEGER_TEXT.fullmatch(text):
@@ -95,7 +96,7 @@ def read_integer(name: str, low: int, high: int) -> Callable[[str], int]:
 
 
 def read_double(text: str, name: str = "double precision") -> float:
-    """A finite double; NaN and Infinity are refused, JSON having no words for them."""
+    """Return a finite double. Raise InvalidInput for NaN and Infinity, which JSON lacks; raise OutOfRange."""
     if not FLOAT_TEXT.fullmatch(text) or len(text) > DIGITS_MAX:
         raise invalid(name, text)
     number = float(text)
@@ -105,7 +106,7 @@ def read_double(text: str, name: str = "double precision") -> float:
 
 
 def has_vanished(text: str) -> bool:
-    """Whether a number that came to nothing was written as something: it is too small for a double.
+    """Return whether a number that reads as 0 has another digit: it is too small for a double.
 
     >>> has_vanished("1e-400"), has_vanished("-0.0e7")
     (True, False)
@@ -114,7 +115,7 @@ def has_vanished(text: str) -> bool:
 
 
 def read_string(text: str) -> str:
-    """Text as given, without NUL, at most TEXT_BYTES_MAX bytes."""
+    """Return the text unchanged. Raise NulInText, or TextTooLong beyond TEXT_BYTES_MAX bytes."""
     if "\0" in text:
         raise NulInText(
             "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text."
@@ -134,7 +135,7 @@ TIME_TEXT = re.compile(
 
 
 def read_day(text: str, name: str) -> tuple[datetime.date, str]:
-    """The calendar date that a text begins with, and the rest of it."""
+    """Return the date at the start of a text, and the rest. Raise InvalidDatetime or DatetimeOutOfRange."""
     found = DATE_TEXT.match(text)
     if found is None or found[1] == "0000":
         raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
@@ -145,7 +146,7 @@ def read_day(text: str, name: str) -> tuple[datetime.date, str]:
 
 
 def read_date(text: str) -> str:
-    """A calendar date; of a timestamp the day as written, as PostgreSQL has it."""
+    """Return a date in ISO 8601. Of a timestamp, return the day as written, like PostgreSQL."""
     day, rest = read_day(text.strip(), "date")
     if rest:
         read_clock(rest, "date", text)
@@ -153,7 +154,7 @@ def read_date(text: str) -> str:
 
 
 def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
-    """A moment in ISO 8601, as stored; without an offset it is in `zone`, or UTC.
+    """Return a timestamp in the stored form, in UTC. Text without an offset is in `zone`, or in UTC.
 
     >>> read_timestamp("2025-05-05T11:30:15.1200+02:00")
     '2025-05-05T09:30:15.12+00:00'
@@ -171,7 +172,7 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
 
 
 def read_clock_face(text: str) -> str:
-    """A timestamp without a time zone: what a text says of a day and a clock, whatever offset stands behind them.
+    """Return a timestamp without a time zone. Ignore an offset.
 
     >>> read_clock_face("2025-05-05T11:30:15.1200+02:00"), read_clock_face("2025-05-05 24:00")
     ('2025-05-05T11:30:15.12', '2025-05-06T00:00:00')
@@ -186,7 +187,7 @@ def read_clock_face(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """A time of day; a day may stand before it, and an offset behind it.
+    """Return a time of day. Ignore a date before it and an offset after it.
 
     >>> read_time("11:30"), read_time("2025-05-05 11:30:15.50+02:00"), read_time("24:00")
     ('11:30:00', '11:30:15.5', '24:00:00')
@@ -201,7 +202,7 @@ def read_time(text: str) -> str:
 
 
 def later_reading(local: datetime.datetime) -> datetime.datetime:
-    """Of the two moments that a clock which was set back says alike, the second, as PostgreSQL has it.
+    """Return the second of two equal local times at the end of daylight saving time, like PostgreSQL.
 
     >>> later_reading(datetime.datetime(2025, 10, 26, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))).isoformat()
     '2025-10-26T02:30:00+01:00'
@@ -214,7 +215,7 @@ def later_reading(local: datetime.datetime) -> datetime.datetime:
 def read_clock(
     rest: str, name: str, text: str
 ) -> tuple[datetime.timedelta, datetime.tzinfo | None]:
-    """What a text says after its date: the time since midnight, up to the next one, and the offset."""
+    """Return the time since midnight, up to 24 hours, and the offset, from the text after a date."""
     found = TIME_TEXT.fullmatch(rest)
     if found is None:
         raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
@@ -229,10 +230,12 @@ def read_clock(
 
 
 def out_of_range(text: str) -> DatetimeOutOfRange:
+    """Return PostgreSQL's error for a date or time that does not exist."""
     return DatetimeOutOfRange(f'date/time field value out of range: "{text[:200]}"')
 
 
 def read_offset(text: str | None, whole: str) -> datetime.tzinfo | None:
+    """Return the offset from UTC. Raise DisplacementOutOfRange, which quotes the whole text."""
     if text is None:
         return None
     if text in "Zz":
@@ -246,7 +249,7 @@ def read_offset(text: str | None, whole: str) -> datetime.tzinfo | None:
 
 
 def write_timestamp(moment: datetime.datetime) -> str:
-    """A moment as PostgreSQL prints it in JSON, which is how it is stored.
+    """Return a timestamp as PostgreSQL prints it in JSON, which is also the stored form on SQLite.
 
     >>> write_timestamp(datetime.datetime(2025, 1, 2, 3, 4, 5, 120000, datetime.UTC))
     '2025-01-02T03:04:05.12+00:00'
@@ -263,7 +266,7 @@ UUID_TEXT = re.compile(r"\{?((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})\}?", re.ASCI
 
 
 def read_uuid(text: str) -> str:
-    """A UUID in any form that PostgreSQL takes, in the one canonical form.
+    """Return the canonical form of a UUID in any form that PostgreSQL takes. Raise InvalidInput.
 
     >>> read_uuid("{A0EEBC999C0B4EF8BB6D6BB9BD380A11}")
     'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
@@ -276,12 +279,12 @@ def read_uuid(text: str) -> str:
 
 
 def new_uuid() -> str:
-    """A random UUID in the canonical form: nobody guesses the next one."""
+    """Return a random UUID in the canonical form."""
     return str(uuid.uuid4())
 
 
 def quote_json(value: object) -> str:
-    """A JSON value as an error quotes it."""
+    """Return a JSON value as an error message quotes it."""
     if value is True or value is False:
         return str(value).lower()
     if isinstance(value, str):
@@ -292,7 +295,7 @@ def quote_json(value: object) -> str:
 
 
 def from_json(read: Callable[[str], Bound]) -> Callable[[object], Bound]:
-    """A reader for types whose JSON form is a string: anything else is read as it is written."""
+    """Return a JSON reader for a type whose JSON form is a string. It reads other values by their JSON text."""
 
     def convert(value: object) -> Bound:
         return None if value is None else read(quote_json(value))
@@ -301,13 +304,14 @@ def from_json(read: Callable[[str], Bound]) -> Callable[[object], Bound]:
 
 
 def from_json_string(value: object) -> Bound:
-    """Text, which takes strings only."""
+    """Return a JSON string or null. Raise InvalidInput for other values."""
     if value is None or isinstance(value, str):
         return None if value is None else read_string(value)
     raise invalid("text", quote_json(value))
 
 
 def from_json_integer(name: str, low: int, high: int) -> Callable[[object], Bound]:
+    """Return a JSON reader of integers from `low` to `high`, also in strings."""
     read = read_integer(name, low, high)
 
     def convert(value: object) -> Bound:
@@ -325,6 +329,7 @@ def from_json_integer(name: str, low: int, high: int) -> Callable[[object], Boun
 
 
 def from_json_double(value: object) -> Bound:
+    """Return a JSON number as a double, also from a string."""
     if value is None:
         return None
     if type(value) is float or type(value) is int:
@@ -335,7 +340,7 @@ def from_json_double(value: object) -> Bound:
 
 
 def stored(on_postgresql: Any) -> Any:
-    """Text on SQLite, and a type of its own where there is one."""
+    """Return the SQLAlchemy type that is text on SQLite and `on_postgresql` on PostgreSQL."""
     return sa.Text().with_variant(on_postgresql, "postgresql")
 
 
@@ -384,7 +389,7 @@ TIMESTAMP = ColumnType(
 
 
 def refuse_json(value: object) -> Bound:
-    """No payload or filter names a JSON value: the one resource that has them is written by itself."""
+    """Raise InvalidInput. Only the audit log has JSON columns, and neither payloads nor filters take them."""
     raise InvalidInput("a JSON value cannot be compared or given")
 
 

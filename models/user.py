@@ -1,4 +1,4 @@
-"""The people who sign in."""
+"""The users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from models.types import UUID
 
 
 class User(Model):
-    """A person with a role; everyone but a super admin belongs to a client."""
+    """A person with a role. Every user except a super admin belongs to a client."""
 
     __tablename__ = "users"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Make, recognise and check a database file. A foreign, newer or linked file is refused in one line."""
+"""Create, migrate and check a SQLite database file. Refuse a foreign, newer or linked file with a one-line message."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from engine.storage.transaction import stored_timestamp
 from models.errors import Fault
 
 START_SECONDS_MAX = 60.0
-LOGS = ("-wal", "-journal")
-BESIDE_BYTES = 64 << 10  # of which SQLite takes the half, before it reads anything
+LOG_SUFFIXES = ("-wal", "-journal")
+SIDE_FILES_BYTES = 64 << 10  # SQLite needs half of it for -wal and -shm before it reads the file
 CHECK_SECONDS_MAX = 3_600.0
 
 GRANT_TABLES = {
@@ -40,18 +40,18 @@ GRANT_TABLES = {
 
 
 class MaintenanceError(Exception):
-    """A file that is not ours to open, or cannot be. The message is one line, whatever it quotes."""
+    """A database or backup that cannot be opened, checked or written. The message is one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
 
 
 class UnwritableDisk(MaintenanceError):
-    """One that cannot be opened, as its disk takes nothing: it has no room, or is read-only."""
+    """A database that cannot be opened because its disk is full or read-only."""
 
 
 class Scan(Enum):
-    """How much of a file a check reads."""
+    """The part of a file that a check reads."""
 
     FULL = "full"
     QUICK = "quick"
@@ -60,11 +60,10 @@ class Scan(Enum):
 
 @singledispatch
 def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> None:
-    """Make the tables in a new file, bring an older one up to date; refuse what is not ours, and an older one that
-    others serve: their statements are of its tables.
+    """Create the tables of a new file, or migrate an older one. Raise MaintenanceError for a foreign or newer file,
+    and for an older file that another process serves.
 
-    A damaged file is let be: reads of what is whole go on, `check` names the rest, and `restore` needs
-    an application to run in.
+    Leave a damaged file as it is: intact rows stay readable, and `check` and `restore` need a running application.
     """
     path = database.path
     assert path is not None
@@ -72,34 +71,36 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     try:
         refuse_links(path)
         sweep(path)
-        if database.identity.known is None:  # else by a server that has looked at it, and forked us
+        if (
+            database.identity.known is None
+        ):  # else the parent process has checked it before the fork
             make_file(path)
     except OSError as error:
         raise MaintenanceError(f"{path} cannot be made: {error.strerror}") from error
     try:
-        open_up(database, path, is_served_by_others=is_served_by_others)
+        open_schema(database, path, is_served_by_others=is_served_by_others)
     except DatabaseFileReplaced:
-        # Removed or replaced: the server answers on, and nothing is opened or made under that name.
+        # The file was removed or replaced. Keep serving the open one; open or create nothing under its name.
         database.is_audited = True
 
 
-def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> None:
-    """Make the tables that are missing, or find those that are there; from now on it is this file or none."""
+def open_schema(database: Database, path: Path, *, is_served_by_others: bool) -> None:
+    """Create or migrate the tables and record the file's identity. A later replacement of the file is an error."""
     assert database.identity is not None
-    state = state_of(database, path)
+    state = file_state(database, path)
     if database.identity.known is None:
         database.identity.record()
     if state == "damaged":
         return
     try:
         if database.writer_lock is not None:
-            database.writer_lock.opened()  # of another user's nobody could write
+            database.writer_lock.opened()  # as the file's owner, so that every process can write it
         if state == "older" and is_served_by_others:
             raise MaintenanceError(
-                f"{path} is of an older version, and is served by it: stop that first"
+                f"{path} has an older schema and an older version serves it: stop that version first"
             )
-        bring_up_to_date(database, path, state)
-        settle_plans(database)
+        create_or_migrate(database, path, state)
+        store_planner_stats(database)
         database.is_audited = True
         resume_clock(database, path)
     except migrate.MigrationFailed as error:
@@ -107,12 +108,12 @@ def open_up(database: Database, path: Path, *, is_served_by_others: bool) -> Non
     except DatabaseFileReplaced:
         raise
     except (Fault, OSError, UnsoundCopy, sqlite.WrongSetting, *sqlite.ERRORS) as error:
-        raise MaintenanceError(f"{path} cannot be used: {told(error, path)}") from error
+        raise MaintenanceError(f"{path} cannot be used: {error_text(error, path)}") from error
 
 
-def told(error: Exception, path: Path) -> str:
-    """What is wrong. Of a disk that has no room for files beside a database, or takes none, and of another user's file,
-    SQLite has the same word as of one that breaks."""
+def error_text(error: Exception, path: Path) -> str:
+    """Return the message of an error. SQLite reports one error for a disk failure, a full or read-only disk, and a
+    missing permission; find out which it is."""
     with suppress(OSError):
         if isinstance(error, sqlite.DiskFailed):
             if path.exists() and not os.access(path, os.R_OK):
@@ -120,13 +121,13 @@ def told(error: Exception, path: Path) -> str:
             disk = os.statvfs(path.parent)
             if disk.f_flag & os.ST_RDONLY:
                 return "the disk is read-only"
-            if disk.f_bavail * disk.f_frsize < BESIDE_BYTES:
+            if disk.f_bavail * disk.f_frsize < SIDE_FILES_BYTES:
                 return "no space left on the device"
     return str(error)
 
 
-def bring_up_to_date(database: Database, path: Path, state: str) -> None:
-    """Make the tables of a new file, and of an older one those of today."""
+def create_or_migrate(database: Database, path: Path, state: str) -> None:
+    """Create the tables of an empty file; migrate the tables of an older one."""
     if state == "older":
         assert database.writer_lock is not None
         database.close()
@@ -137,9 +138,9 @@ def bring_up_to_date(database: Database, path: Path, state: str) -> None:
                 make_tables(transaction)
 
 
-def settle_plans(database: Database) -> None:
-    """Have SQLite plan by what is supposed of every file. Who finds it so takes no turn; where the file is damaged just
-    there, it is served, and plans as it can."""
+def store_planner_stats(database: Database) -> None:
+    """Store the fixed planner statistics, unless the file has them. Take the write lock only to change them. Ignore
+    damage to the statistics tables."""
     with suppress(sqlite.FileCorrupt):
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             if has_planner_stats(transaction):
@@ -148,8 +149,8 @@ def settle_plans(database: Database) -> None:
             write_planner_stats(transaction)
 
 
-def state_of(database: Database, path: Path) -> str:
-    """What `recognise` finds, or `damaged`; a file that cannot be asked is refused."""
+def file_state(database: Database, path: Path) -> str:
+    """Return `schema_state` or `damaged`. Raise MaintenanceError if the file cannot be read."""
     try:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             return schema_state(transaction, path)
@@ -164,17 +165,17 @@ def state_of(database: Database, path: Path) -> str:
     except sqlite.WrongSetting as error:
         raise MaintenanceError(str(error)) from error
     except (sqlite.DiskFailed, sqlite.DiskFull) as error:
-        raise UnwritableDisk(f"{path} cannot be used: {told(error, path)}") from error
+        raise UnwritableDisk(f"{path} cannot be used: {error_text(error, path)}") from error
     except (sqlite.FileCorrupt, *sqlite.ERRORS):
         return "damaged"
     except Fault as error:
-        raise MaintenanceError(f"{path} cannot be used: {told(error, path)}") from error
+        raise MaintenanceError(f"{path} cannot be used: {error_text(error, path)}") from error
 
 
 def resume_clock(database: Database, path: Path) -> None:
-    """Let the clock go on from the latest moment that the file knows, however far back the board's clock is.
+    """Advance the clock to the latest time stored in the file, since the system clock may be earlier.
 
-    Where the file cannot tell any more, from what the file system says of it.
+    Use the file's modification time if the stored time is damaged.
     """
     try:
         with database.reading() as transaction:
@@ -185,7 +186,7 @@ def resume_clock(database: Database, path: Path) -> None:
 
 
 def schema_state(transaction: Transaction, path: Path) -> str:
-    """`empty`, `older` or `ours`; anything else is refused."""
+    """Return `empty`, `older` or `current`. Raise MaintenanceError for a foreign or newer file."""
     application_id = transaction.value("PRAGMA application_id")
     version = transaction.value("PRAGMA user_version")
     tables = transaction.value("SELECT count(*) FROM sqlite_schema")
@@ -200,113 +201,115 @@ def schema_state(transaction: Transaction, path: Path) -> str:
             f"{path} was made by a later version (schema {version}); to restore a backup of this one,"
             " move it and its -wal away first"
         )
-    return "ours" if version == migrations.schema_version() else "older"
+    return "current" if version == migrations.schema_version() else "older"
 
 
 def refuse_links(path: Path) -> None:
+    """Raise MaintenanceError if the path is a link, a directory or a device, or has a second hard link."""
     if not os.path.lexists(path):
         return
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode) or not stat.S_ISREG(found.st_mode):
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
         raise MaintenanceError(f"{path} is not a regular file")
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         raise MaintenanceError(f"{path} has a second name (a hard link)")
 
 
 def make_file(path: Path) -> None:
-    """An empty file that only its owner can read: SQLite gives -wal and -shm the same mode.
+    """Create an empty file that only its owner can read. SQLite gives -wal and -shm the same mode.
 
-    None beside a log, which holds what was acknowledged: SQLite takes that of an empty file away.
+    Raise MaintenanceError beside a log, which holds acknowledged writes: SQLite deletes the log of an empty file.
     """
     if path.exists():
         return
     logs = logs_of(path)
-    if logs and not path.exists():  # nor made by another start meanwhile
+    if logs and not path.exists():  # another process may have created it meanwhile
         raise MaintenanceError(
-            f"{path} is not there, but its log {logs[0]} is: put the file back, or move the log away"
+            f"{path} does not exist, but its log {logs[0]} does: put the file back, or move the log away"
         )
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
 
 
 def logs_of(path: Path) -> list[Path]:
-    """What lies beside a file and holds something of it."""
-    beside = [path.with_name(path.name + end) for end in LOGS]
-    return [log for log in beside if os.path.lexists(log) and log.lstat().st_size]
+    """Return the logs of a file that are not empty."""
+    logs = [path.with_name(path.name + suffix) for suffix in LOG_SUFFIXES]
+    return [log for log in logs if os.path.lexists(log) and log.lstat().st_size]
 
 
 def make_tables(transaction: Transaction) -> None:
+    """Create the schema of this version in an empty file."""
     for statement in schema():
         transaction.run(statement)
     transaction.run(f"PRAGMA application_id = {sqlite.APPLICATION_ID}")
     transaction.run(f"PRAGMA user_version = {migrations.schema_version()}")
 
 
-WAY_OUT = "a backup is put in its place by flask --app app restore FILE"
-"""What to do about a file that is damaged."""
+RESTORE_HINT = "restore a backup: flask --app app restore FILE"
+"""The remedy for a damaged file."""
 
 
 @singledispatch
 def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
-    """What is wrong with a file and its settings; nothing, if it is sound."""
+    """Return the problems of a file and its settings, one a line."""
     assert database.path is not None
     try:
         with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
-            problems = [*damage(transaction, scan), *wrong_settings(transaction)]
-            if scan is Scan.FULL:  # worth a word to whoever asks, and no reason not to start
-                problems += [*another_shape(transaction), *ineffective_grants(transaction)]
+            problems = [*integrity_problems(transaction, scan), *wrong_settings(transaction)]
+            if scan is Scan.FULL:  # no reason to refuse a start
+                problems += [*schema_differences(transaction), *ineffective_grants(transaction)]
     except (Fault, *sqlite.ERRORS) as error:
-        problems = [f"the database cannot be read: {told(error, database.path)}"]
+        problems = [f"the database cannot be read: {error_text(error, database.path)}"]
         if isinstance(sqlite.translate(error), sqlite.FileCorrupt):
-            problems.append(WAY_OUT)
+            problems.append(RESTORE_HINT)
     return [*problems, *readable_by_others(database.path)]
 
 
-def damage(transaction: Transaction, scan: Scan) -> list[str]:
-    """What SQLite finds wrong with the file, and rows that point at nothing."""
+def integrity_problems(transaction: Transaction, scan: Scan) -> list[str]:
+    """Return what SQLite's own check reports, and rows that violate a reference."""
     if scan is Scan.NONE:
         return []
-    question = "PRAGMA integrity_check" if scan is Scan.FULL else "PRAGMA quick_check"
-    found = [line for (text,) in transaction.all(question) for line in text.splitlines()]
-    problems = [line for line in found if line != "ok" and not line.startswith("*** in database")]
+    statement = "PRAGMA integrity_check" if scan is Scan.FULL else "PRAGMA quick_check"
+    lines = [line for (text,) in transaction.all(statement) for line in text.splitlines()]
+    problems = [line for line in lines if line != "ok" and not line.startswith("*** in database")]
     if problems:
-        problems.append(WAY_OUT)
-    lost = [*transaction.all(FOREIGN_KEY_VIOLATIONS), *transaction.all(CLIENT_MISMATCHES)]
-    return problems + [line for (line,) in lost]
+        problems.append(RESTORE_HINT)
+    orphans = [*transaction.all(FOREIGN_KEY_VIOLATIONS), *transaction.all(CLIENT_MISMATCHES)]
+    return problems + [line for (line,) in orphans]
 
 
-SHAPE = (
+SCHEMA_QUERY = (
     "SELECT s.type, s.name, c.name, c.type, c.[notnull], c.pk FROM sqlite_schema s"
     " LEFT JOIN pragma_table_info(s.name) c ON s.type = 'table' WHERE s.name NOT LIKE 'sqlite_%'"
 )
 
 
-def another_shape(transaction: Transaction) -> list[str]:
-    """Tables, columns, indexes and triggers that are not those of this version."""
-    made = sqlite.driver.connect(":memory:")
+def schema_differences(transaction: Transaction) -> list[str]:
+    """Return the tables, indexes and triggers that differ from this version's schema."""
+    expected = sqlite.driver.connect(":memory:")
     try:
-        made.executescript("\n".join(schema()))
-        wanted = set(made.execute(SHAPE).fetchall())
+        expected.executescript("\n".join(schema()))
+        wanted = set(expected.execute(SCHEMA_QUERY).fetchall())
     finally:
-        made.close()
-    names = {f"{row[0]} {row[1]}" for row in wanted ^ set(transaction.all(SHAPE))}
-    return [f"the {name} is not what this version makes" for name in sorted(names)]
+        expected.close()
+    names = {f"{row[0]} {row[1]}" for row in wanted ^ set(transaction.all(SCHEMA_QUERY))}
+    return [f"the {name} differs from the schema of this version" for name in sorted(names)]
 
 
 SETTINGS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "trusted_schema": 0}
 
 
 def wrong_settings(transaction: Transaction) -> list[str]:
-    """Settings that are not what every connection is given."""
-    found = {name: transaction.value(f"PRAGMA {name}") for name in SETTINGS}
+    """Return the PRAGMAs whose value is not the expected one."""
+    values = {name: transaction.value(f"PRAGMA {name}") for name in SETTINGS}
     return [
-        f"PRAGMA {name} is {found[name]}, not {wanted}"
+        f"PRAGMA {name} is {values[name]}, not {wanted}"
         for name, wanted in SETTINGS.items()
-        if found[name] != wanted
+        if values[name] != wanted
     ]
 
 
 def ineffective_grants(transaction: Transaction) -> list[str]:
-    """Grants to somebody who has not, or no more, the role of the table: they open nothing."""
+    """Return the grants to users who lack the role of the table. Such grants have no effect."""
     problems = []
     for table, grantee in GRANT_TABLES.items():
         role = "_".join(table.split("_")[:2])
@@ -316,27 +319,28 @@ def ineffective_grants(transaction: Transaction) -> list[str]:
             (role,),
         )
         problems += [
-            f"{table} holds {count} for user {user_id}, who is no {role}" for user_id, count in rows
+            f"{table} holds {count} for user {user_id}, whose role is not {role}"
+            for user_id, count in rows
         ]
     return problems
 
 
-KEPT_PRIVATE = ("", "-wal", "-shm", ".lock", ".serving")
+PRIVATE_SUFFIXES = ("", "-wal", "-shm", ".lock", ".serving")
 
 
 def readable_by_others(path: Path) -> list[str]:
-    """Files of the database that are open to others."""
-    found = [path.with_name(path.name + end) for end in KEPT_PRIVATE]
+    """Return the files of the database that other users can read."""
+    files = [path.with_name(path.name + suffix) for suffix in PRIVATE_SUFFIXES]
     return [
         f"{each} can be read by others: chmod 600 it"
-        for each in found
+        for each in files
         if each.exists() and stat.S_IMODE(each.stat().st_mode) & 0o077
     ]
 
 
 @singledispatch
 def versions(database: Database) -> dict[str, str]:
-    """What is in use: driver, SQLite, schema, and whether this SQLite has the WAL-reset fix."""
+    """Return the versions of driver, SQLite and schema, and whether this SQLite has the WAL-reset fix."""
     with database.reading() as transaction:
         schema = transaction.value("PRAGMA user_version")
     safe = sqlite.driver.sqlite_version_info >= sqlite.VERSION_SAFE
@@ -344,5 +348,5 @@ def versions(database: Database) -> dict[str, str]:
         "driver": sqlite.driver.__name__.split(".")[0],
         "sqlite": sqlite.driver.sqlite_version,
         "schema": str(schema),
-        "checkpoints": "safe" if safe else "kept apart by the write lock",
+        "checkpoints": "safe" if safe else "serialized by the write lock",
     }

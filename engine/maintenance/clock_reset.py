@@ -1,7 +1,7 @@
-"""The way back from a time that was wrong: a clock that was once set far ahead, whose time the file has kept since.
+"""Reset the clock of a database whose stored time is far ahead, because the system clock once was.
 
-What had expired by then would be in force again, and what was signed then would be in force for as long as the clock
-was wrong. So all of it ends, and whoever calls this has made the key new that signs tokens.
+A reset would revive expired sessions and prolong tokens that were signed in the future. So the reset ends all of
+them, and the caller replaces the key that signs tokens.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from engine.storage.clock import system_time
 from engine.storage.database import Database
 from models.audit_log import BULK_RELATION
 
-SET_BACK_SECONDS_MAX = 60.0
+RESET_SECONDS_MAX = 60.0
 
-ENDINGS: Final = (
+RESET_STATEMENTS: Final = (
     "DELETE FROM sessions",
-    "DELETE FROM devices",  # some of them had expired
+    "DELETE FROM devices",  # expired ones would be valid again
     (
         "INSERT INTO credentials (user_id, tokens_since) SELECT id, ?1 + 1 FROM users WHERE true"
         " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since"
     ),
-    # A window of tries would last until then; it begins anew, so that no lock-out is cut short.
+    # A window of sign-in attempts would last until the wrong time. Restart it now, so that no lock-out ends early.
     "UPDATE attempts SET at = ?1 WHERE at > ?1",
     "UPDATE origins SET at = ?1 WHERE at > ?1",
-    "DELETE FROM facts WHERE name = 'write_probe'",  # a moment, too
+    "DELETE FROM facts WHERE name = 'write_probe'",  # it holds a time, too
 )
-"""What becomes of what holds a moment, by the Unix second of now. A ban stays as long as it was said to last."""
+"""The statements that change or delete stored times; `?1` is the current Unix second. A ban keeps its end."""
 
 
 def reset_clock(database: Database) -> str:
-    """Give a file the system's time, and end every session, token without one, and board; returns that time, as it is
-    stored. Nobody may be serving the file. Kept whole or not at all."""
-    with database.writing(SET_BACK_SECONDS_MAX) as transaction:
-        left = transaction.now
+    """Set the database to the system's time and return that time as stored. End every session, kiosk display and
+    token. No process may serve the database. All changes are one transaction."""
+    with database.writing(RESET_SECONDS_MAX) as transaction:
+        previous = transaction.now
         transaction.began = system_time()
-        transaction.set_actor(None)  # by which the file has the new moment
-        for sql in ENDINGS:
+        transaction.set_actor(None)  # stores the new time in the file
+        for sql in RESET_STATEMENTS:
             transaction.run(sql, (transaction.unix,) if "?1" in sql else ())
-        details = {"from": left, "to": transaction.now}
+        details = {"from": previous, "to": transaction.now}
         audit.record_event(
             transaction, "set_back", BULK_RELATION, actor_id=None, client_id=None, details=details
         )

@@ -1,7 +1,7 @@
-"""A whole database into another, empty one, of either kind: every table, hidden ones too, in one transaction.
+"""Copy a whole database into an empty one of either engine, hidden tables included, in one transaction.
 
-Rows stream through in the order of their keys. What has arrived is read again and compared, by count and
-by digest, before anything is kept; ids go on where they were, also those of rows long deleted.
+Rows are streamed in key order. Before the COMMIT the target is read again and compared by row count and digest.
+Sequences continue after the highest id that the source ever used.
 """
 
 from __future__ import annotations
@@ -31,141 +31,148 @@ from models import credential
 from models.errors import Fault
 
 COPY_SECONDS_MAX = 24 * 3_600.0
-ROWS_A_PAGE = 1_000
+BATCH_ROWS = 1_000
 
 HIDDEN = ("credentials", "sessions", "attempts", "origins", "devices", "audit_log")
-NAMES = (*ORDER, *HIDDEN)
-"""Parents before children. The facts of a database are its own."""
+TABLES = (*ORDER, *HIDDEN)
+"""The copied tables, parents before children. `facts` holds what belongs to one database."""
 
 Progress = Callable[[int], None]
+"""Called with the number of rows of each copied batch."""
 
 
 class TargetNotEmpty(Fault):
-    """A target that holds something already; nothing of it is changed."""
+    """The target holds rows. It stays unchanged."""
 
 
 class CopyMismatch(Fault):
-    """What arrived is not what was sent. Our bug, or the disk's: nothing is kept."""
+    """The target's rows differ from the source's, by a bug or a disk error. The target stays empty."""
 
 
 def tables() -> list[sa.Table]:
+    """Return the copied tables."""
     known = credential.metadata.tables
-    assert set(known) - {"facts"} == set(NAMES), "a table that nobody copies"
-    assert audit_log.AuditLog.__tablename__ in NAMES
-    return [known[name] for name in NAMES]
+    assert set(known) - {"facts"} == set(TABLES), "a table that is not copied"
+    assert audit_log.AuditLog.__tablename__ in TABLES
+    return [known[name] for name in TABLES]
 
 
-def count_rows(source: Database) -> int:
-    """How many rows there are to copy."""
+def count_all_rows(source: Database) -> int:
+    """Return the number of rows to copy."""
     with source.reading(seconds_max=COPY_SECONDS_MAX) as transaction:
-        return sum(count(transaction, table) for table in tables())
+        return sum(count_rows(transaction, table) for table in tables())
 
 
 def copy_all(source: Database, target: Database, progress: Progress) -> dict[str, int]:
-    """Copy every row, or none; the number of rows by table."""
-    with source.reading(seconds_max=COPY_SECONDS_MAX) as sent:
-        outer = CURRENT.set(
-            None
-        )  # the transaction under way is the source's; the target has its own
+    """Copy every row, or none. Return the number of rows by table.
+
+    Raise TargetNotEmpty or CopyMismatch.
+    """
+    with source.reading(seconds_max=COPY_SECONDS_MAX) as reader:
+        outer = CURRENT.set(None)  # the current transaction is the source's; the target has its own
         try:
-            with target.writing(seconds_max=COPY_SECONDS_MAX) as arrived:
-                return copy_within(sent, arrived, progress)
+            with target.writing(seconds_max=COPY_SECONDS_MAX) as writer:
+                return copy_tables(reader, writer, progress)
         finally:
             CURRENT.reset(outer)
 
 
-def copy_within(sent: Transaction, arrived: Transaction, progress: Progress) -> dict[str, int]:
-    for each in (sent, arrived):
+def copy_tables(source: Transaction, target: Transaction, progress: Progress) -> dict[str, int]:
+    """Copy every table within two open transactions. Return the number of rows by table."""
+    for each in (source, target):
         keep_transaction_open(each)
     for table in tables():
-        if count(arrived, table):
+        if count_rows(target, table):
             raise TargetNotEmpty(f'the target is not empty: "{table.name}" holds rows')
-    arrived.run(arrived.dialect.pause_audit)
+    target.run(target.dialect.pause_audit)
     counts: dict[str, int] = {}
     for table in tables():
-        counts[table.name], digest = copy_table(sent, arrived, table, progress)
-        if digest != digest_of(pages(arrived, table)) or counts[table.name] != count(
-            arrived, table
-        ):
-            raise CopyMismatch(f'"{table.name}" did not arrive as it was sent')
-    advance_sequences(sent, arrived)
-    arrived.run(arrived.dialect.resume_audit, (arrived.now,))
+        counts[table.name], digest = copy_table(source, target, table, progress)
+        copied = count_rows(target, table)
+        if digest != digest_of(read_batches(target, table)) or counts[table.name] != copied:
+            raise CopyMismatch(f'"{table.name}" differs from the source after the copy')
+    advance_sequences(source, target)
+    target.run(target.dialect.resume_audit, (target.now,))
     return counts
 
 
 @singledispatch
 def keep_transaction_open(transaction: Transaction) -> None:
-    """Let one side of a copy rest for as long as the other works; a file's does."""
+    """Lift the idle timeout of one side's transaction while the other side works. SQLite has none."""
 
 
 def copy_table(
-    sent: Transaction, arrived: Transaction, table: sa.Table, progress: Progress
+    source: Transaction, target: Transaction, table: sa.Table, progress: Progress
 ) -> tuple[int, str]:
-    """Send a table's rows; how many there were, and their digest."""
-    statement = insertion(arrived, table)
-    places = order_of(statement)
+    """Copy a table. Return the number of its rows and their digest in hexadecimal."""
+    statement = insert_row(target, table)
+    places = parameter_columns(statement)
     digest, rows = hashlib.sha256(), 0
-    for page in pages(sent, table):
-        digest.update(written(page))
-        arrived.insert_many(statement.sql, [[row[place] for place in places] for row in page])
-        rows += len(page)
-        progress(len(page))
+    for batch in read_batches(source, table):
+        digest.update(serialize(batch))
+        target.insert_many(statement.sql, [[row[place] for place in places] for row in batch])
+        rows += len(batch)
+        progress(len(batch))
     return rows, digest.hexdigest()
 
 
-def digest_of(found: Iterator[list[Any]]) -> str:
+def digest_of(batches: Iterator[list[Any]]) -> str:
+    """Return the digest of rows in hexadecimal."""
     digest = hashlib.sha256()
-    for page in found:
-        digest.update(written(page))
+    for batch in batches:
+        digest.update(serialize(batch))
     return digest.hexdigest()
 
 
-def written(page: list[Any]) -> bytes:
-    """Rows as bytes that are the same for the same values, whichever database they come from."""
-    return "".join(json.dumps(list(row)) + "\n" for row in page).encode()
+def serialize(batch: list[Any]) -> bytes:
+    """Return rows as bytes that are equal for equal values of both engines."""
+    return "".join(json.dumps(list(row)) + "\n" for row in batch).encode()
 
 
-def pages(transaction: Transaction, table: sa.Table) -> Iterator[list[Any]]:
+def read_batches(transaction: Transaction, table: sa.Table) -> Iterator[list[Any]]:
+    """Yield the rows of a table in key order, at most BATCH_ROWS at a time."""
     everything = sa.select(*table.c).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
-    for page in transaction.pages(statement, ROWS_A_PAGE):
+    for batch in transaction.pages(statement, BATCH_ROWS):
         yield [
-            tuple(typed(each, value) for each, value in zip(table.c, row, strict=True))
-            for row in page
+            tuple(normalize(each, value) for each, value in zip(table.c, row, strict=True))
+            for row in batch
         ]
 
 
-def typed(column: Any, value: Any) -> Any:
-    """A double is one on both."""
+def normalize(column: Any, value: Any) -> Any:
+    """Return a value in the form that is equal for both engines."""
     return as_double(value) if isinstance(column.type, sa.Double) and value is not None else value
 
 
-def insertion(transaction: Transaction, table: sa.Table) -> Statement:
+def insert_row(transaction: Transaction, table: sa.Table) -> Statement:
+    """Return the INSERT of one row of all columns."""
     values = {each.name: parameter(f"c{place}", each.type) for place, each in enumerate(table.c)}
     slots: dict[str, Slot] = {f"c{place}": new_value(place) for place in range(len(table.c))}
     return compile_statement(sa.insert(table).values(values), transaction.dialect.sa_dialect, slots)
 
 
-def order_of(statement: Statement) -> list[int]:
-    """Which column each of a statement's parameters is."""
+def parameter_columns(statement: Statement) -> list[int]:
+    """Return the column number of each parameter of a statement."""
     numbered = Binding(new=tuple(range(len(statement.slots))))
     return [int(value or 0) for value in statement.bind(numbered)]
 
 
-def count(transaction: Transaction, table: sa.Table) -> int:
-    counted = sa.select(sa.func.count()).select_from(table)
-    found: int = transaction.value(str(counted.compile(dialect=transaction.dialect.sa_dialect)))
-    return found
+def count_rows(transaction: Transaction, table: sa.Table) -> int:
+    """Return the number of rows of a table."""
+    statement = sa.select(sa.func.count()).select_from(table)
+    rows: int = transaction.value(str(statement.compile(dialect=transaction.dialect.sa_dialect)))
+    return rows
 
 
-def advance_sequences(sent: Transaction, arrived: Transaction) -> None:
-    """The next id of each table is the one after the highest there ever was."""
-    highest = dict(sent.all(sent.dialect.read_sequences))
+def advance_sequences(source: Transaction, target: Transaction) -> None:
+    """Set each sequence of the target to the highest id that the source ever used."""
+    highest = dict(source.all(source.dialect.read_sequences))
     for table in tables():
         if "id" not in table.c or not isinstance(table.c.id.type, sa.Integer):
             continue
         largest = sa.select(sa.func.max(table.c.id))
-        there = arrived.value(str(largest.compile(dialect=arrived.dialect.sa_dialect)))
-        last = max(highest.get(table.name, 0), there or 0)
-        for statement in arrived.dialect.set_sequence if last else ():
-            arrived.run(statement, (table.name, last))
+        copied = target.value(str(largest.compile(dialect=target.dialect.sa_dialect)))
+        last = max(highest.get(table.name, 0), copied or 0)
+        for statement in target.dialect.set_sequence if last else ():
+            target.run(statement, (table.name, last))

@@ -1,8 +1,7 @@
-"""Import and export: every resource's rows as JSON, all or nothing, in one order that never changes.
+"""Import and export every resource's rows as JSON, in one transaction and a fixed order.
 
-The format is an object of table -> array of rows, each row all its visible columns. A user carries what is kept
-beside the row, where there is something: `app_metadata`, `user_metadata`, `banned_until`; and may bring a `password` on
-the way in. Nothing secret ever goes out.
+An archive is an object of table -> array of rows; a row has all visible columns. A user's row may also have
+`app_metadata`, `user_metadata`, `banned_until` and, in an import only, `password`. An export holds no secret.
 """
 
 from __future__ import annotations
@@ -55,23 +54,23 @@ ORDER = (
     "client_admin_inspection_access",
     "client_manager_inspection_access",
 )
-"""Parents before children, so that every foreign key has something to point at."""
+"""The tables of an archive, parents before children, so that every foreign key finds its row."""
 
 IMPORT_SECONDS_MAX = 3_600.0
-ROWS_A_LOOK = 1_000
+BATCH_ROWS = 1_000
 
-BESIDE_A_USER = ("password", "app_metadata", "user_metadata", "banned_until")
+ACCOUNT_FIELDS = ("password", "app_metadata", "user_metadata", "banned_until")
 
 UserImporter = Callable[[Transaction, str, Mapping[str, object]], None]
-"""Gives the user of an id what is kept beside their row, in the transaction that makes them."""
+"""Stores the ACCOUNT_FIELDS of a user, given the user's id, in the transaction of the import."""
 
 
 class InvalidArchive(Fault):
-    """A file that is no archive, or a row in it that cannot be kept."""
+    """A document that is no archive, or a row in it that cannot be inserted."""
 
 
 class Unrestricted:
-    """The rule of the command line, where whoever holds the file may do everything."""
+    """The rule of the command line, which permits everything."""
 
     def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
         return sa.true()
@@ -90,25 +89,27 @@ class Unrestricted:
         return frozenset()
 
 
-def import_archive(database: Database, archive: object, furnish: UserImporter) -> dict[str, int]:
-    """Insert every row of an archive or none; the number of rows by table."""
+def import_archive(
+    database: Database, archive: object, import_user: UserImporter
+) -> dict[str, int]:
+    """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive."""
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
-        # One line in the audit trail for all of it: what was imported stands in the file.
+        # The audit log gets one entry for the import. The archive holds the rows.
         transaction.run(transaction.dialect.pause_audit)
         counts: dict[str, int] = {}
         for name in ORDER:
             relation = catalog().relations[name]
-            beside: list[tuple[int, str, dict[str, object]]] = []
+            accounts: list[tuple[int, str, dict[str, object]]] = []
             for place, row in enumerate(tables.get(name, [])):
-                with at_place(name, place):
-                    user_id, given = import_row(transaction, relation, row)
+                with locate_faults(name, place):
+                    user_id, account = import_row(transaction, relation, row)
                 if relation.name == "users":
-                    beside.append((place, user_id, given))
-            # Once all are there: who is banned may not be the last super admin, and may come first.
-            for place, user_id, given in beside:
-                with at_place(name, place):
-                    furnish(transaction, user_id, given)
+                    accounts.append((place, user_id, account))
+            # After all users, since a banned user may come first and must not be the last super admin.
+            for place, user_id, account in accounts:
+                with locate_faults(name, place):
+                    import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
         audit.record_event(
@@ -123,26 +124,27 @@ def import_archive(database: Database, archive: object, furnish: UserImporter) -
 
 
 @contextmanager
-def at_place(name: str, place: int) -> Iterator[None]:
-    """Around what is done with a row: whatever is wrong with it is told with its place."""
+def locate_faults(name: str, place: int) -> Iterator[None]:
+    """Turn a fault of a row into InvalidArchive with the row's table and index."""
     try:
         yield
     except Fault as fault:
         raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
-    except ValueError as error:  # half of a surrogate pair, or no number of JSON's
+    except ValueError as error:  # a lone surrogate, or NaN
         raise InvalidArchive(f"{name}[{place}]: {error}") from error
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of an archive, of its names and values: of what it says twice, one would be left out without a word."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise InvalidArchive(f'an object of the archive has "{twice}" twice')
-    return found
+    """Return a JSON object of an archive as a dict. Raise InvalidArchive for a repeated key."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        [(repeated, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidArchive(f'an object of the archive has "{repeated}" twice')
+    return values
 
 
 def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
+    """Return the tables of an archive. Raise InvalidArchive if it has another form."""
     if not isinstance(archive, dict):
         raise InvalidArchive("an archive is a JSON object of table -> rows")
     for name, rows in archive.items():
@@ -154,58 +156,59 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
 
 
 def has_no_rows(transaction: Transaction) -> bool:
-    """Whether there is no row of any resource."""
-    found = (
-        transaction.value(f"SELECT EXISTS (SELECT 1 FROM {name})")  # noqa: S608 - names of our own
+    """Return whether no resource has a row."""
+    has_rows = (
+        transaction.value(f"SELECT EXISTS (SELECT 1 FROM {name})")  # noqa: S608 - constant names
         for name in ORDER
     )
-    return not any(found)
+    return not any(has_rows)
 
 
 def import_row(
     transaction: Transaction, relation: Relation, row: dict[str, object]
 ) -> tuple[str, dict[str, object]]:
-    """Insert a row; its id, where it has one, and what it says of a user beside that."""
-    given = dict(row)
-    names = BESIDE_A_USER if relation.name == "users" else ()
-    beside = {name: given.pop(name) for name in names if name in given}
+    """Insert a row. Return its id, as text, and its ACCOUNT_FIELDS."""
+    columns_given = dict(row)
+    names = ACCOUNT_FIELDS if relation.name == "users" else ()
+    account = {name: columns_given.pop(name) for name in names if name in columns_given}
     values: dict[str, Bound] = {}
-    for name, value in given.items():
+    for name, value in columns_given.items():
         attribute = relation.payload_attribute(name)
         values[name] = attribute.type.read_json(value)
         if name == "id" and attribute.default is ColumnDefault.SEQUENCE:
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            found = default_value(attribute.default, transaction.now, Binding())
-            if found is not None:
-                values[name] = found
+            value = default_value(attribute.default, transaction.now, Binding())
+            if value is not None:
+                values[name] = value
     columns = tuple(values)
     statement = insert_statement(transaction.dialect.name, relation.name, columns)
     with diagnose_write(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
-    return str(values.get("id")), beside
+    return str(values.get("id")), account
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Statement:
+    """Return the INSERT of one row with these columns."""
     return WriteBuilder(database, name, Unrestricted()).insert(columns)
 
 
 def export_archive(transaction: Transaction) -> Iterator[str]:
-    """The archive as text, piece by piece: tables in their order, rows by key, one row a line."""
+    """Yield the archive as text: the tables in ORDER, the rows in key order, one row a line."""
     yield "{"
     for place, name in enumerate(ORDER):
         yield f'{"," if place else ""}\n "{name}": ['
-        for number, row in enumerate(rows_of(transaction, catalog().relations[name])):
+        for number, row in enumerate(json_rows(transaction, catalog().relations[name])):
             yield f"{',' if number else ''}\n  {row}"
         yield "\n ]"
     yield "\n}\n"
 
 
 def write_archive(transaction: Transaction, file: Path) -> None:
-    """The archive as a file that only its owner can read: whole, or what was there stays."""
-    if file.exists() and not file.is_file():  # a pipe, or a terminal: it has no place to be put in
+    """Write the archive to a file that only its owner can read. An error leaves an existing file unchanged."""
+    if file.exists() and not file.is_file():  # a pipe or a terminal, which cannot be replaced
         with file.open("w", encoding="utf-8") as out:
             out.writelines(export_archive(transaction))
         return
@@ -217,25 +220,26 @@ def write_archive(transaction: Transaction, file: Path) -> None:
     copies.sync(file.parent)
 
 
-def rows_of(transaction: Transaction, relation: Relation) -> Iterator[str]:
+def json_rows(transaction: Transaction, relation: Relation) -> Iterator[str]:
+    """Yield the rows of a table as JSON objects, in key order."""
     table = relation.table
     names = list(relation.attributes)
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
     doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
-    beside = account_fields(transaction) if relation.name == "users" else {}
-    for rows in transaction.pages(statement, ROWS_A_LOOK):
+    accounts = account_fields(transaction) if relation.name == "users" else {}
+    for rows in transaction.pages(statement, BATCH_ROWS):
         for row in rows:
             values = {
                 name: as_double(value) if name in doubles and value is not None else value
                 for name, value in zip(names, row, strict=True)
             }
-            values.update(beside.get(values.get("id"), {}))
+            values.update(accounts.get(values.get("id"), {}))
             yield json.dumps(values, ensure_ascii=False)
 
 
 def as_double(value: float | str) -> float:
-    """A double as either database has it: SQLite may hand out a whole one as an integer, and keeps no sign of a nought.
+    """Return a double that is equal for both engines. SQLite may return an integer, and drops the sign of -0.0.
 
     >>> as_double(42), as_double(-0.0)
     (42.0, 0.0)
@@ -243,18 +247,18 @@ def as_double(value: float | str) -> float:
     return float(value) + 0.0
 
 
-BESIDES = (
+ACCOUNTS_QUERY = (
     "SELECT user_id, app_metadata, user_metadata, disabled_until FROM credentials"
     " WHERE app_metadata <> '{}' OR user_metadata <> '{}' OR disabled_until <> 0"
 )
 
 
 def account_fields(transaction: Transaction) -> dict[object, dict[str, object]]:
-    """What is kept beside the users' rows, by their ids; nothing of those of whom there is no more than a password."""
-    found: dict[object, dict[str, object]] = {}
-    for user_id, app, user, until in transaction.all(BESIDES):
-        said = {"app_metadata": json.loads(app), "user_metadata": json.loads(user)}
-        found[str(user_id)] = {name: value for name, value in said.items() if value}
+    """Return the exported ACCOUNT_FIELDS by user id, without the users who have none."""
+    accounts: dict[object, dict[str, object]] = {}
+    for user_id, app, user, until in transaction.all(ACCOUNTS_QUERY):
+        metadata = {"app_metadata": json.loads(app), "user_metadata": json.loads(user)}
+        accounts[str(user_id)] = {name: value for name, value in metadata.items() if value}
         if until:
-            found[str(user_id)]["banned_until"] = stored_timestamp(until)
-    return found
+            accounts[str(user_id)]["banned_until"] = stored_timestamp(until)
+    return accounts

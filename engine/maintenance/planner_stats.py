@@ -1,9 +1,8 @@
-"""How many rows does SQLite suppose there are, when it plans a statement? The same in every file, whatever is in it.
+"""Fixed planner statistics: SQLite plans every statement as if each file held the same number of rows.
 
-What it counts by itself (ANALYZE, PRAGMA optimize) is of everybody's rows, and decides by which index a list is
-walked: so others' rows would decide in which order somebody's own come that are asked for in none, and which of them
-are the first five (docs/decisions/0009). These are the figures of a portfolio of 20 clients, 10,000 buildings and a
-million inspections: what is planned for many rows of others walks through none of them.
+ANALYZE counts the rows of all clients and so would choose the index of a list. The rows of other clients would
+then decide the order of a list without `order`, and its first page (docs/decisions/0009). The figures are those of a
+portfolio of 20 clients, 10,000 buildings and a million inspections.
 """
 
 from __future__ import annotations
@@ -44,26 +43,26 @@ PLANNER_STATS: Final[frozenset[tuple[str, str | None, str]]] = frozenset({
     ("audit_log", "audit_log_relation", "3000000 300000 3 3"),
     ("audit_log", "audit_log_refused", "1000 10"),
 })  # fmt: skip
-"""As in sqlite_stat1: table, index, and how many rows have the same first column, first two, and so on."""
+"""Rows of `sqlite_stat1`: table, index, and numbers: all rows, then the rows of equal first column, first two, …"""
 
 STORED_STATS: Final = "SELECT tbl, idx, stat FROM sqlite_stat1"
 STAT_TABLES: Final = "SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat_'"
 
 
 def has_planner_stats(transaction: Transaction) -> bool:
-    """Whether a file supposes what it should, and nothing else."""
-    counted = {name for (name,) in transaction.all(STAT_TABLES)}
-    if "sqlite_stat1" not in counted or set(transaction.all(STORED_STATS)) != PLANNER_STATS:
+    """Return whether a file holds exactly these statistics."""
+    tables = {name for (name,) in transaction.all(STAT_TABLES)}
+    if "sqlite_stat1" not in tables or set(transaction.all(STORED_STATS)) != PLANNER_STATS:
         return False
     samples = "SELECT EXISTS (SELECT 1 FROM sqlite_stat4)"
-    return "sqlite_stat4" not in counted or not transaction.value(samples)
+    return "sqlite_stat4" not in tables or not transaction.value(samples)
 
 
 def write_planner_stats(transaction: Transaction) -> None:
-    """Have a file suppose it, whatever was counted before."""
+    """Replace the statistics of a file by PLANNER_STATS."""
     if has_planner_stats(transaction):
         return
-    # Tables made anew are read by every connection, those that are open included; rows are not.
+    # Open connections reload statistics tables that are recreated, but not changed rows.
     for (name,) in transaction.all(STAT_TABLES):
         transaction.run(f"DROP TABLE {name}")
     transaction.run("ANALYZE audit_context")

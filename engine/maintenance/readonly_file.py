@@ -1,8 +1,8 @@
-"""A file on a disk that takes nothing, as it has no room or is read-only. SQLite makes files beside a database in WAL
-mode before it reads anything of it; so whoever looks after such a disk could not even save what is on it.
+"""Read a database file on a full or read-only disk, for a backup or an export.
 
-Such a file is read as it lies, for that alone, and by no server: SQLite then looks for no log and takes no lock, so
-there may be no log, and what was written meanwhile would be torn. That it was is found out at the end.
+SQLite creates -wal and -shm before it reads a database in WAL mode, so it cannot open such a file. These functions
+open the file as immutable instead: SQLite takes no lock and reads no log. The file must have no log, and a change
+of the file during the read is an error.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.maintenance.check import MaintenanceError
+from engine.maintenance.check import error_text
 from engine.maintenance.check import logs_of
 from engine.maintenance.check import schema_state
-from engine.maintenance.check import told
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
@@ -25,8 +25,8 @@ from engine.storage.versioned_cache import VersionedCache
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Any]:
-    """The driver's connection to a file that nobody has open; UnsoundCopy if it was written to meanwhile."""
+def open_immutable(path: Path) -> Iterator[Any]:
+    """Yield a driver connection to an immutable file. Raise UnsoundCopy if the file changes meanwhile."""
     require_no_log(path)
     before = path.stat()
     connection = sqlite.driver.connect(
@@ -47,31 +47,31 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def require_no_log(path: Path) -> None:
-    """What is in a log is not in the file yet."""
+    """Raise MaintenanceError if the file has a log, whose writes an immutable file lacks."""
     if logs := logs_of(path):
         raise MaintenanceError(
-            f"{path} cannot be read where it is, since its log {logs[0]} would have to be folded into it:"
-            " copy both to another disk"
+            f"{path} cannot be read on this disk, since its log {logs[0]} needs a checkpoint:"
+            " copy both files to another disk"
         )
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Transaction]:
-    """One snapshot of it; MaintenanceError where not even that can be."""
+def read_snapshot(path: Path) -> Iterator[Transaction]:
+    """Yield a read transaction on an immutable file. Raise MaintenanceError if the file cannot be read."""
     try:
-        with opened(path) as driver_connection:
+        with open_immutable(path) as driver_connection:
             driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
             transaction = Transaction(connection, DIALECTS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:
-                if schema_state(transaction, path) != "ours":
+                if schema_state(transaction, path) != "current":
                     raise MaintenanceError(
-                        f"{path} is of an older version: back it up to another disk, and start there"
+                        f"{path} has an older schema: back it up to another disk, and start there"
                     )
                 yield transaction
             finally:
                 transaction.roll_back()
     except sqlite.ERRORS as error:
         raise MaintenanceError(
-            f"{path} cannot be read: {told(sqlite.translate(error), path)}"
+            f"{path} cannot be read: {error_text(sqlite.translate(error), path)}"
         ) from error

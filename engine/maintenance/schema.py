@@ -1,4 +1,4 @@
-"""The statements that make a new file: the tables of schema.sql, and the triggers of the audit trail."""
+"""The statements that create a new file: the tables of schema.sql and the triggers of the audit log."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from engine.storage import sqlite
 SCHEMA = Path(__file__).resolve().parents[2] / "schema.sql"
 
 FOREIGN_KEY_VIOLATIONS = """
-    SELECT "table" || coalesce(' row ' || rowid, '') || ' points at nothing in ' || parent
+    SELECT "table" || coalesce(' row ' || rowid, '') || ' references no row of ' || parent
     FROM pragma_foreign_key_check
 """
-"""What foreign keys of a file would not let be, had they been asked: a program need not ask them."""
+"""Returns the rows that violate a foreign key. Another program may write with foreign keys off."""
 
 CLIENT_MISMATCHES = """
-    SELECT 'reports_lead row ' || reading.id || ' is of another client than its inspection'
+    SELECT 'reports_lead row ' || reading.id || ' has another client than its inspection'
     FROM reports_lead AS reading JOIN inspections AS inspection ON inspection.id = reading.inspection_id
     WHERE reading.client_id <> inspection.client_id
 """
-"""What no foreign key of a file holds: triggers do, as long as they are there."""
+"""Returns the readings whose client differs from the inspection's. Triggers enforce this, not a foreign key."""
 
 
 def schema() -> list[str]:
-    """Every statement, in order."""
+    """Return every statement, in order."""
     return [*statements(SCHEMA.read_text(encoding="utf-8")), *audit.triggers()]
 
 
@@ -33,14 +33,14 @@ def statements(script: str) -> list[str]:
 
     Raise ValueError if the last statement has no semicolon.
     """
-    found: list[str] = []
+    complete: list[str] = []
     pending = ""
     for line in script.splitlines():
         code = line.split("--")[0].rstrip()
         pending = f"{pending}\n{code}" if pending else code
         if code.endswith(";") and sqlite.driver.complete_statement(pending):
-            found.append(pending)
+            complete.append(pending)
             pending = ""
     if pending.strip():
         raise ValueError(f"the last statement has no semicolon: {pending.strip()}")
-    return found
+    return complete

@@ -36,7 +36,7 @@ VERSION_FACT = "release_schema"
 # Development versions counted to 12 under this name. The release counts from 1 under another one.
 DEVELOPMENT_VERSION_FACT = "schema_version"
 VERSION_KEPT = "SELECT value FROM facts WHERE name = $1"
-MADE_ANEW = "-- What follows is made anew"
+RECREATED_MARKER = "-- Recreated by every upgrade"
 """A line of `SCHEMA`: functions and triggers follow, which replace those of an older version."""
 
 
@@ -107,7 +107,7 @@ def look_over(database: ServerDatabase, name: str) -> str | None:
     It reads first: a start must not wait for a long write. Only a start that finds no current tables takes the writer
     lock, and reads again: one start makes the tables, others wait."""
     with database.reading(seconds_max=database_check.START_SECONDS_MAX) as transaction:
-        if recognise(transaction, name) == "ours":
+        if recognise(transaction, name) == "current":
             return learn(database, transaction)
     with database.writing(
         database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX
@@ -165,7 +165,7 @@ def recognise(transaction: Transaction, name: str) -> str:
         raise database_check.MaintenanceError(
             f"{name} was made by a later version (schema {version})"
         )
-    return "ours" if int(version) == schema_version() else "older"
+    return "current" if int(version) == schema_version() else "older"
 
 
 SUITED = """
@@ -224,7 +224,7 @@ def migrate(transaction: Transaction) -> None:
         if migration.postgresql:
             transaction.run_script(migration.postgresql)
     script = SCHEMA.read_text(encoding="utf-8")
-    transaction.run_script(script[script.index(MADE_ANEW) :])
+    transaction.run_script(script[script.index(RECREATED_MARKER) :])
     transaction.run(
         "UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version()))
     )
@@ -283,7 +283,8 @@ def ineffective_grants(transaction: Transaction) -> list[str]:
             (role,),
         )
         problems += [
-            f"{table} holds {count} for user {user_id}, who is no {role}" for user_id, count in rows
+            f"{table} holds {count} for user {user_id}, whose role is not {role}"
+            for user_id, count in rows
         ]
     return problems
 

@@ -1,8 +1,8 @@
-"""What the trail tells of the changes since one of its lines, and what the rows were then and are now.
+"""Read the changes since an entry of the audit log, and the former and current states of the changed rows.
 
-It has each change of a row as it was and as it became, in the order in which the changes were made; a row
-that changes hands leaves one client and comes to another. So what a row was is what it is now, with the
-lines since undone, the newest first.
+The audit log holds each change of a row with its former values, in the order of the changes. A row that moves to
+another client is deleted for the old client and inserted for the new one. The former state of a row is its current
+state with the entries undone, the newest first.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from models import Building
 from models import Inspection
 from models.audit_log import AuditLog
 
-LINES_MAX = 2_000  # beyond that, or a fiftieth of what there is, to count anew is no dearer
-LINES_MIN = 50
+ENTRIES_MAX = 2_000  # beyond this, or a fiftieth of all rows, a full count costs no more
+ENTRIES_MIN = 50
 
 INSPECTIONS, BUILDINGS = Inspection.__tablename__, Building.__tablename__
 
 COUNT_DELTAS = {"insert": 1, "update": 0, "delete": -1}
-"""What happens to rows, and how many more there are for it."""
+"""How much an action changes the number of rows."""
 
 InspectionState = Mapping[str, Any]
-"""Of an inspection, its building, type, status and date, at least."""
+"""The STATE_COLUMNS of an inspection, and maybe more."""
 
 InspectionStates = dict[int, InspectionState | None]
-"""By id; None: there was none, or none that is visible."""
+"""States by inspection id. None: the row did not exist or was not visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """A line of the trail, of a change of a row; `before` are the columns that were other, or all of them."""
+    """An entry of the audit log about one row. `before` holds the changed columns, or all columns of a deleted row."""
 
     relation: str
     key: int
@@ -48,18 +48,18 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangesSince:
-    """What has changed since a line: the buildings' lines, and what the inspections that changed were and are."""
+    """The changes since an entry: of buildings, and the former and current states of the changed inspections."""
 
     buildings: list[RowChange]
-    then: InspectionStates
-    now: InspectionStates
+    former: InspectionStates
+    current: InspectionStates
 
 
 def read_changes_since(
-    transaction: Transaction, visible: VisibleRows, line: int, rows: int
+    transaction: Transaction, visible: VisibleRows, entry: int, rows: int
 ) -> ChangesSince | None:
-    """What has changed since a line as of which so many rows were counted; None where all is to be counted anew."""
-    changes = read_changes(transaction, visible, line, rows)
+    """Return the changes since an entry, at which `rows` rows were counted. Return None if a full count is needed."""
+    changes = read_changes(transaction, visible, entry, rows)
     states = read_states(transaction, visible, changes) if changes is not None else None
     if changes is None or states is None:
         return None
@@ -67,54 +67,56 @@ def read_changes_since(
 
 
 def read_changes(
-    transaction: Transaction, visible: VisibleRows, line: int, rows: int
+    transaction: Transaction, visible: VisibleRows, entry: int, rows: int
 ) -> list[RowChange] | None:
-    """The changes of visible inspections and buildings, the newest first.
+    """Return the changes of visible inspections and buildings, the newest first.
 
-    None where the trail does not tell them row by row, or there are so many that to count anew is no dearer.
-    No line of another client is looked at: how long it takes tells nothing of how much others have changed. Those
-    that are nobody's are, for an import among them; inspectors' are the most of them.
+    Return None if the audit log lacks entries for single rows, or has so many that a full count costs no more.
+    Read no entry of another client, so that the time taken shows nothing about other clients' changes. Entries
+    without a client, mostly of inspectors, are read to find imports.
     """
     read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, AuditLog)}
     is_simple = read_scopes in ({ReadScope.EVERYTHING}, {ReadScope.OWN_CLIENT})
     if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
-    lines_max = min(LINES_MAX, max(LINES_MIN, rows // 50))
+    entries_max = min(ENTRIES_MAX, max(ENTRIES_MIN, rows // 50))
     database = transaction.dialect.name
-    binding = visible.binding(since=line, lines_max=lines_max + 1)
+    binding = visible.binding(since=entry, entries_max=entries_max + 1)
     ((imports,),) = read_rows(transaction, counts.plan_bulk_changes(database), binding)
     if imports:
         return None
-    lines = read_rows(transaction, counts.plan_audit_lines(database, visible.rule), binding)
-    if len(lines) > lines_max:
+    entries = read_rows(transaction, counts.plan_audit_entries(database, visible.rule), binding)
+    if len(entries) > entries_max:
         return None
     changes = [
         RowChange(relation, int(key), action, json.loads(before) if before else {})
-        for relation, key, action, before in lines
-        if relation in (INSPECTIONS, BUILDINGS) and action in COUNT_DELTAS  # and no refusal
+        for relation, key, action, before in entries
+        if relation in (INSPECTIONS, BUILDINGS)
+        and action in COUNT_DELTAS  # refusals are no changes
     ]
-    # What was before a row got another key is told of it by the one that it had.
-    got_another = any(each.action == "update" and "id" in each.before for each in changes)
-    return None if got_another else changes
+    # Earlier entries of a row whose id changed have the old id.
+    has_changed_ids = any(each.action == "update" and "id" in each.before for each in changes)
+    return None if has_changed_ids else changes
 
 
 def read_states(
     transaction: Transaction, visible: VisibleRows, changes: list[RowChange]
 ) -> tuple[InspectionStates, InspectionStates] | None:
-    """What the inspections that changed were, and what they are; None where that contradicts the lines."""
+    """Return the former and current states of the changed inspections. Return None if they contradict the entries."""
     touched = [each for each in changes if each.relation == INSPECTIONS]
     statement = counts.plan_states(transaction.dialect.name, visible.rule)
     keys = json.dumps(list({each.key for each in touched}))
-    found = {
+    visible_now = {
         key: dict(zip(counts.STATE_COLUMNS, values, strict=True))
         for key, *values in read_rows(transaction, statement, visible.binding(keys))
     }
-    now: InspectionStates = {each.key: found.get(each.key) for each in touched}
-    then = dict(now)
+    current: InspectionStates = {each.key: visible_now.get(each.key) for each in touched}
+    former = dict(current)
     for change in touched:
-        state = then[change.key]
+        state = former[change.key]
         if state is None and change.action == "update":
-            return None  # it went without a line
-        undone = None if change.action == "insert" else {**(state or {}), **change.before}
-        then[change.key] = undone
-    return then, now
+            return None  # the row was deleted without an entry
+        former[change.key] = (
+            None if change.action == "insert" else {**(state or {}), **change.before}
+        )
+    return former, current

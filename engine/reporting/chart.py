@@ -1,6 +1,6 @@
 """The chart: inspections between two days, by period and status, and the busiest buildings.
 
-As engine/reporting/dashboard.py it counts whatever a rule lets be seen, and knows no role.
+It counts the rows that a row rule shows and knows no role.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from models.errors import Fault
 
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
-POINTS_MAX = 2_400  # of a series: two hundred years of months
+POINTS_MAX = 2_400  # of a series: 200 years of months
 POINT_BYTES = 100  # a day, a status and a count, without the status's characters
 
 
 class InvalidPeriod(Fault):
-    """Two dates that bound no chart (22023)."""
+    """Two dates that are no period of a chart (22023)."""
 
 
 class Interval(StrEnum):
-    """How long a point of a series is."""
+    """The length of a period."""
 
     DAY = "day"
     WEEK = "week"
@@ -47,7 +47,7 @@ class Interval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One day, week or month, named by its first day, which may lie before the chart's."""
+    """The counts of one period. `period` is its first day, which may be before the chart's first day."""
 
     period: str
     total: int
@@ -56,9 +56,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Inspections by their date, both ends included, without gaps; and the busiest buildings.
+    """The inspections of a period, both days included: a series without gaps, and the busiest buildings.
 
-    An inspection counts in the series when it is visible; its building is named only when that is too.
+    The series counts every visible inspection. The list of buildings holds visible buildings only.
     """
 
     start_date: str
@@ -71,7 +71,10 @@ class Chart:
 def read_chart(
     transaction: Transaction, visible: VisibleRows, start_date: str | None, end_date: str | None
 ) -> Chart:
-    """Draw the inspections between two days; without them, of today's month and the eleven before it."""
+    """Return the chart of two days. The default is the current month and the eleven before it.
+
+    Raise InvalidPeriod or TooManyLabels.
+    """
     end = transaction.moment.date() if end_date is None else datetime.date.fromisoformat(end_date)
     start = month_start(end, -11) if start_date is None else datetime.date.fromisoformat(start_date)
     if start > end:
@@ -89,51 +92,51 @@ def read_chart(
     key = ("chart", visible, start, end)
 
     def draw() -> tuple[int, Points, Chart]:
-        line = last_event_id(transaction)
-        points = count_points(transaction, visible, window, key, line)
+        entry = last_event_id(transaction)
+        points = count_points(transaction, visible, window, key, entry)
         series = series_of(points, interval, periods)
-        return line, points, Chart(window.start, window.end, interval, series, points.busiest)
+        return entry, points, Chart(window.start, window.end, interval, series, points.busiest)
 
-    _, _, found = transaction.cached(
+    _, _, cached = transaction.cached(
         key, draw, lambda drawn: size_of_points(drawn[1]), is_base=True
     )
-    chart: Chart = found
+    chart: Chart = cached
     return chart
 
 
 def size_of_points(points: Points) -> int:
-    """The bytes that a chart takes in the cache."""
+    """Return the size of a chart in the cache, in bytes."""
     return sum(POINT_BYTES + len(status or "") for _, status in points.counted)
 
 
 def count_points(
-    transaction: Transaction, visible: VisibleRows, window: Window, key: Hashable, line: int
+    transaction: Transaction, visible: VisibleRows, window: Window, key: Hashable, entry: int
 ) -> Points:
-    """What a chart counts as of the last line of the audit log: incrementally, if that can be."""
+    """Return the points as of an entry of the audit log. Update the cached points, if possible."""
     latest = transaction.cache.latest(key)
-    if latest is not None and latest[0] <= line:
-        counted_at, then, _ = latest
-        if counted_at == line:
-            return cast(Points, then)
-        points = update_points(transaction, visible, window, then, counted_at)
+    if latest is not None and latest[0] <= entry:
+        counted_at, previous, _ = latest
+        if counted_at == entry:
+            return cast(Points, previous)
+        points = update_points(transaction, visible, window, previous, counted_at)
         if points is not None:
             return points
     return read_points(transaction, visible, window)
 
 
 def series_of(points: Points, interval: Interval, periods: list[str]) -> list[Point]:
-    """A point for each period, whatever was counted in it."""
+    """Return a point for each period, also for one without inspections."""
     counted: dict[str, list[tuple[str | None, int]]] = {period: [] for period in periods}
     for (day, status), count in points.counted.items():
         counted[period_of(day, interval)].append((status, count))
     return [
-        Point(period, sum(count for _, count in found), labelled(found, STATUSES))
-        for period, found in counted.items()
+        Point(period, sum(count for _, count in statuses), labelled(statuses, STATUSES))
+        for period, statuses in counted.items()
     ]
 
 
 def interval_for(start: datetime.date, end: datetime.date) -> Interval:
-    """The interval that a span of days asks for.
+    """Return the interval for a span of days.
 
     >>> interval_for(datetime.date(2025, 1, 1), datetime.date(2025, 2, 1)).value
     'week'
@@ -145,7 +148,7 @@ def interval_for(start: datetime.date, end: datetime.date) -> Interval:
 
 
 def periods_between(start: datetime.date, end: datetime.date, interval: Interval) -> Iterator[str]:
-    """The first days of all periods from the one that holds `start` to the one that holds `end`.
+    """Return the first days of the periods from the one of `start` to the one of `end`.
 
     >>> list(periods_between(datetime.date(2025, 1, 1), datetime.date(2025, 1, 8), Interval.WEEK))
     ['2024-12-30', '2025-01-06']
@@ -160,7 +163,7 @@ def periods_between(start: datetime.date, end: datetime.date, interval: Interval
 
 
 def period_of(day: str, interval: Interval) -> str:
-    """The first day of the period that holds a day, or, by month, a month.
+    """Return the first day of the period of a day. For months, `day` is `YYYY-MM`.
 
     >>> period_of("2025-01-08", Interval.WEEK), period_of("2025-01", Interval.MONTH)
     ('2025-01-06', '2025-01-01')
@@ -169,5 +172,5 @@ def period_of(day: str, interval: Interval) -> str:
         return f"{day}-01"
     if interval is Interval.DAY:
         return day
-    found = datetime.date.fromisoformat(day)
-    return (found - datetime.timedelta(days=found.weekday())).isoformat()
+    date = datetime.date.fromisoformat(day)
+    return (date - datetime.timedelta(days=date.weekday())).isoformat()

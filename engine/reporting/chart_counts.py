@@ -1,4 +1,4 @@
-"""What a chart counts: inspections by day, or month, and status, and the busiest buildings."""
+"""The counts of a chart: inspections by day or month and status, and the busiest buildings."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from models.errors import Fault
 
 
 class TooManyLabels(Fault):
-    """A chart of more different statuses than anybody reads (54000)."""
+    """A chart with too many pairs of period and status (54000)."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"the chart tells apart more than {POINT_LABELS_MAX} pairs of period and status",
+            f"the chart has more than {POINT_LABELS_MAX} pairs of period and status",
             hint="Choose dates closer together.",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class BusyBuilding:
-    """A visible building, and how many visible inspections it had."""
+    """A visible building and the numbers of its visible inspections."""
 
     building_id: int
     name: str
@@ -39,7 +39,7 @@ class BusyBuilding:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The days of a chart, both ends included, and whether it tells them apart or only their months."""
+    """The first and last day of a chart, both included, and whether it counts by month or by day."""
 
     start: str
     end: str
@@ -47,23 +47,24 @@ class Window:
 
     @property
     def characters(self) -> int:
-        """How much of a day is told apart."""
+        """The number of characters of a date that identify a period."""
         return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
 
     def binding(self, visible: VisibleRows, keys: str = "[]") -> Binding:
+        """Return the parameter values of a statement. `keys` is a JSON array of building ids."""
         return visible.binding(keys, start_date=self.start, end_date=self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """How many of which day or month and status, and the busiest buildings, busiest first, then by id."""
+    """Inspections by day or month and status, and the busiest buildings, by count descending, then by id."""
 
     counted: Mapping[tuple[str, str | None], int]
     busiest: list[BusyBuilding]
 
 
 def read_points(transaction: Transaction, visible: VisibleRows, window: Window) -> Points:
-    """Count all that is visible. Raises TooManyLabels."""
+    """Count all visible inspections of a window. Raise TooManyLabels."""
     counted = read_series(transaction, visible, window)
     if len(counted) > POINT_LABELS_MAX:
         raise TooManyLabels
@@ -73,7 +74,7 @@ def read_points(transaction: Transaction, visible: VisibleRows, window: Window) 
 def read_series(
     transaction: Transaction, visible: VisibleRows, window: Window
 ) -> dict[tuple[str, str | None], int]:
-    """Return how many inspections each period and status has."""
+    """Return the number of inspections by period and status."""
     name, rule = transaction.dialect.name, visible.rule
     statement = chart_statements.plan_points(name, rule, window.characters)
     rows = read_rows(transaction, statement, window.binding(visible))
@@ -83,7 +84,7 @@ def read_series(
 def read_busiest(
     transaction: Transaction, visible: VisibleRows, window: Window
 ) -> list[BusyBuilding]:
-    """The busiest buildings; none without an inspection."""
+    """Return the busiest buildings that have an inspection."""
     statement = chart_statements.plan_busiest(transaction.dialect.name, visible.rule)
     rows = [row for row in read_rows(transaction, statement, window.binding(visible)) if row[2]]
     outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
@@ -93,7 +94,7 @@ def read_busiest(
 def read_outcomes(
     transaction: Transaction, visible: VisibleRows, window: Window, keys: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
-    """Of those buildings that had any: how many inspections, how many completed, and how many failed."""
+    """Return the numbers of all, completed and failed inspections, by id of the buildings that have any."""
     statement = chart_statements.plan_outcomes(transaction.dialect.name, visible.rule)
     rows = read_rows(transaction, statement, window.binding(visible, json_array(keys)))
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

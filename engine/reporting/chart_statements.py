@@ -1,7 +1,4 @@
-"""The statements of charts: inspections between two days, by period and status, and the busiest buildings.
-
-As `counts.py`, of which they are a part, over rows that a rule lets be seen.
-"""
+"""The statements of a chart, each over the rows that a row rule shows."""
 
 from __future__ import annotations
 
@@ -26,62 +23,66 @@ from models.types import BIGINT
 
 Expression = sa.ColumnElement[Any]
 
-POINT_LABELS_MAX = 20_000  # pairs of period and status: the common statuses fit any chart
-BUSIEST_MAX = 20  # as many as a chart can name
+POINT_LABELS_MAX = 20_000  # pairs of period and status; the five common statuses fit any chart
+BUSIEST_MAX = 20  # of a chart
 
 DAY_CHARACTERS = len("YYYY-MM-DD")
 
 
 class ChartPlanner(CountPlanner):
-    """A counter of inspections between two days; of a day so many characters are told apart."""
+    """A planner of counts between two days. `characters` is the length of a date's prefix that identifies a period."""
 
     def __init__(self, dialect: SqlDialect, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
         super().__init__(dialect, rule)
         self.characters = characters
 
     def within_dates(self, inspection: sa.Alias) -> Expression:
+        """Return the condition that an inspection is between the two days."""
         return self.between_dates(inspection.c.date_visited)
 
     def between_dates(self, visited: Expression) -> Expression:
-        return visited.between(self.value_of("start_date"), self.value_of("end_date"))
+        """Return the condition that a day is between the two days."""
+        return visited.between(self.named_parameter("start_date"), self.named_parameter("end_date"))
 
     def period_of(self, inspection: sa.Alias) -> Any:
+        """Return the expression of an inspection's period."""
         day = self.dialect.date_text(inspection.c.date_visited)
         return sa.func.substr(day, 1, self.characters).label("period")
 
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
-        """How many inspections, or those of a status, a building had that is known to be visible: a walk along an
-        index, be it of the building's dates or of those of the status."""
+        """Return the number of inspections of a visible building, or of those with one status, by an index scan."""
         inspection, scope = self.visible_by(Inspection, Building)
-        kept, conditions = inspection.c, [self.within_dates(inspection), scope]
+        columns, conditions = inspection.c, [self.within_dates(inspection), scope]
         if status is not None:
-            conditions.append(self.dialect.with_length_limit(kept.status, kept.status == status))
-        conditions += self.of_one(inspection, building_id)
+            conditions.append(
+                self.dialect.with_length_limit(columns.status, columns.status == status)
+            )
+        conditions += self.in_building(inspection, building_id)
         counted = sa.select(sa.func.count()).where(*conditions)
         return counted.correlate_except(inspection).scalar_subquery()
 
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
-    """Period, status and how many. A period is the first so many characters of a date.
+    """Plan rows of period, status and count. A period is the first `period_characters` characters of a date.
 
-    Rows are counted by client, status and day first: in a file an index has them in that order. One row more than
-    POINT_LABELS_MAX says that there are too many.
+    The inner query counts by client, status and day, the order of an index of SQLite. The limit is
+    POINT_LABELS_MAX + 1, so that the caller detects too many rows.
     """
     planner = ChartPlanner(DIALECTS[database], rule, period_characters)
     inspection, where = planner.inspections(of_building=False)
-    kept = inspection.c
+    columns = inspection.c
     within = planner.within_dates(inspection)
     if planner.scans_index(
         where[-1]
-    ):  # by a range SQLite would skip through the rows of every client
-        within = planner.between_dates(planner.dialect.unindexed(kept.date_visited))
+    ):  # a range on the column would make SQLite skip-scan every client
+        within = planner.between_dates(planner.dialect.unindexed(columns.date_visited))
     days = (
         sa.select(
-            planner.period_of(inspection), shortened(kept.status), sa.func.count().label("many")
+            planner.period_of(inspection), shortened(columns.status), sa.func.count().label("many")
         )
         .where(*where, within)
-        .group_by(kept.client_id, kept.status, kept.date_visited)
+        .group_by(columns.client_id, columns.status, columns.date_visited)
         .subquery("days")
     )
     points = days.c.period, days.c.status
@@ -93,7 +94,7 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_busiest(database: str, rule: Rule) -> Statement:
-    """Id, name and number of inspections of the busiest buildings; idle ones may be among them, last."""
+    """Plan rows of id, name and inspection count of the busiest buildings. The last may have no inspection."""
     planner = ChartPlanner(DIALECTS[database], rule)
     if planner.dialect.joins_to_count:
         return plan_busiest_joined(planner)
@@ -104,7 +105,7 @@ def plan_busiest(database: str, rule: Rule) -> Statement:
 
 
 def plan_busiest_joined(planner: ChartPlanner) -> Statement:
-    """The same by one join, for a database that chooses between walking an index and hashing it all."""
+    """Return `plan_busiest` as one join, for an engine that chooses between an index scan and a hash."""
     building, scope = planner.visible(Building)
     inspection, inspection_scope = planner.visible_by(Inspection, Building)
     total = sa.func.count().label("total")
@@ -119,7 +120,7 @@ def plan_busiest_joined(planner: ChartPlanner) -> Statement:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_outcomes(database: str, rule: Rule) -> Statement:
-    """Building, how many inspections, completed ones and failed ones, of the buildings in `Binding.keys`."""
+    """Plan rows of id and numbers of all, completed and failed inspections, of the buildings in `Binding.keys`."""
     planner = ChartPlanner(DIALECTS[database], rule)
     listed = planner.dialect.json_elements(parameter("keys", sa.Text))
     building_id = planner.dialect.json_element(listed, BIGINT)
@@ -130,7 +131,7 @@ def plan_outcomes(database: str, rule: Rule) -> Statement:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_building_names(database: str, rule: Rule) -> Statement:
-    """Id and name of the visible buildings among those in `Binding.keys`."""
+    """Plan rows of id and name of the visible buildings in `Binding.keys`."""
     planner = ChartPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     among = planner.dialect.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))

@@ -1,7 +1,7 @@
-"""The numbers of dashboard and building, over whatever rows it is handed as visible.
+"""The numbers of the dashboard and of one building, over the rows that a row rule shows.
 
-The fields of what it answers are the keys of the answer, in that order. What counts as overdue, upcoming,
-last, next and so on is said where it is answered; what it costs, in docs/decisions/0017.
+The fields of `Dashboard` and `BuildingStats` are the keys of the response, in that order. docs/decisions/0017 gives
+the cost.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from engine.storage.versioned_cache import size_of
 from models.errors import Fault
 
 RATE_DIGITS = 4
-PAIR_BYTES = 100  # a pair and its count, without the texts
+PAIR_BYTES = 100  # of a pair and its count, without the texts
 
 
 class NoSuchBuilding(Fault):
-    """A building that is not there or not to be seen (PT404); nobody is told which."""
+    """A building that does not exist or is not visible (PT404). The message is the same."""
 
     def __init__(self) -> None:
         super().__init__("Building not found")
@@ -41,12 +41,14 @@ class NoSuchBuilding(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """Everything visible at a glance. Days are the calendar's in UTC; today is the transaction's.
+    """The counts of all visible rows. Days are UTC; today is the day of the transaction.
 
-    overdue: scheduled or in progress, dated before today. upcoming: scheduled from today to 30 days on.
-    completed_this_month: completed, dated in today's month. last_inspection: the latest day, not after
-    today, of a completed or failed inspection. next_inspection: the earliest day from today on of a
-    scheduled one. What has no date is none of these.
+    overdue: scheduled or in progress, and dated before today.
+    upcoming: scheduled, and dated from today to 30 days later.
+    completed_this_month: completed, and dated in the current month.
+    last_inspection: the latest day, up to today, of a completed or failed inspection.
+    next_inspection: the earliest day, from today, of a scheduled inspection.
+    An inspection without a date counts in none of these.
     """
 
     total_inspections: int
@@ -62,40 +64,44 @@ class Dashboard:
 
 
 def read_dashboard(transaction: Transaction, visible: VisibleRows) -> Dashboard:
-    """Count everything visible as it stands at the transaction's moment."""
+    """Return the dashboard of all visible rows."""
     key = ("dashboard", visible, transaction.moment.date())
-    _, _, found = transaction.cached(
+    _, _, cached = transaction.cached(
         key, lambda: count_dashboard(transaction, visible, key), size_of_dashboard, is_base=True
     )
-    read_dashboard: Dashboard = replace(found, generated_at=transaction.now)
-    return read_dashboard
+    dashboard: Dashboard = replace(cached, generated_at=transaction.now)
+    return dashboard
 
 
 def count_dashboard(
     transaction: Transaction, visible: VisibleRows, key: Hashable
 ) -> tuple[int, DashboardCounts, Dashboard]:
-    """The last line of the audit log, the counts as of it, and their dashboard: incrementally, if that can be."""
-    line, dashboard_counts = last_event_id(transaction), None
+    """Return the last entry of the audit log, the counts as of it, and their dashboard.
+
+    Update the cached counts, if possible; else count all rows.
+    """
+    entry, dashboard_counts = last_event_id(transaction), None
     latest = transaction.cache.latest(key)
-    if latest is not None and latest[0] <= line:
-        counted_at, then, _ = latest
+    if latest is not None and latest[0] <= entry:
+        counted_at, cached, _ = latest
         dashboard_counts = (
-            then
-            if counted_at == line
-            else update_dashboard_counts(transaction, visible, then, counted_at)
+            cached
+            if counted_at == entry
+            else update_dashboard_counts(transaction, visible, cached, counted_at)
         )
     if dashboard_counts is None:
         dashboard_counts = count_all(transaction, visible)
-    return line, dashboard_counts, to_dashboard(dashboard_counts, transaction.now)
+    return entry, dashboard_counts, to_dashboard(dashboard_counts, transaction.now)
 
 
 def size_of_dashboard(counted: tuple[int, DashboardCounts, Dashboard]) -> int:
-    """The bytes that a dashboard takes in the cache."""
+    """Return the size of a dashboard in the cache, in bytes."""
     _, dashboard_counts, _ = counted
     return sum(PAIR_BYTES + size_of(pair) for pair in dashboard_counts.status_counts.pairs)
 
 
 def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts:
+    """Return the counts of all visible rows by a full count."""
     buildings = counts.plan_buildings(transaction.dialect.name, visible.rule)
     status_counts = read_status_counts(transaction, visible)
     number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
@@ -103,6 +109,7 @@ def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts
 
 
 def to_dashboard(dashboard_counts: DashboardCounts, now: str) -> Dashboard:
+    """Return the dashboard of counts, at the time `now`."""
     status_counts = dashboard_counts.status_counts
     return Dashboard(
         total_inspections=status_counts.total,
@@ -131,8 +138,8 @@ class LeadReadings:
 
 @dataclass(frozen=True, slots=True)
 class BuildingStats:
-    """One building. The rates are the shares of completed and of failed ones among all its inspections,
-    from 0 to 1, and 0 where it has none; the days are the dashboard's."""
+    """The counts of one building. The rates are the shares of completed and of failed inspections, from 0 to 1, and 0
+    without an inspection. The other fields are those of `Dashboard`."""
 
     building_id: int
     name: str
@@ -150,9 +157,11 @@ class BuildingStats:
 def read_building_stats(
     transaction: Transaction, visible: VisibleRows, building_id: int
 ) -> BuildingStats:
-    """Count what happened in a building, or raise NoSuchBuilding."""
-    named = counts.plan_building_name(transaction.dialect.name, visible.rule)
-    name = transaction.value(named.sql, named.bind(visible.binding(building_id=building_id)))
+    """Return the counts of a building. Raise NoSuchBuilding if it is not visible."""
+    statement = counts.plan_building_name(transaction.dialect.name, visible.rule)
+    name = transaction.value(
+        statement.sql, statement.bind(visible.binding(building_id=building_id))
+    )
     if name is None:
         raise NoSuchBuilding
     status_counts = read_status_counts(transaction, visible, building_id)
@@ -173,10 +182,12 @@ def read_building_stats(
 
 
 def share(part: int, total: int) -> float:
+    """Return a share from 0 to 1, rounded to RATE_DIGITS digits; 0 of a total of 0."""
     return round(part / total, RATE_DIGITS) if total else 0
 
 
 def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) -> LeadReadings:
+    """Return the counts of a building's readings."""
     statement = counts.plan_readings(transaction.dialect.name, visible.rule)
     rows = read_rows(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0

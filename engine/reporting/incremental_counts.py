@@ -1,7 +1,7 @@
-"""What was counted, brought up to date by what has changed since: it costs what changed, not all that there is.
+"""Update cached counts by the changes since, at a cost that depends on the changes and not on all rows.
 
-What changed rows were is taken away, and what they are is added; None where that does not tell for certain,
-and all has to be counted anew. Decision 0017 says when that is, and why.
+Subtract the former states of the changed rows and add their current states. The functions return None if the result
+is uncertain and a full count is needed (docs/decisions/0017).
 """
 
 from __future__ import annotations
@@ -37,32 +37,30 @@ from engine.storage.transaction import Transaction
 
 @dataclass(frozen=True, slots=True)
 class DashboardCounts:
-    """How many buildings, and the tally of the inspections, as of one line of the trail."""
+    """The number of buildings and the counts of inspections, as of an entry of the audit log."""
 
     buildings: int
     status_counts: StatusCounts
 
 
 def update_dashboard_counts(
-    transaction: Transaction, visible: VisibleRows, then: DashboardCounts, line: int
+    transaction: Transaction, visible: VisibleRows, cached: DashboardCounts, entry: int
 ) -> DashboardCounts | None:
-    """What was counted as of a line of the trail, as of now."""
-    since = read_changes_since(transaction, visible, line, then.status_counts.total)
+    """Return the current counts, given the cached ones and their entry of the audit log, or None."""
+    since = read_changes_since(transaction, visible, entry, cached.status_counts.total)
     if since is None:
         return None
     buildings = sum(COUNT_DELTAS[each.action] for each in since.buildings)
-    status_counts = update_status_counts(transaction, visible, then.status_counts, since)
-    return (
-        DashboardCounts(then.buildings + buildings, status_counts)
-        if status_counts is not None
-        else None
-    )
+    status_counts = update_status_counts(transaction, visible, cached.status_counts, since)
+    if status_counts is None:
+        return None
+    return DashboardCounts(cached.buildings + buildings, status_counts)
 
 
 def update_status_counts(
     transaction: Transaction, visible: VisibleRows, status_counts: StatusCounts, since: ChangesSince
 ) -> StatusCounts | None:
-    """A tally after inspections have become what they are."""
+    """Return the counts after the changes, or None."""
     days = calendar_days(transaction.moment.date())
     pairs = Counter(status_counts.pairs)
     sums = Counter(
@@ -82,30 +80,32 @@ def update_status_counts(
     ):
         return None
     ends = counts.plan_nearest_days(transaction.dialect.name, visible.rule)
-    ((completed, failed, following),) = read_rows(transaction, ends, visible.binding(**days))
+    ((completed, failed, upcoming),) = read_rows(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
     return StatusCounts(
-        pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=following
+        pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=upcoming
     )
 
 
 def state_deltas(since: ChangesSince) -> Iterator[tuple[InspectionState, int]]:
-    """What changed rows were, each once less, and what they are, each once more."""
-    for states, times in ((since.then, -1), (since.now, 1)):
+    """Yield each former state with -1 and each current state with 1."""
+    for states, times in ((since.former, -1), (since.current, 1)):
         yield from ((state, times) for state in states.values() if state is not None)
 
 
 def pair_of(state: InspectionState) -> Pair:
+    """Return the type and status that an inspection counts under."""
     return state["inspection_type"][:LABEL_CHARACTERS_MAX], status_of(state)
 
 
 def status_of(state: InspectionState) -> str | None:
+    """Return the status that an inspection counts under."""
     status: str | None = state["status"]
     return status[:LABEL_CHARACTERS_MAX] if status is not None else None
 
 
 def calendar_counts(state: InspectionState, days: Mapping[str, str]) -> Iterator[str]:
-    """Which of the calendar's numbers an inspection counts in."""
+    """Yield the names of the calendar counts that include an inspection."""
     status, day = state["status"], state["date_visited"]
     if day is None:
         return
@@ -124,14 +124,14 @@ def update_points(
     transaction: Transaction,
     visible: VisibleRows,
     window: Window,
-    then: Points,
-    line: int,
+    cached: Points,
+    entry: int,
 ) -> Points | None:
-    """What a chart counted as of a line of the trail, as of now."""
-    since = read_changes_since(transaction, visible, line, sum(then.counted.values()))
+    """Return the current points, given the cached ones and their entry of the audit log, or None."""
+    since = read_changes_since(transaction, visible, entry, sum(cached.counted.values()))
     if since is None:
         return None
-    counted, changed = Counter(then.counted), {each.key for each in since.buildings}
+    counted, changed = Counter(cached.counted), {each.key for each in since.buildings}
     for state, times in state_deltas(since):
         day = state["date_visited"]
         if day is not None and window.start <= day <= window.end:
@@ -140,7 +140,7 @@ def update_points(
     counted = Counter({point: count for point, count in counted.items() if count})
     if len(counted) > chart_statements.POINT_LABELS_MAX or min(counted.values(), default=0) < 0:
         return None
-    busiest = update_busiest(transaction, visible, window, then.busiest, changed)
+    busiest = update_busiest(transaction, visible, window, cached.busiest, changed)
     return Points(counted, busiest) if busiest is not None else None
 
 
@@ -148,22 +148,23 @@ def update_busiest(
     transaction: Transaction,
     visible: VisibleRows,
     window: Window,
-    then: list[BusyBuilding],
+    cached: list[BusyBuilding],
     changed: set[int],
 ) -> list[BusyBuilding] | None:
-    """The busiest buildings after some have changed; the others are as busy as they were."""
+    """Return the busiest buildings after a change of some, or None. The counts of other buildings are unchanged."""
     statement = chart_statements.plan_building_names(transaction.dialect.name, visible.rule)
     names = dict(read_rows(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
-    found = [each for each in then if each.building_id not in changed]
-    found += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]
-    found = sorted(found, key=rank)[:BUSIEST_MAX]
-    # Of those that a full list left out nothing is known but that they were no busier than its last.
-    if len(then) == BUSIEST_MAX and (len(found) < BUSIEST_MAX or rank(found[-1]) > rank(then[-1])):
+    busiest = [each for each in cached if each.building_id not in changed]
+    busiest += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]
+    busiest = sorted(busiest, key=rank)[:BUSIEST_MAX]
+    # A full list left out buildings. They are known only to rank after its last one.
+    is_full = len(cached) == BUSIEST_MAX
+    if is_full and (len(busiest) < BUSIEST_MAX or rank(busiest[-1]) > rank(cached[-1])):
         return None
-    return found
+    return busiest
 
 
 def rank(building: BusyBuilding) -> tuple[int, int]:
-    """The place among the busiest: the busier first, then by id."""
+    """Return the sort key of a building: by count descending, then by id."""
     return -building.total, building.building_id

@@ -1,7 +1,4 @@
-"""Inspections counted by type and status, and where they stand in time: what dashboard and building tell.
-
-It is handed a rule and the values of whoever asks, and knows no role.
-"""
+"""Inspections counted by type and status and by their dates, for the dashboard and for one building."""
 
 from __future__ import annotations
 
@@ -19,18 +16,18 @@ from engine.storage.transaction import Transaction
 
 Counts = dict[str, int]
 Pair = tuple[str | None, str | None]
-"""A type and a status, as far as they are told apart."""
+"""A type and a status, each at most LABEL_CHARACTERS_MAX characters."""
 
-NO_LABEL = "none"  # where an inspection has no status, or a reading no result
-OTHER_LABEL = "other"  # what is not told apart any more
+NO_LABEL = "none"  # an inspection without a status, or a reading without a result
+OTHER_LABEL = "other"  # the rest, beyond LABELS_MAX
 UPCOMING_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class StatusCounts:
-    """Inspections by type and status, and where they are in time; `rest` are those of pairs that are not told apart.
+    """The numbers of inspections by type and status and by date; `rest` is the number in pairs beyond LABELS_MAX.
 
-    What the numbers mean is said at `statistics.Dashboard`.
+    `dashboard.Dashboard` defines the other fields.
     """
 
     pairs: Mapping[Pair, int]
@@ -43,20 +40,20 @@ class StatusCounts:
     next_inspection: str | None = None
 
     def by_status(self) -> Counts:
-        """How many of each status; they add up to the total."""
+        """Return the counts by status. Their sum is the total."""
         return labelled(
             ((pair[1], count) for pair, count in self.pairs.items()), STATUSES, self.rest
         )
 
     def by_type(self) -> Counts:
-        """How many of each type; they add up to the total."""
+        """Return the counts by type. Their sum is the total."""
         return labelled(((pair[0], count) for pair, count in self.pairs.items()), TYPES, self.rest)
 
 
 def read_status_counts(
     transaction: Transaction, visible: VisibleRows, building_id: int | None = None
 ) -> StatusCounts:
-    """Tally all visible inspections, or those of one building that is known to be visible."""
+    """Count all visible inspections, or those of one visible building."""
     database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
@@ -69,7 +66,7 @@ def read_status_counts(
         for name, count in zip(TYPES, of_types, strict=True)
         if count
     }
-    total, overdue, upcoming, completed, last, following = rows[0][len(TYPES) + 2 :]
+    total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(TYPES) + 2 :]
     if sum(row[len(TYPES) + 1] for row in rows) > sum(pairs.values()):
         others = counts.plan_other_types(database, visible.rule, of_building=of_building)
         for *pair, count in read_rows(
@@ -86,18 +83,18 @@ def read_status_counts(
         upcoming or 0,
         completed or 0,
         last,
-        following,
+        upcoming_day,
     )
 
 
 def by_count(counted: tuple[Pair, int]) -> tuple[int, str, str]:
-    """What puts the most frequent pairs first, those of one count by their names."""
+    """Return the sort key of a pair: by count descending, then by name."""
     (inspection_type, status), count = counted
     return -count, inspection_type or "", status or ""
 
 
 def calendar_days(today: datetime.date) -> dict[str, str]:
-    """The days on which the calendar's numbers turn.
+    """Return the days that the calendar counts compare with, as ISO dates.
 
     >>> calendar_days(datetime.date(2024, 2, 9))["month_end"]
     '2024-02-29'
@@ -113,7 +110,7 @@ def calendar_days(today: datetime.date) -> dict[str, str]:
 
 
 def month_start(day: datetime.date, months_later: int = 0) -> datetime.date:
-    """The first day of a day's month, or of one so many months later; never before the first of all.
+    """Return the first day of the month that is `months_later` months after a day's; not before year 1.
 
     >>> month_start(datetime.date(2025, 3, 9), -3)
     datetime.date(2024, 12, 1)
@@ -125,15 +122,16 @@ def month_start(day: datetime.date, months_later: int = 0) -> datetime.date:
 def labelled(
     counted: Iterable[tuple[str | None, int]], common: tuple[str, ...], rest: int = 0
 ) -> Counts:
-    """Counts by label: the common ones always and first, then what else there is, by name.
+    """Return counts by label: first the common labels, even if 0, then the others by name.
 
     >>> labelled([("b", 1), (None, 2), ("b", 3), ("a", 1)], ("z", "a"), rest=5)
     {'z': 0, 'a': 1, 'b': 4, 'none': 2, 'other': 5}
     """
-    found: Counts = {}
+    counts_by_label: Counts = {}
     for label, count in counted:
         name = NO_LABEL if label is None else label
-        found[name] = found.get(name, 0) + count
+        counts_by_label[name] = counts_by_label.get(name, 0) + count
     if rest:
-        found[OTHER_LABEL] = found.get(OTHER_LABEL, 0) + rest
-    return {name: found.pop(name, 0) for name in common} | dict(sorted(found.items()))
+        counts_by_label[OTHER_LABEL] = counts_by_label.get(OTHER_LABEL, 0) + rest
+    first = {name: counts_by_label.pop(name, 0) for name in common}
+    return first | dict(sorted(counts_by_label.items()))

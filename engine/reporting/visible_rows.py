@@ -1,4 +1,4 @@
-"""The rows that statistics count: whatever a rule lets somebody see."""
+"""The rows that reports count: those that a row rule shows to a caller."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from models.types import Bound
 
 @dataclass(frozen=True, slots=True)
 class VisibleRows:
-    """The rows that count: a rule, and the values that it takes of whoever asks."""
+    """A row rule and the caller's values that its parameters take."""
 
     rule: Rule
     caller_id: str | None
     caller_client_id: int | None
 
-    def binding(self, keys: str = "[]", **value_of: Bound) -> Binding:
+    def binding(self, keys: str = "[]", **values: Bound) -> Binding:
+        """Return the parameter values of a statement. `keys` is a JSON array of ids."""
         return Binding(
             caller_id=self.caller_id,
             caller_client_id=self.caller_client_id,
             keys=keys,
-            new=counts.parameter_values(**value_of),
+            new=counts.parameter_values(**values),
         )
 
 
 def read_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
+    """Return all rows of a statement."""
     return transaction.all(statement.sql, statement.bind(binding))

@@ -107,7 +107,7 @@ def export_file(file: Path | None) -> None:
 
 def reading_all() -> AbstractContextManager[Transaction]:
     if is_unopened():
-        return readonly_file.reading(sqlite_path(database()))
+        return readonly_file.read_snapshot(sqlite_path(database()))
     return database().reading(seconds_max=import_export.IMPORT_SECONDS_MAX)
 
 
@@ -130,7 +130,7 @@ def copy_database(url: str) -> None:
     try:
         with closing(attach_url(url)) as target:
             database_check.ensure_schema(target, is_served_by_others=is_served(target.path))
-            total = database_copy.count_rows(source)
+            total = database_copy.count_all_rows(source)
             with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
                 counts = database_copy.copy_all(source, target, bar.update)
     except database_check.MaintenanceError as error:
@@ -288,7 +288,9 @@ def back_up(file: Path) -> None:
     require_separate_file(file)
     require_not_empty(file)
     try:
-        backup.back_up(path, file, readonly_file.opened if is_unopened() else copies.opened_to_copy)
+        backup.back_up(
+            path, file, readonly_file.open_immutable if is_unopened() else copies.opened_to_copy
+        )
     except (database_check.MaintenanceError, OSError) as error:
         fail(str(error))
     print_result(f"{file}: {file.stat().st_size} bytes")

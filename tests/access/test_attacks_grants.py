@@ -181,7 +181,7 @@ def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(
     assert said.exit_code == 1
     for table, (grantee, _) in planted.items():
         role = table.rpartition("_")[0].rpartition("_")[0].rpartition("_")[0]
-        assert f"{table} holds 1 for user {grantee}, who is no {role}" in said.output
+        assert f"{table} holds 1 for user {grantee}, whose role is not {role}" in said.output
     for who, user, building, inspection in (("ada", ADA, 4, 6), ("moe", MOE, 2, 1)):
         assert building not in ids(api(who).get("/buildings?select=id"))
         for table, asked in (("building", building), ("inspection", inspection)):

@@ -112,7 +112,7 @@ def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
         (["import", "{0}/none.json"], "{0}/none.json: No such file or directory"),
         (["export", "{0}/none/x"], "{0}/none/x: No such file or directory"),
         (["backup", "{0}/none/x"], "{0}/none/x was not written: No such file or directory"),
-        (["restore", "{0}/none/x"], "{0}/none/x is not there"),
+        (["restore", "{0}/none/x"], "{0}/none/x does not exist"),
         (["restore", "{0}"], "{0} is not a regular file"),
         (["backup", ""], ". is not a file name"),
         (["backup", "/"], "/ is not a file name"),

@@ -57,16 +57,20 @@ def test_a_sound_file_is_called_sound(file, scan):
 @pytest.mark.parametrize(
     ("sql", "scan", "words"),
     [
-        ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 points at"),
+        (
+            "UPDATE buildings SET client_id = 999 WHERE id = 6",
+            "quick",
+            "buildings row 6 references",
+        ),
         (
             "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
             "quick",
-            "reports_lead row 1 is of another client than its inspection",
+            "reports_lead row 1 has another client than its inspection",
         ),
         (
             f"INSERT INTO client_admin_building_access VALUES ('{MOE}', 2, NULL, '{MOMENT}')",
             "full",
-            f"client_admin_building_access holds 1 for user {MOE}, who is no client_admin",
+            f"client_admin_building_access holds 1 for user {MOE}, whose role is not client_admin",
         ),
     ],
 )
@@ -92,8 +96,8 @@ def test_a_table_of_another_shape_is_named(file):
     status, said = run_check(file)
 
     assert status == 1
-    assert "the table inspectors is not what this version makes" in said
-    assert "the trigger users_moved is not what this version makes" in said
+    assert "the table inspectors differs from the schema of this version" in said
+    assert "the trigger users_moved differs from the schema of this version" in said
     assert run_check(file, "--scan", "quick")[0] == 0, "no reason not to start"
 
 
@@ -308,7 +312,7 @@ def test_after_an_unclean_stop_a_damaged_file_is_not_served(served):
     said = refused_start(served)
 
     assert said.startswith("walkthrough: the check after an unclean stop failed: ")
-    assert said.endswith("a backup is put in its place by flask --app app restore FILE")
+    assert said.endswith("restore a backup: flask --app app restore FILE")
     assert (served.directory / "walkthrough.db.serving").exists()
 
 

@@ -50,7 +50,7 @@ def test_no_new_file_is_made_beside_a_log(tmp_path, end):
     log.write_bytes(b"pages")
 
     assert refusal(file) == (
-        f"{file} is not there, but its log {log} is: put the file back, or move the log away"
+        f"{file} does not exist, but its log {log} does: put the file back, or move the log away"
     )
 
     assert log.read_bytes() == b"pages"
@@ -90,7 +90,7 @@ def test_what_is_in_memory_is_no_database(monkeypatch, tmp_path):
     monkeypatch.setattr("tests.databases.url", lambda file: "sqlite://")
 
     assert refusal(tmp_path / "a.db") == (
-        "DATABASE_URL names no file, and what is in memory is not kept"
+        "DATABASE_URL names no file, and a database in memory is not durable"
     )
 
 
@@ -102,7 +102,7 @@ def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_
     monkeypatch.setattr("engine.attach.importlib.import_module", missing)
 
     assert refusal(tmp_path / "a.db") == (
-        "PostgreSQL needs what is in requirements/postgres.txt: No module named 'psycopg'"
+        "PostgreSQL needs the packages of requirements/postgres.txt: No module named 'psycopg'"
     )
 
 

@@ -72,7 +72,7 @@ def test_nothing_is_acknowledged_once_the_file_is_removed(served: Served):
     again = served.gunicorn()
 
     assert again.returncode == 1
-    assert f"its log {log} is" in again.stderr
+    assert f"its log {log} does" in again.stderr
     assert not served.database.exists()
 
 

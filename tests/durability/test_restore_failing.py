@@ -106,7 +106,7 @@ def test_a_log_that_cannot_be_folded_keeps_a_restore_from_being(
 
     run = refused_by_the_disk(served, (kind, number, 1), "restore", str(made))
 
-    assert f"the log of {served.database} cannot be folded into it: " in run.stderr
+    assert f"the log of {served.database} cannot be checkpointed: " in run.stderr
     assert set(inspectors(served.database)) == {"acknowledged"}
 
 

@@ -87,7 +87,7 @@ def test_what_has_a_log_is_not_read_without_it(stuck, tmp_path, word, end):
     status, told = run(stuck, word, str(tmp_path / "kept"))
 
     assert status == 1
-    assert f"its log {log} would have to be folded into it: copy both to another disk\n" in told
+    assert f"its log {log} needs a checkpoint: copy both files to another disk\n" in told
     assert told.count("\n") == 1
     assert not (tmp_path / "kept").exists()
 
@@ -156,4 +156,4 @@ def test_an_older_versions_file_is_backed_up_and_not_exported(stuck, tmp_path, m
     status, told = run(stuck, "export", str(tmp_path / "all.json"))
 
     assert (status, told.count("\n")) == (1, 1)
-    assert "is of an older version: back it up to another disk" in told
+    assert "has an older schema: back it up to another disk" in told

@@ -1,8 +1,8 @@
 """The migrations of both engines, in order.
 
 `schema.sql` and its PostgreSQL twin make a database of the current version. A migration takes a database from the
-version before to its own, by one script for each engine. Scripts change tables only: `models/migrations/migrate.py`
-and `engine/postgres/schema.py` recreate indexes, views, functions and triggers after the last script.
+version before to its own, by one script for each engine. Scripts change tables only. The upgrade then recreates
+indexes, views, functions and triggers (`migrate.py`, and `engine/postgres/schema.py`).
 
 A released migration never changes. The next one corrects it.
 """

@@ -75,10 +75,10 @@ def apply(connection: Any, pending: Sequence[Migration]) -> None:
                 run(statement)
             run(f"PRAGMA user_version = {migration.version}")
         recreate_schema_objects(connection)
-        for question in (FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
-            found = run(question).fetchone()
-            if found is not None:
-                raise sqlite.driver.IntegrityError(f"afterwards {found[0]}")
+        for query in (FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
+            violation = run(query).fetchone()
+            if violation is not None:
+                raise sqlite.driver.IntegrityError(f"afterwards {violation[0]}")
         run("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -103,7 +103,7 @@ def recreate_schema_objects(connection: Any) -> None:
 
 def schema_objects(connection: Any) -> dict[str, tuple[str, str]]:
     """Return kind and statement of every index, view and trigger, by name."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT name, type, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
     )
-    return {name: (kind, sql) for name, kind, sql in found.fetchall()}
+    return {name: (kind, sql) for name, kind, sql in rows.fetchall()}

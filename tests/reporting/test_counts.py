@@ -1,4 +1,4 @@
-"""The numbers of statistics and chart: what counts as what, on which day, and how a series is cut."""
+"""Counts of the dashboard, of one building and of the chart: definitions, limits and query plans."""
 
 import datetime
 from collections.abc import Callable
@@ -31,21 +31,21 @@ from tests.conftest import ROOT
 
 EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
 OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
-"""A client admin's to whom nothing was granted beyond their client."""
+"""The rows of a client admin without grants."""
 ADAS = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
 MOES = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
 
 
 @pytest.fixture
 def snapshot(pristine: object) -> Iterator[object]:
-    """One read transaction over the data set."""
+    """A read transaction on the data set."""
     with pristine.app_context(), reading() as transaction:
         yield transaction
 
 
 @pytest.fixture
 def inspected(world: Callable) -> Callable:
-    """`inspected((status, type, date), …)` is a world of one building with these inspections."""
+    """`inspected((status, type, date), …)` returns an application with one building and these inspections."""
 
     def make(*inspections: tuple[str | None, str, str | None]) -> object:
         rows = {
@@ -110,13 +110,13 @@ def test_common_labels_come_first_then_the_others_by_name(inspected: Callable) -
     ]  # fmt: skip
 
 
-def test_what_has_no_status_counts_as_none(inspected: Callable) -> None:
+def test_missing_status_counts_under_the_label_none(inspected: Callable) -> None:
     found = dashboard_of(inspected((None, "annual", None), ("none", "annual", None)))
 
     assert found.by_status["none"] == found.total_inspections == 2
 
 
-def test_long_labels_share_their_first_characters(inspected: Callable) -> None:
+def test_labels_with_equal_prefixes_count_as_one(inspected: Callable) -> None:
     long = "x" * counts.LABEL_CHARACTERS_MAX
 
     found = dashboard_of(inspected((long + "a", "annual", None), (long + "b", "annual", None)))
@@ -124,7 +124,7 @@ def test_long_labels_share_their_first_characters(inspected: Callable) -> None:
     assert found.by_status[long] == 2
 
 
-def test_labels_are_told_apart_by_200_characters(inspected: Callable) -> None:
+def test_labels_are_compared_by_200_characters(inspected: Callable) -> None:
     long = "x" * 199
     apart = [(long + last, long + last, None) for last in ("a", "b", "bc")]
 
@@ -136,8 +136,8 @@ def test_labels_are_told_apart_by_200_characters(inspected: Callable) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_a_thousand_pairs_are_told_apart(inspected: Callable, more: int) -> None:
-    """Whatever their types, one of each."""
+def test_at_most_1000_pairs_have_their_own_count(inspected: Callable, more: int) -> None:
+    """Each inspection has its own type."""
     pairs = [(f"status {number}", "annual", None) for number in range(1_000 + more)]
 
     found = dashboard_of(inspected(*pairs))
@@ -146,7 +146,7 @@ def test_a_thousand_pairs_are_told_apart(inspected: Callable, more: int) -> None
     assert found.by_status.get("other", 0) == more
 
 
-def test_types_that_are_not_usual_are_looked_for_where_there_are_some(
+def test_uncommon_types_take_a_second_query_only_if_present(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
@@ -168,7 +168,7 @@ def test_types_that_are_not_usual_are_looked_for_where_there_are_some(
     assert (mixed.by_type["roof"], mixed.by_status["none"]) == (2, 1)
 
 
-def test_what_is_not_told_apart_is_counted_all_the_same(
+def test_pairs_beyond_the_limit_count_as_other(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "LABELS_MAX", 2)
@@ -215,7 +215,7 @@ LAST_AND_NEXT = [
 
 
 @pytest.mark.parametrize(("status", "offset", "is_last", "is_next"), LAST_AND_NEXT)
-def test_last_was_visited_and_next_is_scheduled(
+def test_last_and_next_inspection_by_status_and_day(
     inspected: Callable, status: str | None, offset: int, is_last: bool, is_next: bool
 ) -> None:
     found = dashboard_of(inspected((status, "annual", day(offset))))
@@ -224,14 +224,14 @@ def test_last_was_visited_and_next_is_scheduled(
     assert found.next_inspection == (day(offset) if is_next else None)
 
 
-def test_month_is_the_calendars() -> None:
+def test_calendar_days_of_december_end_on_the_31st() -> None:
     days = status_counts.calendar_days(datetime.date(2025, 12, 31))
 
     assert (days["month_start"], days["month_end"]) == ("2025-12-01", "2025-12-31")
     assert days["soon"] == "2026-01-30"
 
 
-def test_no_inspections_are_zeros_and_no_dates(inspected: Callable) -> None:
+def test_dashboard_without_inspections_has_zeros_and_no_dates(inspected: Callable) -> None:
     found = dashboard_of(inspected())
 
     assert (found.total_inspections, found.total_buildings) == (0, 1)
@@ -253,14 +253,14 @@ def test_rates_are_shares_of_all_inspections(inspected: Callable) -> None:
     assert (found.completion_rate, found.failure_rate) == (0.3333, 0.3333)
 
 
-def test_rates_of_nothing_are_zero(inspected: Callable) -> None:
+def test_rates_without_inspections_are_zero(inspected: Callable) -> None:
     found = building_of(inspected())
 
     assert (found.completion_rate, found.failure_rate) == (0, 0)
 
 
 @pytest.mark.parametrize("building_id", [2, 4, 999, -1])
-def test_building_that_is_not_visible_is_none(snapshot: object, building_id: int) -> None:
+def test_hidden_building_raises_no_such_building(snapshot: object, building_id: int) -> None:
     with pytest.raises(NoSuchBuilding) as refusal:
         dashboard.read_building_stats(snapshot, MOES, building_id)
 
@@ -319,12 +319,12 @@ def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) 
     ("start", "end"),
     [("2025-02-02", "2025-02-01"), ("1799-12-31", "1999-12-31"), ("0001-01-01", "9999-12-31")],
 )
-def test_dates_that_bound_no_chart_are_refused(snapshot: object, start: str, end: str) -> None:
+def test_invalid_periods_raise_invalid_period(snapshot: object, start: str, end: str) -> None:
     with pytest.raises(InvalidPeriod):
         chart.read_chart(snapshot, EVERYTHING, start, end)
 
 
-def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
+def test_a_chart_has_at_most_2400_points(snapshot: object) -> None:
     found = chart.read_chart(snapshot, EVERYTHING, "1800-01-01", "1999-12-31")
 
     assert len(found.series) == chart.POINTS_MAX == 2400
@@ -334,13 +334,13 @@ def test_two_hundred_years_are_the_longest_chart(snapshot: object) -> None:
     ("end", "start"),
     [("2025-12-31", "2025-01-01"), ("2025-01-01", "2024-02-01"), ("0001-03-05", "0001-01-01")],
 )
-def test_chart_without_a_start_begins_with_the_eleventh_month_before(
+def test_default_start_is_eleven_months_before_the_end(
     snapshot: object, end: str, start: str
 ) -> None:
     assert chart.read_chart(snapshot, EVERYTHING, None, end).start_date == start
 
 
-def test_too_many_statuses_are_refused(
+def test_too_many_statuses_raise_too_many_labels(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chart_counts, "POINT_LABELS_MAX", 1)
@@ -354,7 +354,9 @@ def test_too_many_statuses_are_refused(
         chart.read_chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
 
 
-def test_hidden_building_is_not_named_although_its_inspection_counts(snapshot: object) -> None:
+def test_series_counts_inspections_of_hidden_buildings_that_are_not_listed(
+    snapshot: object,
+) -> None:
     found = chart.read_chart(snapshot, MOES, "2025-01-01", "2025-12-31")
 
     assert sum(point.total for point in found.series) == 4
@@ -366,7 +368,7 @@ def test_hidden_building_is_not_named_although_its_inspection_counts(snapshot: o
 
 @pytest.fixture
 def supposed_large(base_file: Path, tmp_path: Path) -> Iterator[object]:
-    """One read transaction over a copy, which SQLite supposes to be large."""
+    """A read transaction on a copy, with planner statistics of a large database."""
     file = tmp_path / "walkthrough.db"
     databases.copy(base_file, file)
     with open_app(file).app_context(), reading() as transaction:
@@ -374,15 +376,13 @@ def supposed_large(base_file: Path, tmp_path: Path) -> Iterator[object]:
 
 
 def steps_of(transaction: object, plan: Statement, bound: Binding) -> list[str]:
-    """The steps of SQLite's plan."""
+    """Return the steps of SQLite's query plan."""
     return [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
 
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
-def test_rows_that_nobody_sees_are_not_walked_through(
-    supposed_large: object, visible: VisibleRows
-) -> None:
+def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleRows) -> None:
     plans = [
         counts.plan_status_counts("sqlite", visible.rule, of_building=False),
         counts.plan_status_counts("sqlite", visible.rule, of_building=True),
@@ -401,10 +401,10 @@ def test_rows_that_nobody_sees_are_not_walked_through(
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
-def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
+def test_status_counts_scan_one_index_and_sort_statuses_only(
     supposed_large: object, visible: VisibleRows
 ) -> None:
-    """Decision 0010: no index is in the order of types, and no row is sorted."""
+    """No index has the order of types, and no row is sorted (decision 0010)."""
     plan = counts.plan_status_counts("sqlite", visible.rule, of_building=False)
 
     steps = steps_of(supposed_large, plan, visible.binding())
@@ -414,7 +414,7 @@ def test_a_tally_walks_along_one_index_and_sorts_statuses_alone(
 
 
 @pytest.mark.sqlite("reads SQLite's plans")
-def test_search_for_a_building_starts_from_the_building(supposed_large: object) -> None:
+def test_counts_of_a_building_search_by_building(supposed_large: object) -> None:
     plan = counts.plan_status_counts("sqlite", ADAS.rule, of_building=True)
 
     steps = steps_of(supposed_large, plan, ADAS.binding(building_id=1))
@@ -425,9 +425,7 @@ def test_search_for_a_building_starts_from_the_building(supposed_large: object) 
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, ADAS, MOES], ids=["root", "ada", "moe"])
-def test_outcomes_are_counted_from_indexes_alone(
-    supposed_large: object, visible: VisibleRows
-) -> None:
+def test_outcomes_use_covering_indexes(supposed_large: object, visible: VisibleRows) -> None:
     plan = chart_statements.plan_outcomes("sqlite", visible.rule)
     bound = visible.binding("[1, 2]", start_date="2025-01-01", end_date="2025-12-31")
 

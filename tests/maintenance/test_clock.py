@@ -1,4 +1,4 @@
-"""Time never goes back and never stands still, whatever the system's clock says."""
+"""The clock is monotonic and continues after the stored time, whatever the system clock shows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HALF_AN_HOUR = 1_800
 
 
 class Machine:
-    """What a machine's clocks say, as a test sets them."""
+    """The clocks of a machine, as a test sets them."""
 
     CLOCK_MONOTONIC = clocks.RUNNING
 
@@ -52,13 +52,13 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """It boots a year ago, as all else in the process does not know."""
+    """The clock's system time is a year in the past. The rest of the process uses the real time."""
     found = Machine(float(int(time.time()) - YEAR), 12.5)
     monkeypatch.setattr(clocks, "time", found)
     return found
 
 
-def test_a_clock_that_is_set_back_goes_on(machine: Machine) -> None:
+def test_clock_continues_when_the_system_clock_goes_back(machine: Machine) -> None:
     clock = Clock()
     began = clock()
     assert began == pytest.approx(machine.system, abs=0.001)
@@ -71,7 +71,7 @@ def test_a_clock_that_is_set_back_goes_on(machine: Machine) -> None:
     assert began <= seen[0]
 
 
-def test_a_clock_that_is_set_ahead_is_followed(machine: Machine) -> None:
+def test_clock_follows_a_system_clock_set_ahead(machine: Machine) -> None:
     clock = Clock()
     clock()
     machine.system += YEAR
@@ -79,7 +79,7 @@ def test_a_clock_that_is_set_ahead_is_followed(machine: Machine) -> None:
     assert clock() == pytest.approx(machine.system, abs=0.001)
 
 
-def test_a_clock_that_is_set_ahead_of_what_was_stored_is_followed(machine: Machine) -> None:
+def test_clock_follows_a_system_clock_ahead_of_the_stored_time(machine: Machine) -> None:
     clock = Clock()
     clock.advance("2999-01-01T00:00:00+00:00")
     machine.system = 32472144000.0 + YEAR
@@ -87,7 +87,7 @@ def test_a_clock_that_is_set_ahead_of_what_was_stored_is_followed(machine: Machi
     assert clock() == pytest.approx(machine.system, abs=0.001)
 
 
-def test_nothing_ever_goes_back(machine: Machine) -> None:
+def test_clock_is_monotonic(machine: Machine) -> None:
     clock = Clock()
     seen = []
     for seconds in (0, 5, -5, -YEAR, 3, YEAR, 0.1, -0.1, 1e-7, -1e-7, 0):
@@ -99,7 +99,7 @@ def test_nothing_ever_goes_back(machine: Machine) -> None:
     assert seen[-1] - seen[0] == pytest.approx(5, abs=0.001)
 
 
-def test_a_stored_moment_is_past_and_time_goes_on_from_it(machine: Machine) -> None:
+def test_clock_continues_after_the_stored_time(machine: Machine) -> None:
     clock = Clock()
     clock.advance("2999-01-01T00:00:00.5+00:00")
 
@@ -109,8 +109,8 @@ def test_a_stored_moment_is_past_and_time_goes_on_from_it(machine: Machine) -> N
 
 
 @pytest.mark.parametrize("year", [2026, 2040, 2105])
-def test_a_stored_moment_is_no_later_than_the_time(machine: Machine, year: int) -> None:
-    """Whatever is lost in rounding: how long the machine runs may lie between two doubles of today's size."""
+def test_stored_time_is_never_later_than_the_clock(machine: Machine, year: int) -> None:
+    """Rounding of doubles does not matter."""
     machine.running = 2**-23
     for microsecond in range(1, 1_000_000, 9_991):
         clock = Clock()
@@ -122,10 +122,10 @@ def test_a_stored_moment_is_no_later_than_the_time(machine: Machine, year: int) 
         assert stored_timestamp(clock()) == stored
 
 
-def test_a_token_of_a_machine_that_lags_expires(
+def test_tokens_expire_on_a_machine_with_a_late_clock(
     base_file: Path, tmp_path: Path, machine: Machine
 ) -> None:
-    """The file knows that it is a year later than the system's clock says."""
+    """The stored time is a year later than the system clock."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     clock = app.extensions["walkthrough.clock"]
@@ -141,7 +141,7 @@ def test_a_token_of_a_machine_that_lags_expires(
     assert (answer.status, answer.json["message"]) == (401, "JWT expired")
 
 
-def test_a_lock_out_on_a_machine_that_lags_ends(
+def test_lock_out_ends_on_a_machine_with_a_late_clock(
     base_file: Path, tmp_path: Path, machine: Machine
 ) -> None:
     databases.copy(base_file, tmp_path / "own.db")
@@ -162,7 +162,7 @@ def test_a_lock_out_on_a_machine_that_lags_ends(
     try_once()
 
 
-def test_what_changes_on_a_machine_that_lags_changes_later(
+def test_timestamps_increase_on_a_machine_with_a_late_clock(
     base_file: Path, tmp_path: Path, machine: Machine
 ) -> None:
     databases.copy(base_file, tmp_path / "own.db")
@@ -180,7 +180,7 @@ def test_what_changes_on_a_machine_that_lags_changes_later(
     assert changed[0]["updated_at"] < changed[1]["updated_at"]
 
 
-def test_what_was_written_counts_after_a_start_in_the_past(
+def test_start_in_the_past_continues_after_the_last_write(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "walkthrough.db"
@@ -203,7 +203,7 @@ def test_what_was_written_counts_after_a_start_in_the_past(
     assert answer.json["message"] == "JWT expired"
 
 
-def test_updated_at_never_falls(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_updated_at_never_decreases(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = [
         api("root").patch("/buildings?id=eq.1&select=updated_at", {"floors": 1}, prefer="return=representation").json
     ]  # fmt: skip
@@ -216,8 +216,8 @@ def test_updated_at_never_falls(api: Callable, monkeypatch: pytest.MonkeyPatch) 
     assert changed[0][0]["updated_at"] <= changed[1][0]["updated_at"]
 
 
-def test_what_ends_tokens_ends_those_of_a_later_time_too(base_file: Path, tmp_path: Path) -> None:
-    """A system's clock that lies behind what was written is not asked by the triggers either."""
+def test_sign_out_ends_tokens_with_a_later_time(base_file: Path, tmp_path: Path) -> None:
+    """Triggers do not use a system clock that is behind the stored time, either."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     api = api_over(Database(lambda: app, None, app))
@@ -233,10 +233,10 @@ def test_what_ends_tokens_ends_those_of_a_later_time_too(base_file: Path, tmp_pa
 
 
 @pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
-def test_a_write_goes_on_from_the_moment_of_another_process(
+def test_a_write_continues_after_the_time_of_another_process(
     base_file: Path, tmp_path: Path
 ) -> None:
-    """Each has a clock of its own; one of them was asked last before the system's clock was set back."""
+    """Each process has its own clock. One read it last before the system clock went back."""
     databases.copy(base_file, tmp_path / "own.db")
     ahead, behind = (open_app(tmp_path / "own.db") for _ in range(2))
     late = stored_timestamp(time.time() + HALF_AN_HOUR)
@@ -253,7 +253,7 @@ def test_a_write_goes_on_from_the_moment_of_another_process(
 
 
 @pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
-def test_a_moment_that_is_none_is_written_over(base_file: Path, tmp_path: Path) -> None:
+def test_an_invalid_stored_time_is_overwritten(base_file: Path, tmp_path: Path) -> None:
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     with app.app_context(), app.extensions["walkthrough"].writing() as transaction:
@@ -266,7 +266,7 @@ def test_a_moment_that_is_none_is_written_over(base_file: Path, tmp_path: Path) 
         assert transaction.value("SELECT at FROM audit_context") < "zzz"
 
 
-def test_processes_that_are_forked_have_one_time(
+def test_forked_processes_share_one_clock(
     monkeypatch: pytest.MonkeyPatch, machine: Machine
 ) -> None:
     monkeypatch.setattr(Clock, "shared", None)  # for share() to be undone
@@ -288,10 +288,10 @@ def test_processes_that_are_forked_have_one_time(
 
 
 @pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
-def test_a_start_goes_on_from_the_last_look_at_the_disk_too(
+def test_a_start_continues_after_the_last_disk_probe(
     base_file: Path, tmp_path: Path, machine: Machine
 ) -> None:
-    """Who only reads writes nothing; who asks whether the service is ready has the moment written down."""
+    """Reads store no time; the readiness probe does."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))

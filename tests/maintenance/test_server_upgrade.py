@@ -1,4 +1,4 @@
-"""Migrations of a PostgreSQL database: at the start, whole, or the database stays what it was."""
+"""Migrations of a PostgreSQL database run at the start, in one transaction."""
 
 import pathlib
 from collections.abc import Iterator
@@ -109,9 +109,7 @@ def test_a_migration_that_fails_changes_nothing(service: Service, register: Any)
     assert schema_of(service) == before
 
 
-def test_functions_and_triggers_become_those_of_a_new_database(
-    service: Service, register: Any
-) -> None:
+def test_an_upgrade_recreates_functions_and_triggers(service: Service, register: Any) -> None:
     made = rows(service, CODE)
     with databases.connected(databases.NAMES[service.file]) as connection:
         connection.execute(CLIENT_MISMATCHES)
@@ -123,7 +121,7 @@ def test_functions_and_triggers_become_those_of_a_new_database(
     assert rows(service, CODE) == made
 
 
-def test_a_database_of_a_later_version_is_refused_and_left_alone(service: Service) -> None:
+def test_a_database_of_a_later_version_is_refused_unchanged(service: Service) -> None:
     set_version(service, NEXT)
 
     with pytest.raises(NotStarted, match="was made by a later version"):
@@ -132,7 +130,7 @@ def test_a_database_of_a_later_version_is_refused_and_left_alone(service: Servic
     assert rows(service, VERSION) == [(str(NEXT),)]
 
 
-def test_a_database_of_a_development_version_is_refused_with_the_way_to_export_it(
+def test_a_database_of_a_development_version_is_refused_with_the_export_command(
     service: Service,
 ) -> None:
     with databases.connected(databases.NAMES[service.file]) as connection:

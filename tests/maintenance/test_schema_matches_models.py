@@ -1,4 +1,4 @@
-"""The tables that are there, against the models: the same columns, types, nullability, keys, on either database."""
+"""The tables of both engines equal the models: columns, types, nullability and keys."""
 
 import pathlib
 import re
@@ -49,22 +49,22 @@ TYPES = (
         """
 )
 IN_A_FILE = {"bigint": "INTEGER", "integer": "INTEGER", "double precision": "REAL"}
-"""What a file keeps of each type that is no text there."""
+"""The SQLite type of each column type that is not text."""
 
 HELD_BY_TRIGGERS_IN_A_FILE = {("client_id", "inspections", "client_id", "CASCADE", "CASCADE")}
-"""The hidden half of a server's compound key (tests/test_hidden_client.py)."""
+"""The hidden column of a compound key on PostgreSQL (tests/test_hidden_client.py)."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """An empty database, as a first start makes it."""
+    """An empty database, as created by a first start."""
     file = tmp_path_factory.mktemp("made") / "walkthrough.db"
     open_app(file)
     return file
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_columns_are_the_models(made: pathlib.Path, name: str) -> None:
+def test_columns_equal_the_model(made: pathlib.Path, name: str) -> None:
     table = credential.metadata.tables[name]
 
     found = databases.sql(made, COLUMNS.format(table=name))
@@ -75,8 +75,8 @@ def test_columns_are_the_models(made: pathlib.Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RESOURCES))
-def test_types_are_the_models(made: pathlib.Path, name: str) -> None:
-    """And texts on a server are compared by code point, as a file's are: another collation has another order."""
+def test_types_equal_the_model(made: pathlib.Path, name: str) -> None:
+    """Texts of PostgreSQL have the collation "C", which compares by code point, like SQLite."""
     kinds = {each.name: each.info["type"].name for each in RESOURCES[name].__table__.c}
 
     found = {column: tuple(said) for column, *said in databases.sql(made, TYPES.format(table=name))}
@@ -89,11 +89,11 @@ def test_types_are_the_models(made: pathlib.Path, name: str) -> None:
 
 
 HELD_BY_TYPES_ON_A_SERVER = ("GLOB", "2147483647", "length(id) = 36")
-"""What is said in a file's checks of moments, days, numbers of 32 bits and UUIDs."""
+"""The checks that only SQLite needs: timestamps, dates, 32-bit integers and UUIDs."""
 
 
 def checks(script: str) -> dict[str, str]:
-    """What each check of a script says, by its name; a text's bytes as PostgreSQL counts them."""
+    """Return the checks of a script by name, with PostgreSQL's function for the bytes of a text."""
     found: dict[str, str] = {}
     for named in re.finditer(r"CONSTRAINT (\w+) CHECK \(", script):
         end, depth = named.end(), 1
@@ -105,7 +105,7 @@ def checks(script: str) -> dict[str, str]:
     return found
 
 
-def test_both_scripts_check_the_same() -> None:
+def test_both_schemas_have_the_same_checks() -> None:
     in_a_file = checks(SCHEMA.read_text(encoding="utf-8"))
 
     on_a_server = checks(databases.SCHEMA.read_text(encoding="utf-8"))
@@ -117,8 +117,8 @@ def test_both_scripts_check_the_same() -> None:
     }
 
 
-def test_every_text_has_its_bound_in_the_tables() -> None:
-    """For an index, and the bound on an answer, suppose it of whatever wrote the row."""
+def test_every_text_column_has_a_length_check() -> None:
+    """Indexes and response limits rely on it for rows of every writer."""
     bounded = checks(databases.SCHEMA.read_text(encoding="utf-8"))
     written = {name: model for name, model in RESOURCES.items() if name != "audit_log"}
 
@@ -136,7 +136,7 @@ def test_every_text_has_its_bound_in_the_tables() -> None:
 @pytest.mark.parametrize(
     "name", [each for each in TABLES if credential.metadata.tables[each].foreign_keys]
 )
-def test_foreign_keys_are_the_models(made: pathlib.Path, name: str) -> None:
+def test_foreign_keys_equal_the_model(made: pathlib.Path, name: str) -> None:
     table = credential.metadata.tables[name]
 
     found = set(databases.sql(made, KEYS.format(table=name)))
@@ -151,7 +151,7 @@ def test_foreign_keys_are_the_models(made: pathlib.Path, name: str) -> None:
     }  # fmt: skip
 
 
-def test_no_table_is_the_databases_alone(made: pathlib.Path) -> None:
+def test_every_table_has_a_model(made: pathlib.Path) -> None:
     own = (
         {"audit_context"} if databases.SERVER is None else set()
     )  # settings of a transaction, on a server

@@ -1,4 +1,4 @@
-"""Dashboards and charts that follow the trail tell what is told when all is counted anew, and count nothing anew."""
+"""Incremental counts equal full counts, and no full count runs for a small change."""
 
 import datetime
 import json
@@ -37,21 +37,21 @@ from tests.conftest import MOE
 from tests.conftest import ROOT
 from tests.conftest import Database
 
-pytestmark = pytest.mark.sqlite("the trail of a server may be out of order")
+pytestmark = pytest.mark.sqlite("the audit log of a server may be out of commit order")
 
 DASHBOARD = "/rpc/get_inspections_dashboard_summary_fast"
 CHART = "/rpc/get_building_stats_chart_fast"
-ALONE = {
+WITHOUT_GRANTS = {
     "root": VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), ROOT, None),
     "ada": VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1),
     "bob": VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), BOB, 2),
 }
-"""Who sees everything, or their client's and nothing else."""
+"""Visible rows of callers without grants."""
 
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[VisibleRows]:
-    """Whose dashboards and charts were counted anew."""
+    """The visible rows of each full count."""
     asked: list[VisibleRows] = []
 
     def note(module: ModuleType, name: str) -> None:
@@ -70,7 +70,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[VisibleRows]:
 
 @pytest.fixture
 def shown(world: Callable) -> Callable:
-    """`shown(who)` is a dashboard of the data set, without the grants that reach over to another client."""
+    """`shown(who)` is a client of the data set without grants for rows of other clients."""
     rows = json.loads(DATASET.read_text(encoding="utf-8"))
     own = {each["id"]: each["client_id"] for each in rows["users"]}
     owner = {each["id"]: each["client_id"] for each in rows["buildings"]}
@@ -84,32 +84,32 @@ def shown(world: Callable) -> Callable:
     return world(rows)
 
 
-def numbers(api: Callable, who: str) -> dict:
+def read_dashboard_response(api: Callable, who: str) -> dict:
     found = api(who).get(DASHBOARD).json
     del found["generated_at"]
     return found
 
 
-def numbers_anew(api: Callable, who: str) -> dict:
-    """The same, counted by what counts everything, whatever is remembered."""
+def count_dashboard(api: Callable, who: str) -> dict:
+    """Return the dashboard of a full count."""
     with api(who).database.own.app_context(), reading() as transaction:
-        everything = dashboard.count_all(transaction, ALONE[who])
+        everything = dashboard.count_all(transaction, WITHOUT_GRANTS[who])
         found = dashboard.to_dashboard(everything, "")
     fields = {name: getattr(found, name) for name in dashboard.Dashboard.__slots__}
     del fields["generated_at"]
     return fields
 
 
-def drawn(api: Callable, who: str, days: tuple[str, str]) -> dict:
+def read_chart_response(api: Callable, who: str, days: tuple[str, str]) -> dict:
     start, end = days
     return api(who).get(f"{CHART}?start_date={start}&end_date={end}").json
 
 
-def drawn_anew(api: Callable, who: str, days: tuple[str, str]) -> dict:
-    """The same, of a process that remembers nothing."""
+def count_chart(api: Callable, who: str, days: tuple[str, str]) -> dict:
+    """Return the chart of a full count."""
     with api(who).database.own.app_context(), reading() as transaction:
         transaction.cache = VersionedCache()
-        found = asdict(chart.read_chart(transaction, ALONE[who], *days))
+        found = asdict(chart.read_chart(transaction, WITHOUT_GRANTS[who], *days))
     return json.loads(json.dumps(found))
 
 
@@ -133,7 +133,7 @@ def anything(draw: random.Random) -> dict:
 
 
 def a_step(draw: random.Random, api: Callable, *, moves_keys: bool) -> None:
-    """One write of any kind; what it meets is left to chance, and so is whether it is refused."""
+    """Send one random write, which may be refused."""
     root = api("root")
     key = draw.randint(1, 30)
     part = dict(draw.sample(sorted(anything(draw).items()), draw.randint(1, 3)))
@@ -169,49 +169,51 @@ def a_step(draw: random.Random, api: Callable, *, moves_keys: bool) -> None:
 
 @pytest.mark.parametrize("moves_keys", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_numbers_that_follow_are_those_counted_anew(
+def test_updated_dashboards_equal_full_counts(
     shown: Callable, counted: list[VisibleRows], seed: int, *, moves_keys: bool
 ) -> None:
     draw = random.Random(seed)
-    for who in ALONE:
-        numbers(shown, who)
+    for who in WITHOUT_GRANTS:
+        read_dashboard_response(shown, who)
     asked = len(counted)
 
     for _ in range(25):
         for _ in range(draw.choice((1, 1, 1, 3))):
             a_step(draw, shown, moves_keys=moves_keys)
-        for who in draw.sample(sorted(ALONE), 2):
-            found, before = numbers(shown, who), len(counted)
-            assert found == numbers_anew(shown, who), who
+        for who in draw.sample(sorted(WITHOUT_GRANTS), 2):
+            found, before = read_dashboard_response(shown, who), len(counted)
+            assert found == count_dashboard(shown, who), who
             del counted[before:]
 
-    assert moves_keys or len(counted) == asked == len(ALONE), "nothing was counted a second time"
+    assert moves_keys or len(counted) == asked == len(WITHOUT_GRANTS), (
+        "nothing was counted a second time"
+    )
 
 
 @pytest.mark.parametrize("most", [2, 3, 20])
 @pytest.mark.parametrize("seed", range(4))
-def test_charts_that_follow_are_those_drawn_anew(
+def test_updated_charts_equal_full_counts(
     shown: Callable,
     counted: list[VisibleRows],
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
     most: int,
 ) -> None:
-    """Also with fewer buildings named than there are: if one of them sinks, who comes next has to be counted."""
+    """Includes a full list of busiest buildings: if one drops out, the next one takes a full count."""
     for module in (chart_statements, incremental_counts):
         monkeypatch.setattr(module, "BUSIEST_MAX", most)
-    monkeypatch.setattr(changes, "LINES_MIN", changes.LINES_MAX)
+    monkeypatch.setattr(changes, "LINES_MIN", changes.ENTRIES_MAX)
     chart_statements.plan_busiest.cache_clear()
     draw = random.Random(seed)
-    asked = [(who, days) for who in ALONE for days in WINDOWS]
+    asked = [(who, days) for who in WITHOUT_GRANTS for days in WINDOWS]
     try:
         for who, days in asked:
-            drawn(shown, who, days)
+            read_chart_response(shown, who, days)
         for _ in range(25):
             a_step(draw, shown, moves_keys=most < 20)
             for who, days in draw.sample(asked, 3):
-                found, before = drawn(shown, who, days), len(counted)
-                assert found == drawn_anew(shown, who, days), (who, days)
+                found, before = read_chart_response(shown, who, days), len(counted)
+                assert found == count_chart(shown, who, days), (who, days)
                 del counted[before:]
     finally:
         chart_statements.plan_busiest.cache_clear()
@@ -219,27 +221,27 @@ def test_charts_that_follow_are_those_drawn_anew(
     assert most < 20 or len(counted) == len(asked), "nothing was counted a second time"
 
 
-def test_a_day_that_turns_is_counted_anew(shown: Callable, counted: list[VisibleRows]) -> None:
-    """What was overdue, or soon, is so no more, though no row has changed."""
+def test_a_new_day_takes_a_full_count(shown: Callable, counted: list[VisibleRows]) -> None:
+    """Overdue and upcoming counts change with the day, without a change of a row."""
     row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
     shown("root").post("/inspections", {**row, "date_visited": day(0)})
-    before = numbers(shown, "root")
+    before = read_dashboard_response(shown, "root")
     shown("root").post("/inspections", {**row, "date_visited": day(60)})
     app = shown("root").database.own
     app.extensions["walkthrough"].clock.advance(f"{day(1)}T00:00:00+00:00")
 
     with app.app_context(), reading() as transaction:
-        after = dashboard.read_dashboard(transaction, ALONE["root"])
+        after = dashboard.read_dashboard(transaction, WITHOUT_GRANTS["root"])
 
     assert (after.overdue, after.upcoming) == (before["overdue"] + 1, before["upcoming"] - 1)
     assert len(counted) == 2
 
 
 @pytest.mark.parametrize("path", ["/inspections", "/buildings"])
-def test_a_row_that_is_made_and_gets_another_key_is_counted(shown: Callable, path: str) -> None:
+def test_a_new_row_with_a_changed_id_is_counted(shown: Callable, path: str) -> None:
     days = (day(-1), day(1))
-    numbers(shown, "root")
-    drawn(shown, "root", days)
+    read_dashboard_response(shown, "root")
+    read_chart_response(shown, "root", days)
     inspection = {"building_id": 1, "inspection_type": "fire", "date_visited": day(0)}
     row = inspection if path == "/inspections" else {"name": "New", "client_id": 1}
 
@@ -247,23 +249,23 @@ def test_a_row_that_is_made_and_gets_another_key_is_counted(shown: Callable, pat
     moved = shown("root").patch(f"{path}?id=eq.70", {"id": 71})
 
     assert (made.status, moved.status) == (201, 204)
-    assert numbers(shown, "root") == numbers_anew(shown, "root")
-    assert drawn(shown, "root", days) == drawn_anew(shown, "root", days)
+    assert read_dashboard_response(shown, "root") == count_dashboard(shown, "root")
+    assert read_chart_response(shown, "root", days) == count_chart(shown, "root", days)
 
 
 @pytest.mark.parametrize(("more", "again"), [(0, []), (1, ["root", "ada"])])
-def test_many_changes_are_counted_anew(
+def test_many_changes_take_a_full_count(
     shown: Callable, counted: list[VisibleRows], more: int, again: list[str]
 ) -> None:
-    """By whoever may read of them; how many others have made decides nothing."""
-    before = [numbers(shown, who)["total_inspections"] for who in ALONE]
-    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.LINES_MIN + more)
+    """Only visible changes count. Other clients' changes have no effect."""
+    before = [read_dashboard_response(shown, who)["total_inspections"] for who in WITHOUT_GRANTS]
+    rows = [{"building_id": 1, "inspection_type": "fire"}] * (changes.ENTRIES_MIN + more)
 
     shown("root").post("/inspections", rows)
-    after = [numbers(shown, who)["total_inspections"] for who in ALONE]
+    after = [read_dashboard_response(shown, who)["total_inspections"] for who in WITHOUT_GRANTS]
 
     assert after == [before[0] + len(rows), before[1] + len(rows), before[2]]
-    assert counted[len(ALONE) :] == [ALONE[who] for who in again]
+    assert counted[len(WITHOUT_GRANTS) :] == [WITHOUT_GRANTS[who] for who in again]
 
 
 # what more than so many pairs of type and status there are, and what comes: one of the most frequent, or of none
@@ -274,7 +276,7 @@ LABELS = [
 
 
 @pytest.mark.parametrize(("more", "row"), LABELS, ids=["told apart no more", "one too many"])
-def test_so_are_more_labels_than_are_told_apart(
+def test_too_many_labels_take_a_full_count(
     shown: Callable,
     counted: list[VisibleRows],
     monkeypatch: pytest.MonkeyPatch,
@@ -285,20 +287,20 @@ def test_so_are_more_labels_than_are_told_apart(
     monkeypatch.setattr(counts, "LABELS_MAX", len(shown("root").get(pairs).json) + more)
     counts.plan_status_counts.cache_clear()
     try:
-        numbers(shown, "root")
+        read_dashboard_response(shown, "root")
         shown("root").post("/inspections", {"building_id": 1, **row})
-        assert numbers(shown, "root") == numbers_anew(shown, "root")
+        assert read_dashboard_response(shown, "root") == count_dashboard(shown, "root")
     finally:
         counts.plan_status_counts.cache_clear()
 
     assert len(counted) == 3
 
 
-def test_so_are_more_points_than_anybody_reads(
+def test_too_many_points_take_a_full_count(
     shown: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = ("2025-01-01", "2025-12-31")
-    series = drawn(shown, "root", days)["series"]
+    series = read_chart_response(shown, "root", days)["series"]
     told_apart = sum(count > 0 for point in series for count in point["by_status"].values())
     for module in (chart_statements, chart_counts):
         monkeypatch.setattr(module, "POINT_LABELS_MAX", told_apart)
@@ -311,25 +313,25 @@ def test_so_are_more_points_than_anybody_reads(
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "max", "moe"])
-def test_who_holds_grants_is_counted_for_anew(
+def test_callers_with_grants_take_a_full_count(
     api: Callable, counted: list[VisibleRows], who: str
 ) -> None:
     row = {"building_id": 1, "inspection_type": "fire"}
     for _ in range(2):
         api("root").post("/inspections", row)
-        numbers(api, who)
-        drawn(api, who, WINDOWS[0])
+        read_dashboard_response(api, who)
+        read_chart_response(api, who, WINDOWS[0])
 
     people = {"ada": ADA, "bob": BOB, "max": MAX, "moe": MOE}
     assert [each.caller_id for each in counted] == [people[who]] * 4
 
 
-def test_rows_that_were_imported_are_counted_anew(
+def test_an_import_takes_a_full_count(
     database: Database, shown: Callable, counted: list[VisibleRows], tmp_path: Path
 ) -> None:
-    """An import is one line of the trail."""
-    for who in ALONE:
-        numbers(shown, who)
+    """An import is one entry of the audit log."""
+    for who in WITHOUT_GRANTS:
+        read_dashboard_response(shown, who)
     app = shown("root").database.own
     archive = tmp_path / "archive.json"
     row = {"id": 77, "building_id": 1, "inspection_type": "fire"}
@@ -338,32 +340,32 @@ def test_rows_that_were_imported_are_counted_anew(
     ran = app.test_cli_runner().invoke(args=["import", str(archive)])
 
     assert ran.exit_code == 0, ran.output
-    for who in ALONE:
+    for who in WITHOUT_GRANTS:
         before = len(counted)
-        assert numbers(shown, who) == numbers_anew(shown, who)
+        assert read_dashboard_response(shown, who) == count_dashboard(shown, who)
         assert len(counted) == before + 2
 
 
 def outside(api: Callable, *statements: str) -> None:
-    """Have another program change the file."""
+    """Change the file by another program."""
     for statement in statements:
         databases.sql(api("root").database.own.extensions["walkthrough"].path, statement)
 
 
-def test_a_row_that_went_without_a_line_is_counted_anew(shown: Callable) -> None:
-    """SQLite's REPLACE deletes without a word to triggers; the service does not use it, a shell may."""
-    numbers(shown, "root")
+def test_a_row_deleted_without_an_audit_entry_takes_a_full_count(shown: Callable) -> None:
+    """SQLite's REPLACE deletes rows without firing triggers. Only other programs use it."""
+    read_dashboard_response(shown, "root")
     shown("root").patch("/inspections?id=eq.1", {"status": "failed"})
 
     outside(shown, "DROP TRIGGER inspections_audit_delete", "DELETE FROM inspections WHERE id = 1")
 
-    assert numbers(shown, "root") == numbers_anew(shown, "root")
+    assert read_dashboard_response(shown, "root") == count_dashboard(shown, "root")
 
 
-def test_so_is_one_that_came_without_a_line(shown: Callable) -> None:
+def test_a_row_inserted_without_an_audit_entry_takes_a_full_count(shown: Callable) -> None:
     days = (day(-1), day(1))
-    numbers(shown, "root")
-    drawn(shown, "root", days)
+    read_dashboard_response(shown, "root")
+    read_chart_response(shown, "root", days)
     outside(
         shown,
         "DROP TRIGGER inspections_audit_insert",
@@ -373,8 +375,8 @@ def test_so_is_one_that_came_without_a_line(shown: Callable) -> None:
 
     shown("root").delete("/inspections?inspection_type=eq.odd")
 
-    assert numbers(shown, "root") == numbers_anew(shown, "root")
-    assert drawn(shown, "root", days) == drawn_anew(shown, "root", days)
+    assert read_dashboard_response(shown, "root") == count_dashboard(shown, "root")
+    assert read_chart_response(shown, "root", days) == count_chart(shown, "root", days)
 
 
 # role, holds buildings, holds inspections: how far is read
@@ -391,7 +393,7 @@ READ_SCOPES = [
 
 @pytest.mark.parametrize(("role", "buildings", "inspections", "read_scope"), READ_SCOPES)
 @pytest.mark.parametrize("model", [Inspection, Building, AuditLog])
-def test_how_far_reads_reach(
+def test_read_scope_by_role_and_grants(
     model: type[Model],
     role: Role,
     *,

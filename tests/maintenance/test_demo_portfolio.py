@@ -1,4 +1,4 @@
-"""The made-up portfolio: the same for the same seed and day, and such as could be true."""
+"""The demo portfolio is reproducible and consistent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demo.passwords import with_passwords
 from demo.portfolio import compose
 
 TODAY = date(2026, 11, 20)
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module", params=[1, 1977])
@@ -31,7 +31,7 @@ def test_the_same_seed_and_day_give_the_same_portfolio():
     assert compose(TODAY, 5) != compose(TODAY, 6)
 
 
-def test_it_has_every_table_and_role_in_the_promised_numbers(portfolio):
+def test_portfolio_has_the_documented_numbers_of_rows(portfolio):
     sizes = {table: len(rows) for table, rows in portfolio.items()}
 
     assert list(sizes) == [
@@ -55,7 +55,7 @@ def test_it_has_every_table_and_role_in_the_promised_numbers(portfolio):
         assert people["client_manager", client_id] in (2, 3)
 
 
-def test_its_columns_and_forms_are_the_data_sets(portfolio):
+def test_columns_and_value_forms_equal_the_data_sets(portfolio):
     example = json.loads((PROJECT / "tests" / "data" / "dataset.json").read_text())
     moment = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
@@ -67,7 +67,7 @@ def test_its_columns_and_forms_are_the_data_sets(portfolio):
                     assert moment.fullmatch(str(row[column]))
 
 
-def test_ids_run_from_one_and_point_at_rows(portfolio):
+def test_ids_start_at_one_and_references_exist(portfolio):
     keys = {
         table: {row["id"] for row in rows} for table, rows in portfolio.items() if "id" in rows[0]
     }
@@ -101,7 +101,7 @@ def test_statuses_agree_with_dates(portfolio):
     assert max(age for _, age in ages) > 1000
 
 
-def test_nothing_happens_before_it_was_entered_or_after_today(portfolio):
+def test_dates_are_after_creation_and_not_in_the_future(portfolio):
     buildings = {row["id"]: row for row in portfolio["buildings"]}
     midnight = f"{TODAY + timedelta(days=1)}T00:00:00+00:00"
 
@@ -126,7 +126,7 @@ def test_only_finished_lead_inspections_have_readings_and_failed_ones_a_positive
         assert found <= {"positive", "negative", "inconclusive"}
 
 
-def test_grants_are_such_as_the_rule_allows(portfolio):
+def test_grants_are_permitted_by_the_access_policy(portfolio):
     users = {user["id"]: user for user in portfolio["users"]}
     buildings = {row["id"]: row["client_id"] for row in portfolio["buildings"]}
     visits = {row["id"]: buildings[row["building_id"]] for row in portfolio["inspections"]}
@@ -144,7 +144,7 @@ def test_grants_are_such_as_the_rule_allows(portfolio):
                 )
 
 
-def test_passwords_are_new_every_time():
+def test_passwords_are_random():
     portfolio = compose(TODAY, 1)
 
     first, told = with_passwords(portfolio)

@@ -1,4 +1,4 @@
-"""SQLite plans by what is supposed of every file: the rows of others decide nothing of somebody's own."""
+"""Every file has the same planner statistics, so that hidden rows do not affect a caller's lists."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNORDERED = {
 
 
 def opened(folder: Path, others: int) -> Flask:
-    """An application over the portfolio, in which other clients have so much."""
+    """Return an application whose other clients have this many rows."""
     folder.mkdir(exist_ok=True)
     source = folder / "portfolio.json"
     source.write_text(json.dumps(portfolio(others)))
@@ -57,7 +57,7 @@ def get(app: Flask, who: str, path: str) -> str:
     return answer.get_data(as_text=True)
 
 
-def test_every_index_of_a_resource_has_its_figures() -> None:
+def test_every_index_of_a_resource_has_statistics() -> None:
     with closing(sqlite.driver.connect(":memory:")) as made:
         for statement in schema():
             made.execute(statement)
@@ -82,18 +82,18 @@ def test_every_index_of_a_resource_has_its_figures() -> None:
     assert {(table, index) for table, index, _ in PLANNER_STATS if index is not None} == wanted
 
 
-def test_a_file_supposes_the_same_whatever_is_in_it(tmp_path: Path) -> None:
+def test_statistics_do_not_depend_on_the_rows(tmp_path: Path) -> None:
     app = opened(tmp_path / "full", 20)
     assert kept(app) == PLANNER_STATS
 
-    app.extensions["walkthrough"].close()  # whoever writes or reads next opens it anew
+    app.extensions["walkthrough"].close()  # the next read or write reopens it
     get(app, "ada", LISTS["newest"])
     assert app.extensions["walkthrough"].is_writable()
 
     assert kept(app) == PLANNER_STATS
 
 
-def test_what_another_program_has_counted_goes_at_the_next_start(tmp_path: Path) -> None:
+def test_a_start_replaces_the_statistics_of_analyze(tmp_path: Path) -> None:
     app = opened(tmp_path / "counted", 5)
     file = app.extensions["walkthrough"].path
     with closing(sqlite.driver.connect(str(file))) as other:
@@ -108,9 +108,7 @@ def test_what_another_program_has_counted_goes_at_the_next_start(tmp_path: Path)
 
 @pytest.mark.parametrize("who", ["ada", "moe"])
 @pytest.mark.parametrize("path", UNORDERED.values(), ids=UNORDERED)
-def test_others_rows_do_not_decide_which_of_ones_own_come_first(
-    tmp_path: Path, who: str, path: str
-) -> None:
+def test_hidden_rows_do_not_affect_the_order_of_a_list(tmp_path: Path, who: str, path: str) -> None:
     few, many = (opened(tmp_path / name, others) for name, others in (("few", 1), ("many", 60)))
     for app in (few, many):
         app.extensions["walkthrough"].close()

@@ -1,4 +1,4 @@
-"""`flask export FILE`: everybody's rows in one file, which is the owner's alone, and there whole or not at all."""
+"""`flask export` and `flask import`: files, refusals and round trips."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def export(app: object, file: Path) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_export_can_be_read_by_its_owner_alone(app: object, tmp_path: Path) -> None:
+def test_export_is_readable_by_its_owner_only(app: object, tmp_path: Path) -> None:
     status, _ = export(app, tmp_path / "all.json")
 
     assert status == 0
@@ -41,7 +41,7 @@ def test_export_can_be_read_by_its_owner_alone(app: object, tmp_path: Path) -> N
     assert json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))["clients"]
 
 
-def test_export_that_cannot_be_written_is_refused_in_one_line(app: object, tmp_path: Path) -> None:
+def test_export_to_an_unwritable_path_fails_with_one_line(app: object, tmp_path: Path) -> None:
     status, said = export(app, tmp_path / "nowhere" / "all.json")
 
     assert status == 1
@@ -52,8 +52,8 @@ def test_export_that_cannot_be_written_is_refused_in_one_line(app: object, tmp_p
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.sqlite("names a file")
 @pytest.mark.usefixtures("app")
-def test_export_to_an_output_that_is_full_is_refused_in_one_line(tmp_path: Path) -> None:
-    """More than a buffer holds, or less: what is written at the end can fail, too."""
+def test_export_to_a_full_device_fails_with_one_line(tmp_path: Path) -> None:
+    """The output is larger or smaller than a buffer, since the last write can fail, too."""
     environ = {**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path / 'walkthrough.db'}"}
     words = [sys.executable, "-m", "flask", "--app", "app", "export"]
 
@@ -69,7 +69,7 @@ def test_export_to_an_output_that_is_full_is_refused_in_one_line(tmp_path: Path)
 @pytest.mark.sqlite("of the files that a database is")
 @pytest.mark.parametrize("command", ["export", "backup"])
 @pytest.mark.parametrize("name", ["walkthrough.db", "walkthrough.db-wal", "keys.json", "linked"])
-def test_nothing_is_written_over_the_database_or_its_keys(
+def test_output_files_never_replace_the_database_or_its_keys(
     app: object, tmp_path: Path, command: str, name: str
 ) -> None:
     assert SECRETS_NAME == "keys.json"
@@ -87,10 +87,10 @@ def test_nothing_is_written_over_the_database_or_its_keys(
 
 @pytest.mark.sqlite("a served file among its targets")
 @pytest.mark.parametrize("command", ["export", "backup"])
-def test_nothing_is_written_over_a_database_that_is_served(
+def test_output_files_never_replace_a_served_database(
     app: object, base_file: Path, tmp_path: Path, command: str
 ) -> None:
-    """Its server would go on, and acknowledge what is lost."""
+    """Its server would continue and acknowledge writes that are lost."""
     other = tmp_path / "other" / "walkthrough.db"
     other.parent.mkdir()
     databases.copy(base_file, other)
@@ -106,7 +106,7 @@ def test_nothing_is_written_over_a_database_that_is_served(
 
 
 @pytest.mark.sqlite("a file among its targets")
-def test_an_export_replaces_no_database(app: object, base_file: Path, tmp_path: Path) -> None:
+def test_export_never_replaces_a_database(app: object, base_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     databases.copy(base_file, other)
     before = other.read_bytes()
@@ -120,7 +120,7 @@ def test_an_export_replaces_no_database(app: object, base_file: Path, tmp_path: 
 
 @pytest.mark.server("a file is written anew by it")
 @pytest.mark.parametrize("words", [["backup", "kept"], ["restore", "kept"], ["compact"]])
-def test_a_server_is_told_to_have_means_of_its_own(app: object, words: list[str]) -> None:
+def test_file_commands_refuse_a_postgresql_database(app: object, words: list[str]) -> None:
     done = app.test_cli_runner().invoke(args=words)
 
     assert done.exit_code == 1
@@ -131,8 +131,8 @@ def test_a_server_is_told_to_have_means_of_its_own(app: object, words: list[str]
 
 
 @pytest.mark.sqlite("copies a file")
-def test_what_a_command_wrote_is_in_the_file_itself(app: object, tmp_path: Path) -> None:
-    """Whoever copies a file that nobody serves does not know of its log."""
+def test_commands_checkpoint_the_log(app: object, tmp_path: Path) -> None:
+    """A user who copies a file that is not served may not know of its log."""
     words = ["create-user", "new@acme.example", "--role", "super_admin", "--password", "-"]
     assert app.test_cli_runner().invoke(args=words).exit_code == 0
 
@@ -147,15 +147,15 @@ def test_what_a_command_wrote_is_in_the_file_itself(app: object, tmp_path: Path)
 
 
 def imported(archive: Path, file: Path) -> object:
-    """A new database with an archive in it."""
+    """Return the database of an imported archive."""
     app = open_app(file)
     done = app.test_cli_runner().invoke(args=["import", str(archive)])
     assert done.exit_code == 0, done.output
     return app
 
 
-def test_an_export_that_is_imported_is_exported_alike(app: object, tmp_path: Path) -> None:
-    """With everything that there is beside a user's row but a password."""
+def test_export_of_an_imported_archive_is_equal(app: object, tmp_path: Path) -> None:
+    """The archive has all account fields except the password."""
     headers = {"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {tokens.SERVICE_KEY}"}
     banned = {
         "email": "banned@acme.example",
@@ -183,8 +183,8 @@ def test_an_export_that_is_imported_is_exported_alike(app: object, tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [0, 2**52 + 2**51 + 1, 2**53 - 1])
-def test_an_id_that_leaves_no_successors_is_not_imported(tmp_path: Path, number: int) -> None:
-    """After the largest that there is nothing could be made any more, not even once it was deleted."""
+def test_import_refuses_an_id_without_successors(tmp_path: Path, number: int) -> None:
+    """After the largest id no row could be inserted, even after its deletion."""
     file = tmp_path / "rows.json"
     file.write_text(json.dumps({"inspectors": [{"id": number, "name": "x"}]}))
     app = open_app(tmp_path / "new.db")
@@ -194,10 +194,8 @@ def test_an_id_that_leaves_no_successors_is_not_imported(tmp_path: Path, number:
     assert (ended.exit_code, "out of range for a chosen id" in ended.output) == (1, True)
 
 
-def test_a_super_admin_who_is_banned_may_come_before_the_one_who_is_not(
-    app: object, tmp_path: Path
-) -> None:
-    """The last enabled one stays, and who that is shows when all of them are there."""
+def test_a_banned_super_admin_may_precede_an_enabled_one(app: object, tmp_path: Path) -> None:
+    """The last enabled super admin is known only after all users are imported."""
     headers = {"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {tokens.SERVICE_KEY}"}
     users = "/auth/v1/admin/users"
     other = {
@@ -216,7 +214,7 @@ def test_a_super_admin_who_is_banned_may_come_before_the_one_who_is_not(
     assert (tmp_path / "two.json").read_bytes() == (tmp_path / "one.json").read_bytes()
 
 
-def test_an_archive_of_nobody_but_banned_super_admins_is_refused_with_its_place(
+def test_an_archive_with_banned_super_admins_only_is_refused_with_its_row(
     app: object, tmp_path: Path
 ) -> None:
     person = {"email": "a@x.example", "name": "A", "role": "super_admin"}
@@ -245,7 +243,7 @@ def test_an_archive_of_nobody_but_banned_super_admins_is_refused_with_its_place(
         {"user_metadata": {"x": "y" * 20_000}},
     ],
 )
-def test_what_cannot_be_kept_beside_a_user_is_refused_with_its_place(
+def test_invalid_account_fields_are_refused_with_their_row(
     app: object, tmp_path: Path, beside: dict
 ) -> None:
     person = {"email": "n@a.example", "name": "N", "role": "client_admin", "client_id": 1, **beside}
@@ -269,7 +267,7 @@ def test_what_cannot_be_kept_beside_a_user_is_refused_with_its_place(
         ({"no\nsuch": []}, 'there is no table "no\\nsuch"'),
     ],
 )
-def test_what_is_no_text_is_refused_in_one_line_with_its_place(
+def test_invalid_text_is_refused_in_one_line_with_its_row(
     app: object, tmp_path: Path, archive: dict, told: str
 ) -> None:
     person = {"email": "a@x", "name": "A", "role": "super_admin"}
@@ -291,10 +289,8 @@ def test_what_is_no_text_is_refused_in_one_line_with_its_place(
         ('{"inspectors": [{"name": "a", "email": "a@x", "name": "b"}]}', "name"),
     ],
 )  # fmt: skip
-def test_what_is_said_twice_is_not_imported_once(
-    app: object, tmp_path: Path, said: str, twice: str
-) -> None:
-    """All of it, or nothing: of two archives made one by hand the rows of the first would be left out."""
+def test_repeated_keys_are_refused(app: object, tmp_path: Path, said: str, twice: str) -> None:
+    """In an archive merged by hand, a repeated key would drop the rows of the first."""
     (tmp_path / "in.json").write_text(said)
 
     done = app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
@@ -303,7 +299,7 @@ def test_what_is_said_twice_is_not_imported_once(
     assert done.output == f'walkthrough: an object of the archive has "{twice}" twice\n'
 
 
-def test_what_is_null_beside_a_user_is_not_said(app: object, tmp_path: Path) -> None:
+def test_null_account_fields_are_ignored(app: object, tmp_path: Path) -> None:
     beside = dict.fromkeys(("password", "app_metadata", "user_metadata", "banned_until"))
     person = {"email": "n@a.example", "name": "N", "role": "client_admin", "client_id": 1, **beside}
     (tmp_path / "in.json").write_text(json.dumps({"users": [person]}))
@@ -313,7 +309,7 @@ def test_what_is_null_beside_a_user_is_not_said(app: object, tmp_path: Path) -> 
     assert (done.exit_code, done.output) == (0, "1 users\n")
 
 
-def test_people_without_an_id_are_given_one(app: object, tmp_path: Path) -> None:
+def test_users_without_an_id_get_one(app: object, tmp_path: Path) -> None:
     file = tmp_path / "people.json"
     person = {
         "email": "new@acme.example",
@@ -329,7 +325,7 @@ def test_people_without_an_id_are_given_one(app: object, tmp_path: Path) -> None
     assert app.test_cli_runner().invoke(args=["token", "new@acme.example"]).exit_code == 0
 
 
-def test_export_that_breaks_off_leaves_what_was_there(
+def test_a_failed_export_leaves_the_old_file(
     app: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "all.json"
@@ -343,9 +339,7 @@ def test_export_that_breaks_off_leaves_what_was_there(
     assert [path.name for path in tmp_path.iterdir() if "all.json" in path.name] == ["all.json"]
 
 
-def test_import_of_what_is_nested_too_deep_is_refused_in_one_line(
-    app: object, tmp_path: Path
-) -> None:
+def test_import_of_deeply_nested_json_fails_with_one_line(app: object, tmp_path: Path) -> None:
     file = tmp_path / "deep.json"
     file.write_text("[" * 200_000)
 
@@ -375,14 +369,14 @@ def test_import_of_what_is_nested_too_deep_is_refused_in_one_line(
         ["token", "a\udcff@x"],
     ],
 )
-def test_what_no_command_can_take_is_told(app: object, words: list[str]) -> None:
+def test_unusable_files_are_reported(app: object, words: list[str]) -> None:
     done = app.test_cli_runner().invoke(args=words)
 
     assert done.exit_code in (1, 2)
     assert isinstance(done.exception, SystemExit)
 
 
-def test_an_infinite_number_is_not_imported(app: object, tmp_path: Path) -> None:
+def test_import_refuses_infinity(app: object, tmp_path: Path) -> None:
     file = tmp_path / "infinite.json"
     file.write_text('{"inspectors": [{"id": 1e400, "name": "a"}]}')
 

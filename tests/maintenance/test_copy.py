@@ -1,4 +1,4 @@
-"""`flask copy`: a deployment moves to another database, and back, and nobody notices."""
+"""`flask copy` moves a deployment to another database and back."""
 
 import pathlib
 import sqlite3
@@ -39,10 +39,10 @@ def test_round_trip_exports_the_same_bytes(service: Service, tmp_path: pathlib.P
         assert connection.execute("SELECT count(*) FROM credentials").fetchone()[0] >= 5
 
 
-def test_a_nought_below_nought_is_copied_and_exported_as_one(
+def test_negative_zero_is_copied_and_exported_as_zero(
     service: Service, tmp_path: pathlib.Path
 ) -> None:
-    """A server keeps the sign of a nought, and a file does not."""
+    """PostgreSQL keeps the sign of zero; SQLite does not."""
     root, back = service.api("root"), tmp_path / "back.db"
     assert root.patch("/buildings?id=eq.1", {"latitude": -0.0}).status == 204
     before = invoke(service.app, "export").output
@@ -56,7 +56,9 @@ def test_a_nought_below_nought_is_copied_and_exported_as_one(
     assert found == (0.0,)
 
 
-def test_sessions_passwords_and_ids_go_on(service: Service, tmp_path: pathlib.Path) -> None:
+def test_a_copy_keeps_sessions_passwords_and_sequences(
+    service: Service, tmp_path: pathlib.Path
+) -> None:
     session = service.sign_in("moe")
     root = service.api("root")
     last = root.post("/clients", {"name": "Gone"}, prefer="return=representation").json[0]["id"]
@@ -75,7 +77,7 @@ def test_sessions_passwords_and_ids_go_on(service: Service, tmp_path: pathlib.Pa
     assert copied.api("root").get("/audit_log?action=eq.sign_in&limit=1").json
 
 
-def test_target_that_holds_something_is_refused(service: Service, tmp_path: pathlib.Path) -> None:
+def test_a_target_with_rows_is_refused(service: Service, tmp_path: pathlib.Path) -> None:
     there = tmp_path / "there.db"
     assert invoke(service.app, "copy", "--to", databases.url(there)).exit_code == 0
 
@@ -87,10 +89,10 @@ def test_target_that_holds_something_is_refused(service: Service, tmp_path: path
 
 
 @pytest.mark.server("a file has no sessions")
-def test_one_side_of_a_copy_may_rest_while_the_other_works(
+def test_idle_timeout_does_not_end_a_copy(
     service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large table is read back for longer than a session may sleep in a transaction."""
+    """The comparison of a large table takes longer than `idle_in_transaction_session_timeout`."""
     bounds: list[str] = []
     advance_sequences = database_copy.advance_sequences
 
@@ -107,10 +109,10 @@ def test_one_side_of_a_copy_may_rest_while_the_other_works(
     assert bounds == ["0", "0"]
 
 
-def test_a_page_of_long_texts_holds_few_rows(
+def test_batches_of_long_texts_have_few_rows(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is copied or exported is held a page at a time, several times over."""
+    """Copy and export hold a few copies of one batch in memory."""
     monkeypatch.setattr(transaction, "PAGE_CHARACTERS_MAX", 20)
     names = "SELECT name FROM buildings ORDER BY id"
 
