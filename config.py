@@ -42,9 +42,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ConfigurationError(click.ClickException):
-    """The configuration is invalid. The message is one line and contains no secret. A command prints it and
-    exits.
-    """
+    """The configuration is invalid. The message is one line and contains no secret. A command prints it and exits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(_one_line(message))
@@ -114,9 +112,7 @@ def current_settings(overrides: Mapping[str, object] | None = None) -> Settings:
 
 
 def set_inherited(settings: Settings) -> None:
-    """Make all forked processes use these settings. Rereading the file could give two workers different
-    keys.
-    """
+    """Make all forked processes use these settings. Rereading the file could give two workers different keys."""
     _inherited[:] = [settings]
 
 
@@ -315,9 +311,7 @@ def refuse_arguments(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env
-    file).
-    """
+    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env file)."""
     names = Settings.__annotations__
     found: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
     if isinstance(found.get("SECRET_KEY"), str):

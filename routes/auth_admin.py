@@ -91,9 +91,7 @@ def delete_user(caller: Caller, user_id: str) -> Response:
 
 
 def hash_new_password(new_password: str | None, deadline: Deadline) -> str | None:
-    """Return the hash of a new password, or None for None. It is computed before the writer lock is
-    acquired.
-    """
+    """Return the hash of a new password, or None for None. It is computed before the writer lock is acquired."""
     if new_password is None:
         return None
     password.require_valid_new(new_password)

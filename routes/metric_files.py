@@ -36,8 +36,7 @@ _locked: dict[Path, int] = {}
 
 
 def make_directory() -> Path | None:
-    """Create and lock a directory, mode 0700, for one server and its workers. Return None if there is no
-    place.
+    """Create and lock a directory, mode 0700, for one server and its workers. Return None if there is no place.
 
     Directories of killed servers are removed first.
     """
@@ -67,8 +66,7 @@ def open_directory(directory: Path) -> Iterator[int]:
 
 
 def lock_directory(name: str, at: int) -> int | None:
-    """Lock a directory of this user and return its descriptor. The lock lasts until the last forked process
-    ends.
+    """Lock a directory of this user and return its descriptor. The lock lasts until the last forked process ends.
 
     Return None if it is locked, belongs to another user, or is a symbolic link.
     """

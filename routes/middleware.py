@@ -92,9 +92,7 @@ def start_request() -> Response | None:
 
 
 def require_utf8_query(query: str) -> None:
-    """Raise Undecodable for a query string that is not UTF-8, even if the view ignores it. The console is
-    exempt.
-    """
+    """Raise Undecodable for a query string that is not UTF-8, even if the view ignores it. The console is exempt."""
     try:
         decode_pairs(query.encode("latin-1"))
     except Undecodable as undecodable:
@@ -110,9 +108,7 @@ def finish_response(response: Response) -> Response:
 
 
 def add_cors(response: Response) -> None:
-    """Add CORS headers for an allowed origin. Authenticator are never allowed: the console's cookies are
-    SameSite.
-    """
+    """Add CORS headers for an allowed origin. Authenticator are never allowed: the console's cookies are SameSite."""
     origin = request_state.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return

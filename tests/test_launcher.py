@@ -44,7 +44,7 @@ def environ_for(directory: Path, **more: str) -> dict[str, str]:
         pytest.param({"LOG_LEVEL": "loud"}, "LOG_LEVEL is one of", id="level"),
         pytest.param({"HOST": "a..b"}, "cannot listen at a..b:", id="no-host"),
         pytest.param({"DATABASE_URL": "mysql://h/d"}, "not with mysql://", id="database"),
-        pytest.param({"DATABASE_URL": "sqlite:////dev/null/a.db"}, "cannot be made", id="place"),
+        pytest.param({"DATABASE_URL": "sqlite:////dev/null/a.db"}, "cannot be created", id="place"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line_before_anything_else(tmp_path, changes, message):

@@ -27,7 +27,7 @@ from engine.maintenance import copy as database_copy
 from engine.maintenance import import_export
 from engine.maintenance import readonly_file
 from engine.query.write.insert import ID_MAX
-from engine.storage import file_copies as copies
+from engine.storage import file_copies
 from engine.storage.database import Database
 from engine.storage.server_lock import AlreadyServed
 from engine.storage.server_lock import ServingLock
@@ -95,7 +95,7 @@ def export_file(file: Path | None) -> None:
                 sys.stdout.flush()
             else:
                 import_export.write_archive(transaction, file)
-    except (database_check.MaintenanceError, copies.UnsoundCopy) as error:
+    except (database_check.MaintenanceError, file_copies.UnsoundCopy) as error:
         fail(str(error))
     except OSError as error:
         if file is None:
@@ -289,7 +289,9 @@ def back_up(file: Path) -> None:
     require_not_empty(file)
     try:
         backup.back_up(
-            path, file, readonly_file.open_immutable if is_unopened() else copies.opened_to_copy
+            path,
+            file,
+            readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy,
         )
     except (database_check.MaintenanceError, OSError) as error:
         fail(str(error))
