@@ -27,9 +27,7 @@ from serving.worker import refusal
 from serving.worker.connection import Connection
 from serving.worker.head_cache import create
 from serving.worker.request import BufferedRequest
-from serving.worker.request import SettingsCache
 from serving.worker.response import SingleWriteResponse
-from serving.worker.response import http_date
 
 SWEEP_SECONDS = 0.25
 STALL_SECONDS = 0.003
@@ -62,10 +60,8 @@ class BufferingWorker(StoppableWorker):
 
     def init_process(self) -> None:
         gunicorn.util.write_error = refusal.write_refusal
-        gunicorn.util.http_date = http_date
         gunicorn.http.wsgi.Response = SingleWriteResponse
         gunicorn.http.wsgi.create = create
-        self.cfg = SettingsCache(self.cfg)
         super().init_process()
 
     # The main loop
