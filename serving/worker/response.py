@@ -14,6 +14,8 @@ COPY_BYTES_MAX: Final = 65_536  # beyond it another write is cheaper than a copy
 class SingleWriteResponse(Response):
     """gunicorn's response. Its head waits for the first piece of the body."""
 
+    headers_sent: bool
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._head = b""
