@@ -116,7 +116,7 @@ worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else Non
 
 
 def on_starting(server: Arbiter) -> None:
-    os.register_at_fork(after_in_parent=shutdown.let_signals_through)
+    os.register_at_fork(after_in_parent=shutdown.unblock_stop_signals)
     memory.share_one_arena()
     try:
         configuration.refuse_debugging()
@@ -125,11 +125,11 @@ def on_starting(server: Arbiter) -> None:
         configuration.set_inherited(settings)
         if is_missing_keys:
             server.log.warning(KEYS_DRAWN)
-        if (lack := descriptors.too_few()) is not None:
+        if (lack := descriptors.descriptor_shortage()) is not None:
             raise checks.StartRefused(lack)
-        checks.require_place_for_signs(server.cfg.worker_tmp_dir)
+        checks.require_temporary_directory(server.cfg.worker_tmp_dir)
         checks.refuse_taken_addresses(server.address)
-        server.ports = ports.Ports()
+        server.ports = ports.PortClaims()
         server.ports.claim(server.address)
         # Workers count in files, so that each can sum up all. prometheus-client reads the directory at import.
         server.metrics_directory = metric_files.make_directory()
@@ -173,12 +173,12 @@ def pre_exec(server: Arbiter) -> None:
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     worker.exit_flag = server.exit_flags.create()
-    shutdown.hold_back_signals()  # until the worker has installed its handlers
+    shutdown.block_stop_signals()  # until the worker has installed its handlers
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     logs.watch_threads()
-    server.ports.let_go()
+    server.ports.release()
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:

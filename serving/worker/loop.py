@@ -24,12 +24,10 @@ from serving.logging import run_logged
 from serving.shutdown import StoppableWorker
 from serving.worker import limits
 from serving.worker import refusal
-from serving.worker.connection import Connection
+from serving.worker.connection import ClientConnection
 from serving.worker.head_cache import create
 from serving.worker.request import BufferedRequest
-from serving.worker.request import SettingsCache
 from serving.worker.response import SingleWriteResponse
-from serving.worker.response import http_date
 
 SWEEP_SECONDS = 0.25
 STALL_SECONDS = 0.003
@@ -37,7 +35,7 @@ RUNNER_IDLE_SECONDS = 0.1
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
 
-Queue = dict[Connection, None]
+Queue = dict[ClientConnection, None]
 
 
 class BufferingWorker(StoppableWorker):
@@ -52,7 +50,7 @@ class BufferingWorker(StoppableWorker):
         self.receiving: Queue = {}
         self.serving: Queue = {}
         self.lingering: Queue = {}
-        self.ready: SimpleQueue[tuple[Connection, BufferedRequest]] = SimpleQueue()
+        self.ready: SimpleQueue[tuple[ClientConnection, BufferedRequest]] = SimpleQueue()
         self._runners: set[object] = set()
         self._started = self._seen = 0  # requests that threads have begun
         self._stalled = 0.0
@@ -62,10 +60,8 @@ class BufferingWorker(StoppableWorker):
 
     def init_process(self) -> None:
         gunicorn.util.write_error = refusal.write_refusal
-        gunicorn.util.http_date = http_date
         gunicorn.http.wsgi.Response = SingleWriteResponse
         gunicorn.http.wsgi.create = create
-        self.cfg = SettingsCache(self.cfg)
         super().init_process()
 
     # The main loop
@@ -96,19 +92,19 @@ class BufferingWorker(StoppableWorker):
             raise
         sock.setblocking(True)  # for the threads; the main loop passes MSG_DONTWAIT
         self.nr_conns += 1
-        conn = Connection(self.cfg, sock, client, listener.getsockname())
+        conn = ClientConnection(self.cfg, sock, client, listener.getsockname())
         self._move(conn, self.receiving, time.monotonic() + limits.HEAD_SECONDS_MAX)
         self._watch(conn)
 
-    def _watch(self, conn: Connection) -> None:
+    def _watch(self, conn: ClientConnection) -> None:
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
 
-    def _move(self, conn: Connection, queue: Queue, deadline: float) -> None:
+    def _move(self, conn: ClientConnection, queue: Queue, deadline: float) -> None:
         conn.queue.pop(conn, None)
         conn.deadline, conn.queue = deadline, queue
         queue[conn] = None
 
-    def _on_readable(self, conn: Connection, sock: socket.socket) -> None:
+    def _on_readable(self, conn: ClientConnection, sock: socket.socket) -> None:
         try:
             data = sock.recv(limits.RECEIVE_BYTES_MAX, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -120,7 +116,7 @@ class BufferingWorker(StoppableWorker):
         elif conn.queue is not self.lingering:
             self._receive(conn, data)
 
-    def _receive(self, conn: Connection, data: bytes) -> None:
+    def _receive(self, conn: ClientConnection, data: bytes) -> None:
         """Add received bytes to a request. Hand it to a thread once it is whole."""
         try:
             request = conn.receive(data)
@@ -140,7 +136,7 @@ class BufferingWorker(StoppableWorker):
             if not self._runners:
                 self._start_runner()
 
-    def _wait_for_more(self, conn: Connection) -> None:
+    def _wait_for_more(self, conn: ClientConnection) -> None:
         now = time.monotonic()
         self._move(conn, self.receiving, conn.due(now))
         self._count(conn, len(conn.pending) + len(conn.chunks))
@@ -150,18 +146,18 @@ class BufferingWorker(StoppableWorker):
             while held and self.buffered > limits.BUFFERED_BYTES_MAX * 0.9:
                 self._refuse(held.pop(), 503)
 
-    def _count(self, conn: Connection, size: int) -> None:
+    def _count(self, conn: ClientConnection, size: int) -> None:
         self.buffered += size - conn.counted
         conn.counted = size
 
-    def _refuse(self, conn: Connection, status: int) -> None:
+    def _refuse(self, conn: ClientConnection, status: int) -> None:
         path = conn.request.path if conn.request is not None else ""
         self.log.info("refused a request with status %d", status)
         with suppress(OSError):
             refusal.send_now(conn.sock, refusal.compose(status, path))
         self._linger(conn)
 
-    def _linger(self, conn: Connection) -> None:
+    def _linger(self, conn: ClientConnection) -> None:
         """Close soon. A client that is still sending would lose the response by a close now (RFC 9112, 9.6)."""
         was_served = conn.queue is self.serving
         conn.clear()
@@ -174,7 +170,7 @@ class BufferingWorker(StoppableWorker):
         except (OSError, ValueError):
             self._close(conn)
 
-    def _close(self, conn: Connection) -> None:
+    def _close(self, conn: ClientConnection) -> None:
         conn.queue.pop(conn, None)
         conn.clear()
         self._count(conn, 0)
@@ -238,7 +234,7 @@ class BufferingWorker(StoppableWorker):
         finally:
             self._runners.discard(runner)
 
-    def _serve(self, conn: Connection, request: BufferedRequest) -> None:
+    def _serve(self, conn: ClientConnection, request: BufferedRequest) -> None:
         is_kept_alive = False
         try:
             is_kept_alive = self._respond(conn, request)
@@ -250,7 +246,7 @@ class BufferingWorker(StoppableWorker):
             else:
                 self._rest(conn, self.cfg.keepalive)
 
-    def _respond(self, conn: Connection, request: BufferedRequest) -> bool:
+    def _respond(self, conn: ClientConnection, request: BufferedRequest) -> bool:
         """Run the application and send its response; return whether the connection stays open."""
         try:
             return bool(self.handle_request(request, conn))
@@ -263,14 +259,14 @@ class BufferingWorker(StoppableWorker):
             self.handle_error(request, conn.sock, conn.client, error)
         return False
 
-    def _rest(self, conn: Connection, seconds: float) -> None:
+    def _rest(self, conn: ClientConnection, seconds: float) -> None:
         self._move(conn, self.idle, time.monotonic() + seconds)
         try:
             self._watch(conn)
         except (OSError, ValueError, KeyError):  # the main loop has ended
             gunicorn.util.close(conn.sock)
 
-    def _resume(self, conn: Connection) -> None:
+    def _resume(self, conn: ClientConnection) -> None:
         """In the main loop: continue with the bytes that arrived after a request."""
         self._count(conn, 0)
         data, conn.pending = bytes(conn.pending), bytearray()
