@@ -31,7 +31,7 @@ class ClientConnection:
     """
 
     __slots__ = (
-        "began", "body_began", "chunks", "client", "counted", "deadline", "pending", "queue",
+        "began", "body_began", "chunks", "client", "counted", "deadline", "is_watched", "pending", "queue",
         "received", "request", "requests", "server", "settings", "sock",
     )  # fmt: skip
 
@@ -39,6 +39,7 @@ class ClientConnection:
         self.settings, self.sock, self.client, self.server = settings, sock, client, server
         self.queue: dict[ClientConnection, None] = {}
         self.requests = self.counted = 0
+        self.is_watched = False
         self.deadline = 0.0
         self.clear()
 

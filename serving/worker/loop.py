@@ -27,11 +27,16 @@ from serving.worker import refusal
 from serving.worker.connection import ClientConnection
 from serving.worker.head_cache import create
 from serving.worker.request import BufferedRequest
+from serving.worker.request import SettingsCache
 from serving.worker.response import SingleWriteResponse
+from serving.worker.response import http_date
 
 SWEEP_SECONDS = 0.25
 STALL_SECONDS = 0.003
 RUNNER_IDLE_SECONDS = 0.1
+# Threads compete for the interpreter lock at each call into SQLite, so few are the fastest. Writers need several to share
+# a COMMIT. The main loop starts another when no request has begun for STALL_SECONDS.
+RUNNERS_AT_ONCE = 4
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
 
@@ -60,8 +65,10 @@ class BufferingWorker(StoppableWorker):
 
     def init_process(self) -> None:
         gunicorn.util.write_error = refusal.write_refusal
+        gunicorn.util.http_date = http_date
         gunicorn.http.wsgi.Response = SingleWriteResponse
         gunicorn.http.wsgi.create = create
+        self.cfg = SettingsCache(self.cfg)
         super().init_process()
 
     # The main loop
@@ -97,7 +104,11 @@ class BufferingWorker(StoppableWorker):
         self._watch(conn)
 
     def _watch(self, conn: ClientConnection) -> None:
-        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
+        if conn.is_watched:
+            return
+        conn.is_watched = True
+        with suppress(KeyError):  # the other thread was first
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
 
     def _move(self, conn: ClientConnection, queue: Queue, deadline: float) -> None:
         conn.queue.pop(conn, None)
@@ -105,6 +116,13 @@ class BufferingWorker(StoppableWorker):
         queue[conn] = None
 
     def _on_readable(self, conn: ClientConnection, sock: socket.socket) -> None:
+        if conn.queue is self.serving:
+            # Bytes arrived while a thread serves. In this order: the thread may finish, and watch, at any point.
+            self.poller.unregister(sock)
+            conn.is_watched = False
+            if conn.queue is not self.serving:
+                self._watch(conn)
+            return
         try:
             data = sock.recv(limits.RECEIVE_BYTES_MAX, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -130,10 +148,9 @@ class BufferingWorker(StoppableWorker):
                 self._wait_for_more(conn)
                 return
             conn.began = conn.body_began = 0.0
-            self.poller.unregister(conn.sock)
             self._move(conn, self.serving, time.monotonic() + limits.REQUEST_SECONDS_MAX)
             self.ready.put((conn, request))
-            if not self._runners:
+            if len(self._runners) < RUNNERS_AT_ONCE:
                 self._start_runner()
 
     def _wait_for_more(self, conn: ClientConnection) -> None:
@@ -219,14 +236,11 @@ class BufferingWorker(StoppableWorker):
             self.tpool.submit(run_logged, partial(self._run_ready, runner))
 
     def _run_ready(self, runner: object) -> None:
-        """Serve requests one after another. One thread at work is the fastest: threads that compete for the
-        interpreter lock switch at each call into SQLite. The main loop starts another for a slow request."""
+        """Serve requests one after another until none came for RUNNER_IDLE_SECONDS."""
         try:
             while True:
                 try:
-                    conn, request = self.ready.get(
-                        timeout=RUNNER_IDLE_SECONDS if len(self._runners) == 1 else 0
-                    )
+                    conn, request = self.ready.get(timeout=RUNNER_IDLE_SECONDS)
                 except Empty:
                     return
                 self._started += 1

@@ -17,9 +17,9 @@ SINGLE_VALUED: Final = frozenset(
 
 
 class BufferedRequest(Request):
-    """A parsed request head. `Connection` sets `body` to the whole body.
+    """A parsed head. Whoever buffers the body replaces `body` with all of it.
 
-    `length` is the stated length of the body in bytes; None for a chunked body.
+    `length` is the stated length of the body in bytes, None for a chunked body.
     """
 
     length: int | None
@@ -38,7 +38,7 @@ class BufferedRequest(Request):
         super().parse_request_line(method + space + BEYOND_ASCII.sub(percent_encoded, rest))
 
     def parse_headers(self, data: bytes, from_trailer: bool = False) -> list[tuple[str, str]]:
-        """Count all fields before parsing them. gunicorn would parse 100,000 fields first."""
+        """Count the fields before parsing them, dropped ones too. gunicorn parses 100,000 first."""
         if data.count(b"\r\n") >= self.limit_request_fields:
             raise LimitRequestHeaders("limit request headers fields")
         parsed: list[tuple[str, str]] = super().parse_headers(data, from_trailer)
@@ -54,11 +54,23 @@ class BufferedRequest(Request):
             if (name, value) in seen:
                 return None
             seen.add((name, value))  # gunicorn itself keeps names in this set
-        field: tuple[str, str] | None = super()._apply_header_policy(
+        kept: tuple[str, str] | None = super()._apply_header_policy(
             name, value, scheme, seen, *more, **named
         )
-        return field
+        return kept
 
 
 def percent_encoded(byte: re.Match[bytes]) -> bytes:
     return b"%%%02X" % byte[0][0]
+
+
+class SettingsCache:
+    """gunicorn's settings, each looked up once. gunicorn looks up twenty per request."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._settings, name)
+        self.__dict__[name] = value
+        return value
