@@ -220,7 +220,7 @@ def read_search(search: str | None, sort: str | None) -> UserSearch:
     """Return the filter and the order of a list of users. The default order is oldest first, as in GoTrue.
 
     >>> read_search("ada", "created_at desc"), read_search("", None)
-    (Search(text='ada', newest_first=True), Search(text=None, newest_first=False))
+    (UserSearch(text='ada', newest_first=True), UserSearch(text=None, newest_first=False))
     """
     if search and (len(search) > SEARCH_CHARACTERS_MAX or "\0" in search):
         raise InvalidBody(f"filter: at most {SEARCH_CHARACTERS_MAX} characters, and no NUL")
