@@ -342,10 +342,10 @@ def claim_serving_lock(path: Path) -> ServingLock:
         fail(f"{path}.serving cannot be opened: {error.strerror}")
 
 
-def sqlite_path(found: Database) -> Path:
-    if found.path is None:
+def sqlite_path(served: Database) -> Path:
+    if served.path is None:
         fail("the database is not a file: use PostgreSQL's tools (pg_dump, pg_basebackup, VACUUM)")
-    return found.path
+    return served.path
 
 
 def require_separate_file(file: Path) -> None:
@@ -379,17 +379,17 @@ def is_database(file: Path) -> bool:
     try:
         if not file.is_file():  # opening a pipe would block
             return False
-        with file.open("rb") as begun:
-            return begun.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+        with file.open("rb") as stream:
+            return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError:
         return False
 
 
 def checkpoint() -> None:
     """Move the WAL into the database file. A copy made without the WAL then holds all data."""
-    found = database()
-    if found.path is not None:
-        found.shut_down()
+    served = database()
+    if served.path is not None:
+        served.shut_down()
 
 
 def adopt_replaced_file() -> None:
