@@ -95,5 +95,5 @@ def hash_new_password(new_password: str | None, deadline: Deadline) -> str | Non
     if new_password is None:
         return None
     password.require_valid_new(new_password)
-    with password.password_hashing(deadline) as turn:
-        return turn.hash(new_password)
+    with password.password_hashing(deadline) as hasher:
+        return hasher.hash(new_password)

@@ -161,8 +161,8 @@ class ApiFlask(Flask):
             before = [each for name in names for each in self.before_request_funcs.get(name, ())]
             self.before_functions[endpoint] = before
         for function in before:
-            if (answer := function()) is not None:
-                return answer
+            if (response := function()) is not None:
+                return response
         return None
 
     def dispatch_request(self) -> Any:

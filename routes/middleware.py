@@ -134,14 +134,14 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
     return "*" in allowed or origin in allowed
 
 
-def respond(answer: Representation) -> Response:
+def respond(representation: Representation) -> Response:
     """Return a representation as Flask's response, with Content-Profile if the request names a profile."""
-    headers = answer.headers
+    headers = representation.headers
     if "Content-Type" in headers and requests.names_profile(request_state.request().environ):
         headers = {**headers, "Content-Profile": requests.PROFILE}
-    if answer.body is not None:
-        return ApiResponse.of(answer.status, headers, answer.body.encode())
-    response = ApiResponse(status=answer.status, headers=headers)
+    if representation.body is not None:
+        return ApiResponse.of(representation.status, headers, representation.body.encode())
+    response = ApiResponse(status=representation.status, headers=headers)
     # The length of a body that was not rendered is unknown.
     response.automatically_set_content_length = False
     return response
