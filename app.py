@@ -1,4 +1,4 @@
-"""The application: the only module that knows every room. It configures, mounts, and returns."""
+"""The application factory. It reads the configuration, opens the database and registers the routes."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ import click
 from flask import Flask
 
 import config
-from access.accounts.access_token import Signers
+from access.accounts.access_token import TokenSigner
 from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
 from engine.storage.server_lock import is_served
 from routes import register as mount
-from routes.cli.command import REFUSAL
+from routes.cli.command import DATABASE_ERROR
 from routes.flask_app import ApiFlask
 
 
 class NotStarted(click.ClickException):
-    """The service does not start. On the command line it is one line; the cause says more."""
+    """The service cannot start. The command line prints the message on one line; `__cause__` holds the
+    reason.
+    """
 
 
 def create_app(
     overrides: Mapping[str, object] | None = None, *, has_right_to_serve: bool = False
 ) -> Flask:
-    """Make the service; `overrides` win over the environment, which wins over the kept secrets.
+    """Return the configured application; raise NotStarted or ConfigurationError.
 
-    `has_right_to_serve`: this process, or its parent, holds the lock of engine/storage/server_lock.py.
+    `overrides` take precedence over the environment, and the environment over the secrets file. Set
+    `has_right_to_serve` if this process or its parent holds the lock of engine/storage/server_lock.py.
     """
     app = ApiFlask(__name__, static_folder=None)
-    settings = config.in_force(overrides)
+    settings = config.current_settings(overrides)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(
-        Signers(settings["SECRET_KEY"]),
+        TokenSigner(settings["SECRET_KEY"]),
         settings["ANON_KEY"],
         settings["SERVICE_KEY"],
         settings["REQUIRE_APIKEY"],
@@ -50,16 +53,16 @@ def create_app(
         is_served_by_others = not has_right_to_serve and is_served(database.path)
         check.ensure_schema(database, is_served_by_others=is_served_by_others)
     except check.MaintenanceError as error:
-        # A command may do without: it is no server, and nobody is served by what it has.
+        # Some commands work without an open database.
         is_command = click.get_current_context(silent=True) is not None
         if has_right_to_serve or not (is_command and isinstance(error, check.UnwritableDisk)):
             raise NotStarted(str(error)) from error
-        app.extensions[REFUSAL] = str(error)
+        app.extensions[DATABASE_ERROR] = str(error)
         app.wsgi_app = partial(refuse_to_serve, str(error))  # type: ignore[method-assign]
     mount.register(app)
     return app
 
 
 def refuse_to_serve(reason: str, environ: object, start_response: object) -> NoReturn:
-    """What `flask run` answers over a database that cannot be opened."""
+    """Raise NotStarted: the WSGI application of `flask run` over a database that cannot be opened."""
     raise NotStarted(reason)

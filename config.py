@@ -1,8 +1,7 @@
-"""Where does the configuration come from? The environment is read here and nowhere else.
+"""The configuration. This is the only module that reads the environment.
 
-What `create_app` is given wins over the environment, the environment over the secrets file, which
-lies beside the database and is made once, by `prepare` or `make_secrets`, never by an import and
-never by a default. What is wrong with any of it is one sentence in a `ConfigurationError`.
+Overrides of `create_app` take precedence over the environment, and the environment over the secrets file.
+`prepare` or `make_secrets` creates that file beside the database. An invalid value raises ConfigurationError.
 """
 
 from __future__ import annotations
@@ -26,37 +25,38 @@ __version__ = "0.1.0"
 PROJECT = Path(__file__).resolve().parent
 SECRETS_NAME = "keys.json"
 
-KEY_BYTES_MIN = 32  # an HS256 key is at least as long as its hash (RFC 7518, section 3.2)
-ROWS_MAX = 1_000  # what a response holds unless told otherwise
+KEY_BYTES_MIN = 32  # HS256 requires a key of at least the hash's length (RFC 7518, section 3.2)
+ROWS_MAX = 1_000  # default
 TOKEN_SECONDS = 3_600
-TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before the end: below it, without pause
-TOKEN_SECONDS_MAX = 7 * 24 * 3_600  # sessions are for longer; a week is generous
+TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before expiry and would loop below that
+TOKEN_SECONDS_MAX = 7 * 24 * 3_600
 PORT = 8_000
-COUNTING = "PROMETHEUS_MULTIPROC_DIR"  # by which prometheus-client counts in files
+METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus-client counts in files if it is set
 KEEPALIVE_SECONDS = 75
 KEEPALIVE_SECONDS_MAX = 3_600
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-DRIVERS = ("sqlite", "sqlite+pysqlite")  # of a file; PostgreSQL's is psycopg, whatever a URL says
+DRIVERS = ("sqlite", "sqlite+pysqlite")  # SQLite's; any PostgreSQL URL uses psycopg
 KEY_NAMES = ("SECRET_KEY", "ANON_KEY", "SERVICE_KEY")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ConfigurationError(click.ClickException):
-    """The service cannot start as configured. The message is one line, and names no secret; on the command line
-    it is all that is said."""
+    """The configuration is invalid. The message is one line and contains no secret. A command prints it and
+    exits.
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_in_one_line(message))
+        super().__init__(_one_line(message))
 
 
 class Settings(TypedDict):
-    """The configuration, parsed: Flask takes it as it is (`app.config.from_mapping`)."""
+    """The parsed configuration, for `app.config.from_mapping`."""
 
     DATABASE_URL: str
     DATABASE_READ_URL: tuple[str, ...]  # hot standbys of DATABASE_URL
-    SECRET_KEY: list[str]  # the last one signs, all verify
-    ANON_KEY: str | None  # None: nothing equals it
+    SECRET_KEY: list[str]  # the last key signs, all keys verify
+    ANON_KEY: str | None  # None disables the key
     SERVICE_KEY: str | None
     REQUIRE_APIKEY: bool
     MAX_ROWS: int
@@ -68,11 +68,13 @@ class Settings(TypedDict):
 def load(
     overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Parse the configuration and change nothing. Keys of others in `overrides` are left alone."""
-    given = _given(overrides, environ)
+    """Return the parsed configuration; raise ConfigurationError if it is invalid. Other keys in `overrides`
+    are ignored.
+    """
+    given = _merge(overrides, environ)
     database_url = _database_url(given)
     if "SECRET_KEY" not in given:
-        given = {**_readable(_read_secrets(database_path(database_url))), **given}
+        given = {**_require_utf8(_read_secrets(database_path(database_url))), **given}
     settings = Settings(
         DATABASE_URL=database_url,
         DATABASE_READ_URL=_standbys(given, database_url),
@@ -85,7 +87,7 @@ def load(
             given, "ACCESS_TOKEN_SECONDS", TOKEN_SECONDS, TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX
         ),
         CORS_ORIGINS=_origins(given),
-        TRUSTED_PROXIES=tuple(_network(text) for text in _listed(given, "TRUSTED_PROXIES")),
+        TRUSTED_PROXIES=tuple(_network(text) for text in _text_list(given, "TRUSTED_PROXIES")),
     )
     _refuse_weak_keys(settings)
     return settings
@@ -94,8 +96,8 @@ def load(
 def prepare(
     overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Make what a first start needs (the database's directory, the secrets), then `load`."""
-    given = _given(overrides, environ)
+    """Create the database's directory and the secrets file if they are missing; then return `load`."""
+    given = _merge(overrides, environ)
     path = database_path(_database_url(given))
     if path is not None:
         _make_directory(path.parent)
@@ -104,25 +106,26 @@ def prepare(
     return load(overrides, environ)
 
 
-def in_force(overrides: Mapping[str, object] | None = None) -> Settings:
-    """What the server has in force, in the processes that it forks; where there is none, `prepare`."""
-    if _handed_down and overrides is None:
-        return _handed_down[-1]
+def current_settings(overrides: Mapping[str, object] | None = None) -> Settings:
+    """Return the settings that the server passed to its workers, or those of `prepare`."""
+    if _inherited and overrides is None:
+        return _inherited[-1]
     return prepare(overrides)
 
 
-def hand_down(settings: Settings) -> None:
-    """Have all processes that are forked from here go by these settings: the file may be another one by then, or none,
-    and of two workers one would refuse what the other has signed."""
-    _handed_down[:] = [settings]
+def set_inherited(settings: Settings) -> None:
+    """Make all forked processes use these settings. Rereading the file could give two workers different
+    keys.
+    """
+    _inherited[:] = [settings]
 
 
-_handed_down: list[Settings] = []
+_inherited: list[Settings] = []
 
 
-def has_lost_keys(environ: Mapping[str, str] = os.environ) -> bool:
-    """Say whether `prepare` is about to draw keys for a database that is there, which others have signed for."""
-    given = _given(None, environ)
+def is_missing_keys(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether `prepare` will create keys for an existing database, which invalidates all tokens."""
+    given = _merge(None, environ)
     path = database_path(_database_url(given))
     if path is None or "SECRET_KEY" in given:
         return False
@@ -130,19 +133,18 @@ def has_lost_keys(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def database_path(database_url: str) -> Path | None:
-    """Say which file an SQLite URL means; None for another database, or one in memory.
+    """Return the file of an SQLite URL; None for another database, or for one in memory.
 
     >>> database_path("sqlite:////srv/walkthrough.db")
     PosixPath('/srv/walkthrough.db')
     >>> database_path("sqlite://"), database_path("postgresql://localhost/walkthrough")
     (None, None)
     """
-    url = _url("DATABASE_URL", database_url)
+    url = _parse_url("DATABASE_URL", database_url)
     if url.drivername not in DRIVERS:
         return None
-    if (
-        "?" in database_url
-    ):  # what follows may be dropped without a word, and the path were another file's
+    # SQLAlchemy may drop what follows a `?`, which would name another file.
+    if "?" in database_url:
         raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, which has no ? in it")
     if url.database in (None, "", ":memory:"):
         return None
@@ -153,12 +155,12 @@ def database_path(database_url: str) -> Path | None:
         raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, and nothing else")
     if "\0" in url.database or not Path(url.database).name:
         raise ConfigurationError("DATABASE_URL names no file")
-    # A relative path starts at the project, whatever directory a command is given in.
+    # A relative path is relative to the project, not to the working directory.
     return Path(os.path.abspath(PROJECT / url.database))
 
 
 def file_url(path: Path) -> str:
-    """The URL of an SQLite file, whatever is in its path: the project may lie in `feature%2Fx`, or below a `?`.
+    """Return the URL of an SQLite file. Special characters in the path are escaped.
 
     >>> file_url(Path("/srv/100%/walkthrough.db"))
     'sqlite:////srv/100%25/walkthrough.db'
@@ -171,7 +173,7 @@ def secrets_path(database: Path) -> Path:
 
 
 def ensure_secrets(database: Path) -> Path:
-    """Make the secrets beside this database, unless they are there."""
+    """Create the secrets file beside the database if it is missing, and return its path."""
     path = secrets_path(database)
     if not os.path.lexists(path):
         make_secrets(path)
@@ -179,10 +181,10 @@ def ensure_secrets(database: Path) -> Path:
 
 
 def make_secrets(path: Path) -> None:
-    """Draw new keys and write them to `path`, mode 0600, whole or not at all.
+    """Write new keys to `path`, mode 0600, atomically.
 
-    Of two processes that start at once one wins, and both go on with the winner's keys: a link,
-    unlike a rename, never takes the place of a file that is there.
+    If two processes start at once, both use the keys of the first: unlike a rename, a link never replaces an
+    existing file.
     """
     _make_directory(path.parent)
     drawn = {
@@ -193,9 +195,9 @@ def make_secrets(path: Path) -> None:
     try:
         _write_once(path, drawn)
     except OSError as error:
-        # No room, no right, or a file system without links (FAT), where it could not be whole or not at all.
+        # The disk is full, the directory is not writable, or the file system (FAT) has no links.
         raise ConfigurationError(
-            f"{path} cannot be made ({error.strerror}); without it set SECRET_KEY, ANON_KEY and SERVICE_KEY"
+            f"{path} cannot be created ({error.strerror}); set SECRET_KEY, ANON_KEY and SERVICE_KEY instead"
         ) from error
 
 
@@ -215,7 +217,9 @@ def _write_once(path: Path, drawn: Mapping[str, object]) -> None:
 def _write_new(path: Path, drawn: Mapping[str, object], like: Path | None = None) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        if like is not None and os.geteuid() == 0:  # whom the service runs as is to read it yet
+        if (
+            like is not None and os.geteuid() == 0
+        ):  # the service's user must still be able to read it
             found = like.lstat()
             os.fchown(descriptor, found.st_uid, found.st_gid)
         json.dump(drawn, file, indent=1)
@@ -225,15 +229,16 @@ def _write_new(path: Path, drawn: Mapping[str, object], like: Path | None = None
 
 
 def renew_signing_key(database: Path, used: Sequence[str]) -> None:
-    """Have the secrets beside this database hold a new SECRET_KEY, drawn here, and no older one: the file is there
-    whole, the old or the new one. ConfigurationError where the keys in use are not the file's."""
+    """Replace the SECRET_KEY in the secrets file atomically. Raise ConfigurationError if the keys in use are
+    not the file's.
+    """
     path = secrets_path(database)
-    kept = _read_kept(path)
-    if _keys(kept["SECRET_KEY"]) != list(used):
+    stored = _read_secrets_file(path)
+    if _keys(stored["SECRET_KEY"]) != list(used):
         raise ConfigurationError(f"the SECRET_KEY in use is not the one in {path}")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        _write_new(draft, {**kept, "SECRET_KEY": secrets.token_urlsafe(48)}, like=path)
+        _write_new(draft, {**stored, "SECRET_KEY": secrets.token_urlsafe(48)}, like=path)
         draft.replace(path)
         _sync_directory(path.parent)
     except OSError as error:
@@ -243,25 +248,25 @@ def renew_signing_key(database: Path, used: Sequence[str]) -> None:
 
 
 def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
-    """Say where to listen: HOST and PORT, else this machine only, at 8000."""
+    """Return the address to listen on: HOST and PORT, by default 127.0.0.1 and 8000."""
     port = _whole_number(environ, "PORT", PORT, 1, 65_535)
     return environ.get("HOST", "").strip() or "127.0.0.1", port
 
 
 def log_level(environ: Mapping[str, str] = os.environ) -> str:
-    """Say from which level on the server logs: LOG_LEVEL, else info, which has a line a request.
+    """Return LOG_LEVEL, by default info, which logs each request.
 
     >>> log_level({}), log_level({"LOG_LEVEL": "WARNING"})
     ('info', 'warning')
     """
-    stated = environ.get("LOG_LEVEL", "").strip().lower() or "info"
-    if stated not in LOG_LEVELS:
-        raise ConfigurationError(f"LOG_LEVEL is one of {', '.join(LOG_LEVELS)}, not '{stated}'")
-    return stated
+    value = environ.get("LOG_LEVEL", "").strip().lower() or "info"
+    if value not in LOG_LEVELS:
+        raise ConfigurationError(f"LOG_LEVEL is one of {', '.join(LOG_LEVELS)}, not '{value}'")
+    return value
 
 
 def keepalive_seconds(environ: Mapping[str, str] = os.environ) -> int:
-    """Return for how many seconds an idle connection stays open: KEEPALIVE_SECONDS.
+    """Return KEEPALIVE_SECONDS: how long an idle connection stays open.
 
     >>> keepalive_seconds({}), keepalive_seconds({"KEEPALIVE_SECONDS": "5"})
     (75, 5)
@@ -269,16 +274,16 @@ def keepalive_seconds(environ: Mapping[str, str] = os.environ) -> int:
     return _whole_number(environ, "KEEPALIVE_SECONDS", KEEPALIVE_SECONDS, 1, KEEPALIVE_SECONDS_MAX)
 
 
-def count_in(directory: Path | None) -> None:
-    """Have every process started from here on count for /metrics in files in `directory`; None: each for itself."""
+def set_metrics_directory(directory: Path | None) -> None:
+    """Make all processes that start from now on count in files in `directory`. None: each counts in memory."""
     if directory is None:
-        os.environ.pop(COUNTING, None)
+        os.environ.pop(METRICS_VARIABLE, None)
     else:
-        os.environ[COUNTING] = str(directory)
+        os.environ[METRICS_VARIABLE] = str(directory)
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether nobody but this machine reaches `host`.
+    """Return whether `host` is reachable from this machine only.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
     [True, True, True, False]
@@ -290,27 +295,29 @@ def is_loopback(host: str) -> bool:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Copy the environment for a process that is started from here."""
+    """Return a copy of the environment with these changes, for a child process."""
     return {**os.environ, **changes}
 
 
 def refuse_debugging(environ: Mapping[str, str] = os.environ) -> None:
-    """A debugger or a testing switch has no place in a server: it answers with code and data."""
+    """Raise ConfigurationError if a debug or test switch is set: error pages would reveal code and data."""
     for name in ("FLASK_DEBUG", "FLASK_TESTING", "DEBUG", "TESTING"):
         if environ.get(name, "").strip().lower() not in ("", "0", "false", "no", "off"):
             raise ConfigurationError(f"{name} is set: the server does not run with it")
 
 
 def refuse_arguments(environ: Mapping[str, str] = os.environ) -> None:
-    """What gunicorn reads besides would go over its settings here, without a word: another address, no workers."""
+    """Raise ConfigurationError for GUNICORN_CMD_ARGS, which would override the settings of gunicorn.conf.py."""
     if environ.get("GUNICORN_CMD_ARGS", "").strip():
         raise ConfigurationError(
             "GUNICORN_CMD_ARGS is set: the settings are those of gunicorn.conf.py"
         )
 
 
-def _given(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
-    """Merge what was said, an empty text counting as not said (`SERVICE_KEY=` in an env file)."""
+def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
+    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env
+    file).
+    """
     names = Settings.__annotations__
     found: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
     if isinstance(found.get("SECRET_KEY"), str):
@@ -318,20 +325,20 @@ def _given(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -
     for name in names:
         if overrides is not None and overrides.get(name) is not None:
             found[name] = overrides[name]
-    return _readable(found)
+    return _require_utf8(found)
 
 
-def _readable(given: dict[str, object]) -> dict[str, object]:
-    """What was said, all texts of which can be written in UTF-8 and as names of files."""
-    for name, stated in given.items():
-        for text in stated if isinstance(stated, list | tuple) else (stated,):
+def _require_utf8(given: dict[str, object]) -> dict[str, object]:
+    """Return the settings; raise ConfigurationError for a text that is not UTF-8 or contains a zero byte."""
+    for name, value in given.items():
+        for text in value if isinstance(value, list | tuple) else (value,):
             if isinstance(text, str) and not _is_text(text):
-                raise ConfigurationError(f"{name} is no UTF-8 text, or holds a zero byte")
+                raise ConfigurationError(f"{name} is not UTF-8 text, or holds a zero byte")
     return given
 
 
 def _is_text(text: str) -> bool:
-    """Whether a text is one: the bytes of an environment that are no UTF-8 come as halves of characters.
+    """Return whether a text is valid. Environment bytes that are not UTF-8 arrive as lone surrogates.
 
     >>> [_is_text(text) for text in ("é", b"\\xe9".decode(errors="surrogateescape"), "\\0")]
     [True, False, False]
@@ -343,20 +350,20 @@ def _is_text(text: str) -> bool:
 
 
 def _database_url(given: Mapping[str, object]) -> str:
-    stated = _text(given, "DATABASE_URL")
-    if stated is None:
+    value = _text(given, "DATABASE_URL")
+    if value is None:
         return file_url(PROJECT / "instance" / "walkthrough.db")
-    path = database_path(stated)
+    path = database_path(value)
     if path is None:
-        return stated
-    return sa.make_url(stated).set(database=str(path)).render_as_string(hide_password=False)
+        return value
+    return sa.make_url(value).set(database=str(path)).render_as_string(hide_password=False)
 
 
-def _url(name: str, stated: str) -> sa.URL:
-    """Read a database's URL, of a file or of a PostgreSQL server; a path is not looked at."""
+def _parse_url(name: str, value: str) -> sa.URL:
+    """Parse the URL of an SQLite file or a PostgreSQL server. The path is not checked."""
     try:
-        url = sa.make_url(stated)
-    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port that is no number
+        url = sa.make_url(value)
+    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: an invalid port
         raise ConfigurationError(f"{name} is not a database URL") from error
     if url.drivername not in DRIVERS and url.get_backend_name() != "postgresql":
         raise ConfigurationError(
@@ -366,43 +373,43 @@ def _url(name: str, stated: str) -> sa.URL:
 
 
 def _standbys(given: Mapping[str, object], database_url: str) -> tuple[str, ...]:
-    stated = tuple(_listed(given, "DATABASE_READ_URL"))
-    if not stated:
+    value = tuple(_text_list(given, "DATABASE_READ_URL"))
+    if not value:
         return ()
-    if _url("DATABASE_URL", database_url).drivername in DRIVERS:
+    if _parse_url("DATABASE_URL", database_url).drivername in DRIVERS:
         raise ConfigurationError(
-            "DATABASE_READ_URL is set, and DATABASE_URL is a file, of which there are no standbys"
+            "DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys"
         )
-    if any(_url("DATABASE_READ_URL", each).drivername in DRIVERS for each in stated):
+    if any(_parse_url("DATABASE_READ_URL", each).drivername in DRIVERS for each in value):
         raise ConfigurationError("DATABASE_READ_URL is a list of URLs like DATABASE_URL's")
-    return stated
+    return value
 
 
 def _read_secrets(database: Path | None) -> dict[str, object]:
     if database is None:
-        raise ConfigurationError("SECRET_KEY is not set, and this database has no place for a file")
-    kept = _read_kept(secrets_path(database))
-    return {name: kept[name] for name in KEY_NAMES if name in kept}
+        raise ConfigurationError("SECRET_KEY is not set, and this database has no secrets file")
+    stored = _read_secrets_file(secrets_path(database))
+    return {name: stored[name] for name in KEY_NAMES if name in stored}
 
 
-def _read_kept(path: Path) -> dict[str, object]:
-    """All that a secrets file holds, a SECRET_KEY among it."""
+def _read_secrets_file(path: Path) -> dict[str, object]:
+    """Return the content of a secrets file with a SECRET_KEY; raise ConfigurationError otherwise."""
     try:
-        # Not waiting, as for a pipe in its place.
+        # O_NONBLOCK: opening a pipe must not block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError as error:
         raise ConfigurationError(f"SECRET_KEY is not set, and there is no {path}") from error
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        kept = _read_private(path, descriptor)
+        stored = _read_private(path, descriptor)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not JSON") from error
-    if not isinstance(kept, dict) or "SECRET_KEY" not in kept:
+    if not isinstance(stored, dict) or "SECRET_KEY" not in stored:
         raise ConfigurationError(f"{path} holds no SECRET_KEY")
-    return kept
+    return stored
 
 
 def _read_private(path: Path, descriptor: int) -> object:
@@ -424,11 +431,11 @@ def _refuse_weak_keys(settings: Settings) -> None:
     distinct = [*set(signing), settings["ANON_KEY"], service]
     present = [key for key in distinct if key is not None]
     if len(set(present)) < len(present):
-        raise ConfigurationError("SECRET_KEY, ANON_KEY and SERVICE_KEY have to differ")
+        raise ConfigurationError("SECRET_KEY, ANON_KEY and SERVICE_KEY must differ")
 
 
-def _keys(stated: object) -> list[str]:
-    keys = [stated] if isinstance(stated, str) else stated
+def _keys(value: object) -> list[str]:
+    keys = [value] if isinstance(value, str) else value
     if not isinstance(keys, list | tuple) or not keys:
         raise ConfigurationError("SECRET_KEY is a text or a list of texts")
     if not all(isinstance(key, str) for key in keys):
@@ -437,46 +444,46 @@ def _keys(stated: object) -> list[str]:
 
 
 def _text(given: Mapping[str, object], name: str) -> str | None:
-    stated = given.get(name)
-    if stated is None or stated == "":
+    value = given.get(name)
+    if value is None or value == "":
         return None
-    if not isinstance(stated, str):
+    if not isinstance(value, str):
         raise ConfigurationError(f"{name} is a text")
-    return stated
+    return value
 
 
 def _flag(given: Mapping[str, object], name: str, default: bool) -> bool:
-    stated = given.get(name, default)
-    if isinstance(stated, bool):
-        return stated
-    word = str(stated).strip().lower()
+    value = given.get(name, default)
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
     if word in ("1", "true", "yes", "on"):
         return True
     if word in ("0", "false", "no", "off"):
         return False
-    raise ConfigurationError(f"{name} is 1 or 0, not '{stated}'")
+    raise ConfigurationError(f"{name} is 1 or 0, not '{value}'")
 
 
 def _whole_number(
     given: Mapping[str, object], name: str, default: int, least: int, most: int = 2**31 - 1
 ) -> int:
-    stated = str(default if given.get(name) in (None, "") else given[name]).strip()
-    if not (stated.isascii() and stated.isdigit() and len(stated) < 12):
-        raise ConfigurationError(f"{name} is a whole number, not '{stated}'")
-    if not least <= int(stated) <= most:
-        raise ConfigurationError(f"{name} lies between {least} and {most}, not at {stated}")
-    return int(stated)
+    value = str(default if given.get(name) in (None, "") else given[name]).strip()
+    if not (value.isascii() and value.isdigit() and len(value) < 12):
+        raise ConfigurationError(f"{name} is a whole number, not '{value}'")
+    if not least <= int(value) <= most:
+        raise ConfigurationError(f"{name} lies between {least} and {most}, not at {value}")
+    return int(value)
 
 
 def _origins(given: Mapping[str, object]) -> tuple[str, ...] | None:
-    stated = _listed(given, "CORS_ORIGINS")
-    if not stated or stated == ["*"]:
-        return tuple(stated) or None
-    return tuple(_origin(text) for text in stated)
+    value = _text_list(given, "CORS_ORIGINS")
+    if not value or value == ["*"]:
+        return tuple(value) or None
+    return tuple(_origin(text) for text in value)
 
 
 def _origin(text: str) -> str:
-    """Read one origin as browsers send it.
+    """Return an origin as browsers send it.
 
     >>> _origin("HTTPS://App.example:8443"), _origin("capacitor://localhost")
     ('https://app.example:8443', 'capacitor://localhost')
@@ -484,14 +491,16 @@ def _origin(text: str) -> str:
     try:
         parts = urlsplit(text)
         is_origin = bool(parts.scheme and parts.hostname) and parts.port != 0 and text.isprintable()
-    except ValueError:  # half an IPv6 address, or a port that is none
+    except ValueError:  # an incomplete IPv6 address, or an invalid port
         is_origin = False
     if not is_origin:
-        raise ConfigurationError(f"CORS_ORIGINS: '{text}' is no origin such as https://app.example")
+        raise ConfigurationError(
+            f"CORS_ORIGINS: '{text}' is not an origin such as https://app.example"
+        )
     if text.count("/") != 2 or "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigurationError(f"CORS_ORIGINS: '{text}' is more than scheme, host and port")
     if "*" in text:
-        raise ConfigurationError(f"CORS_ORIGINS: '{text}' would match nobody: '*' stands alone")
+        raise ConfigurationError(f"CORS_ORIGINS: '{text}' would match no origin: '*' stands alone")
     return text.lower()
 
 
@@ -499,21 +508,23 @@ def _network(text: str) -> Network:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError as error:
-        raise ConfigurationError(f"TRUSTED_PROXIES: '{text}' is no address or network") from error
+        raise ConfigurationError(
+            f"TRUSTED_PROXIES: '{text}' is not an address or network"
+        ) from error
 
 
-def _listed(given: Mapping[str, object], name: str) -> list[str]:
-    stated = given.get(name)
-    if stated is None:
+def _text_list(given: Mapping[str, object], name: str) -> list[str]:
+    value = given.get(name)
+    if value is None:
         return []
-    entries = _split(name, stated) if isinstance(stated, str) else stated
+    entries = _split(name, value) if isinstance(value, str) else value
     if not isinstance(entries, list | tuple) or not all(isinstance(text, str) for text in entries):
         raise ConfigurationError(f"{name} is a list of texts")
     return list(entries)
 
 
 def _split(name: str, text: str) -> list[str]:
-    """Read a list as people write one into an environment.
+    """Parse a list: comma-separated or JSON.
 
     >>> _split("CORS_ORIGINS", "https://a.example, https://b.example")
     ['https://a.example', 'https://b.example']
@@ -525,14 +536,14 @@ def _split(name: str, text: str) -> list[str]:
     try:
         listed = json.loads(text)
     except ValueError as error:
-        raise ConfigurationError(f"{name} begins like a JSON list and is none") from error
+        raise ConfigurationError(f"{name} starts with [ but is not a JSON list") from error
     if not isinstance(listed, list) or not all(isinstance(part, str) for part in listed):
         raise ConfigurationError(f"{name} is a list of texts")
     return listed
 
 
 def _make_directory(path: Path) -> None:
-    """Make a directory, and those above it, that will be there after a power cut as what it holds is."""
+    """Create a directory and its missing parents, and sync them to disk."""
     try:
         if not path.is_dir():
             missing = [each for each in (path, *path.parents) if not each.exists()]
@@ -540,11 +551,11 @@ def _make_directory(path: Path) -> None:
             for each in missing:
                 _sync_directory(each.parent)
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be made: {error.strerror}") from error
+        raise ConfigurationError(f"{path} cannot be created: {error.strerror}") from error
 
 
 def _sync_directory(path: Path) -> None:
-    """Make a new name in `path` outlast a power cut."""
+    """Sync a directory, so that a new name in it survives a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -552,10 +563,10 @@ def _sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def _in_one_line(message: str) -> str:
-    """A message that may quote anything, so that it stays one line and moves no terminal's cursor.
+def _one_line(message: str) -> str:
+    """Return a message on one line: unprintable characters are escaped.
 
-    >>> _in_one_line("MAX_ROWS is a whole number, not 'é\\n1'")
+    >>> _one_line("MAX_ROWS is a whole number, not 'é\\n1'")
     "MAX_ROWS is a whole number, not 'é\\\\n1'"
     """
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in message)

@@ -1,7 +1,4 @@
-"""How is the service run? gunicorn's settings, each with its reason, and the questions at its start.
-
-Figures are from a 2-core machine; measure again before undoing one.
-"""
+"""gunicorn's settings and start-up hooks. Figures are from a machine with two cores."""
 
 from __future__ import annotations
 
@@ -16,16 +13,16 @@ from typing import TypeVar
 
 PROJECT = Path(__file__).resolve().parent
 if str(PROJECT) not in sys.path:
-    sys.path.insert(0, str(PROJECT))  # so that gunicorn may be started in any directory
+    sys.path.insert(0, str(PROJECT))  # gunicorn may be started in any directory
 
-# What is imported is there to stay: looking through it again and again, a tenth of a start, finds nothing.
-gc.disable()  # until `start.load` has imported the rest
+# Imports create no garbage; collections would take a tenth of the start.
+gc.disable()  # until `start.load` has imported the application
 
 import gunicorn.http.message  # noqa: E402
 from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
-import config as configuration  # noqa: E402  (`config` is a setting's name)
+import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
 from routes import metric_files as meters  # noqa: E402
 from serving import logging as logs  # noqa: E402
 from serving import shutdown as stop  # noqa: E402
@@ -36,85 +33,85 @@ from serving.start import memory  # noqa: E402
 from serving.start import ports  # noqa: E402
 from serving.worker import limits  # noqa: E402
 
-Stated = TypeVar("Stated")
+Setting = TypeVar("Setting")
 
 
-def stated(read: Callable[[], Stated]) -> Stated:
-    """What the environment says. What is wrong with it is told in one line, not by where it was raised."""
+def read_setting(read: Callable[[], Setting]) -> Setting:
+    """Return a setting. An invalid one ends the process with one line."""
     try:
         return read()
     except configuration.ConfigurationError as error:
         sys.exit(f"walkthrough: {error}")
 
 
-# What a service on PostgreSQL needs besides, and one on a file starts without.
+# Imported for PostgreSQL only.
 POSTGRESQL = ("engine.postgres.schema", "engine.query.dialect.postgresql")
 
 KEYS_DRAWN = (
-    "no keys.json beside the database: new keys were drawn, and what older ones signed is void"
+    "no keys.json beside the database: created new keys; tokens signed with older keys are invalid"
 )
 
 wsgi_app = "wsgi:app"
 chdir = str(PROJECT)
 proc_name = "walkthrough"
 
-# This machine only, unless told: beyond the local network a buffering proxy belongs in front.
-_host, _port = stated(configuration.bind_address)
+# This machine only by default: outside a local network, put a buffering proxy in front.
+_host, _port = read_setting(configuration.bind_address)
 bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
 
-# SQLite has one writer; two processes are enough to keep two cores busy with reading.
+# SQLite has one writer. Two processes keep two cores busy with reads.
 workers = 2
-# Slow requests hold threads, not cores: 64 of them wait cheaply. Clients that say nothing, or half a head, hold none.
+# Slow requests hold threads, not cores. Idle connections and incomplete heads hold no thread.
 threads = 32
 worker_class = "serving.worker.loop.BufferingWorker"
-# One client more than there are descriptors would end a worker; the limit of open files is raised for as many.
+# A client without a descriptor would end the worker, so the open-file limit is raised to fit.
 worker_connections = descriptors.clients_max()
-# One accept queue per worker. With a shared one connections pile up on one worker, and throughput
-# swings by a factor of four. A bind then never fails, hence the probe and the claim in on_starting.
+# One accept queue per worker. With a shared queue, connections pile up on one worker, and throughput
+# varies by a factor of four. With SO_REUSEPORT a bind never fails, so on_starting checks the port.
 reuse_port = True
-# An SQLite connection must not live across a fork: each worker makes the application itself.
+# An SQLite connection must not survive a fork, so each worker creates the application.
 preload_app = False
-# No leak to hide; a restart would reset whoever waits in the worker's accept queue.
+# There is no leak. A restart would reset the connections in the worker's accept queue.
 max_requests = 0
-# Clients reuse a connection for up to a minute; a server that closes first makes their writes fail.
-# An idle connection costs no thread.
-keepalive = stated(configuration.keepalive_seconds)
-# The main loop only dispatches. One that stands still for 30 s is broken.
+# Clients reuse a connection for up to a minute; a write fails if the server closes it first.
+# An idle connection holds no thread.
+keepalive = read_setting(configuration.keepalive_seconds)
+# The main loop only dispatches. If it blocks for 30 s, the worker is broken.
 timeout = 30
-# Longer than any request may take the database (reads 2 s, writes 5 s of waiting and 4 s of work).
+# Longer than any request's database time (reads 2 s; writes 5 s of waiting and 4 s of work).
 graceful_timeout = 15
 
-# 64 KiB are taken: 1,000 UUIDs in an `in` list need 41 KB. gunicorn lowers any larger value
-# to its own constant without a word, and reads 0 as "no limit"; so both are set.
+# 64 KiB: 1,000 UUIDs in an `in` list need 41 KB. gunicorn silently lowers a larger value to its own
+# constant and treats 0 as "no limit", so both are set.
 gunicorn.http.message.MAX_REQUEST_LINE = limits.REQUEST_LINE_BYTES_MAX + 1
 limit_request_line = limits.REQUEST_LINE_BYTES_MAX
 limit_request_fields = limits.HEADER_FIELDS_MAX
 limit_request_field_size = limits.HEADER_BYTES_MAX
-# The C parser (`gunicorn[fast]`) is left out: 27.0.1 asks for gunicorn_h1c 0.6.14, and the newest that
-# could be had was 0.6.9. "python" keeps a stray copy of it from being picked up.
+# The C parser (`gunicorn[fast]`) is not used: 27.0.1 requires gunicorn_h1c 0.6.14, and the
+# newest available release is 0.6.9. "python" ignores an installed copy of it.
 http_parser = "python"
 
-# `X_Forwarded_For` must not pass for `X-Forwarded-For`: names with an underscore are dropped.
+# Drop names with an underscore: WSGI cannot tell `X_Forwarded_For` from `X-Forwarded-For`.
 header_map = "drop"
-# No header moves the application to another path, scheme or server, whoever sends it.
+# No request header changes the application's path, scheme or server.
 forwarder_headers = ""
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 
-# The head of a response waits for its body (SingleWriteResponse), and sendfile would pass it.
+# SingleWriteResponse sends the head with the body; sendfile would bypass it.
 sendfile = False
 
-# gunicorn's default, 0, would make the database readable by everybody.
+# gunicorn's default, 0, would make the database world-readable.
 umask = 0o077
-# On by default: a door into the arbiter that nobody here needs.
+# gunicorn opens a control socket by default; it is not needed.
 control_socket_disable = True
-# The application writes one JSON line a request; gunicorn's own line would show query values.
+# The application logs each request as JSON. gunicorn's access log would contain query values.
 accesslog = None
-# One JSON object a line on standard error, gunicorn's own messages too (LOG_LEVEL; info has a line a request).
+# One JSON object per line on standard error, gunicorn's messages included. LOG_LEVEL sets the level.
 logger_class = "serving.logging.JsonLogger"
-loglevel = stated(configuration.log_level)
-# A worker's sign of life is a file without a name. In memory, where there is a place for such: a worker that is to
-# take another's place needs one, and without it gunicorn ends.
+loglevel = read_setting(configuration.log_level)
+# A worker's heartbeat is an unnamed file, in memory if possible. On a full disk, gunicorn could not replace a
+# worker and would end.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # noqa: S108
 
 
@@ -123,10 +120,10 @@ def on_starting(server: Arbiter) -> None:
     memory.share_one_arena()
     try:
         configuration.refuse_debugging()
-        has_lost_keys = configuration.has_lost_keys()
+        is_missing_keys = configuration.is_missing_keys()
         settings = configuration.prepare()
-        configuration.hand_down(settings)
-        if has_lost_keys:
+        configuration.set_inherited(settings)
+        if is_missing_keys:
             server.log.warning(KEYS_DRAWN)
         if (lack := descriptors.too_few()) is not None:
             raise start.StartRefused(lack)
@@ -134,18 +131,17 @@ def on_starting(server: Arbiter) -> None:
         start.refuse_taken_addresses(server.address)
         server.ports = ports.Ports()
         server.ports.claim(server.address)
-        # Workers count for /metrics in files, so that each of them can add up all; it has to be known
-        # before they import what counts.
+        # Workers count in files, so that each can sum up all. prometheus-client reads the directory at import.
         server.metrics_directory = meters.make_directory()
         if server.metrics_directory is None:
-            server.log.warning("no place for temporary files: each worker counts for itself")
-        configuration.count_in(server.metrics_directory)
+            server.log.warning("no directory for temporary files: each worker counts for itself")
+        configuration.set_metrics_directory(server.metrics_directory)
         server.exit_flags = stop.ExitFlags()
         database = configuration.database_path(settings["DATABASE_URL"])
         server.serving_lock = start.claim(database) if database is not None else None
         start.load("app", *(POSTGRESQL if database is None else ()))
         start.share_clock()
-        _look_at_database(server)
+        _check_database(server)
         start.expect_file(database)
         if database is None:
             start.expect_server(settings["DATABASE_URL"])
@@ -155,32 +151,31 @@ def on_starting(server: Arbiter) -> None:
 
 
 def when_ready(server: Arbiter) -> None:
-    """gunicorn names sockets of the arbiter's, which has none: each worker listens for itself."""
+    """Log the addresses. gunicorn would log the arbiter's sockets, but each worker listens on its own."""
     logging.getLogger("walkthrough").info({"event": "listening", "addresses": bind})
 
 
 def on_reload(server: Arbiter) -> None:
-    """At a HUP these settings are read again, and all is imported. So are the application's, by their new workers, as
-    long as nothing is wrong with them; no keys are drawn."""
+    """At SIGHUP, reread the settings for the new workers. Invalid settings are ignored, and no keys are
+    created.
+    """
     gc.enable()
     try:
-        configuration.hand_down(configuration.load())
+        configuration.set_inherited(configuration.load())
     except configuration.ConfigurationError as error:
         server.log.error("the settings stay as they are: %s", error)
 
 
 def pre_exec(server: Arbiter) -> None:
-    """At a USR2, in a child that would become a second server: neither the file nor the port would be its own."""
-    server.log.warning(
-        "USR2 is refused: there is one server at a time; to start anew, stop it and start it"
-    )
+    """At SIGUSR2, refuse in the forked child. A second server could lock neither the file nor the port."""
+    server.log.warning("USR2 is refused: only one server may run; stop it and start it again")
     stderr.flush_all()
     os._exit(0)
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     worker.exit_flag = server.exit_flags.create()
-    stop.hold_back_signals()  # the worker lets them through once it has handlers
+    stop.hold_back_signals()  # until the worker has installed its handlers
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
@@ -189,7 +184,7 @@ def post_fork(server: Arbiter, worker: Worker) -> None:
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:
-    """In the worker, when its requests are answered; in the arbiter, for one that is gone before it is killed."""
+    """Close the database. The arbiter also calls this hook, for a worker that is about to be killed."""
     if worker.pid == os.getpid():
         stop.close_database(getattr(worker, "wsgi", None))
         worker.exit_flag.set()
@@ -197,13 +192,13 @@ def worker_exit(server: Arbiter, worker: Worker) -> None:
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
-    """What a dead worker counted stays; what it had at the moment goes."""
+    """Keep a dead worker's counters and remove its live gauges."""
     server.exit_flags.collect(worker.exit_flag)
-    meters.forget(server.metrics_directory, worker.pid)
+    meters.retire_process(server.metrics_directory, worker.pid)
 
 
 def on_exit(server: Arbiter) -> None:
-    """The workers are gone. A stop is a clean one here alone, and if none of them had to be killed."""
+    """Release the serving lock as clean only here, and only if no worker was killed."""
     meters.remove_directory(server.metrics_directory)
     if server.serving_lock is not None:
         if server.exit_flags.are_set():
@@ -212,22 +207,24 @@ def on_exit(server: Arbiter) -> None:
             server.serving_lock.abandon()
 
 
-def _look_at_database(server: Arbiter) -> None:
-    """Have a database looked at before it is served; closely, if it is a file whose last server ended badly."""
+def _check_database(server: Arbiter) -> None:
+    """Check the database before it is served, with a scan if the last server did not stop cleanly."""
     lock = server.serving_lock
     if lock is None:
-        start.require_usable(None, partial(_check, server))
+        start.require_usable(None, partial(_run_check, server))
     elif lock.found_unclean:
         start.require_usable(
-            lock, partial(_check, server, "quick"), "the check after an unclean stop"
+            lock, partial(_run_check, server, "quick"), "the check after an unclean stop"
         )
     else:
-        start.require_usable(lock, partial(_check, server, "none"))
+        start.require_usable(lock, partial(_run_check, server, "none"))
 
 
-def _check(server: Arbiter, scan: str | None = None) -> None:
-    """In a process of its own: what `flask check` does, with what is imported by now; without a scan it is enough that
-    there is an application, which has a server's tables made or brought up to date, and tells why it cannot."""
+def _run_check(server: Arbiter, scan: str | None = None) -> None:
+    """Run `flask check` in a forked process, with the modules that are already imported.
+
+    Without a scan, creating the application is enough: it creates or migrates the tables and reports errors.
+    """
     from flask.cli import ScriptInfo
 
     from app import create_app
@@ -239,4 +236,4 @@ def _check(server: Arbiter, scan: str | None = None) -> None:
             application.cli.main(words, obj=ScriptInfo(create_app=lambda: application))
     finally:
         stop.close_database(application)
-        meters.forget_all(server.metrics_directory, os.getpid())
+        meters.discard_process(server.metrics_directory, os.getpid())

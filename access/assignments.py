@@ -55,7 +55,7 @@ class TargetOutOfScope(Denial):
 
 @dataclass(frozen=True, slots=True)
 class AssignmentCounts:
-    """The number of grants that an assignment created, and of those that existed."""
+    """The numbers of grants that an assignment created and that existed before it."""
 
     created: int
     existing: int
@@ -136,7 +136,7 @@ def insert_grants(
             relation=catalog().relations[grants.model.__tablename__],
             insertion=Insertion(rows, (grants.grantee, grants.target), Conflict.IGNORE),
             shape=None,
-            veto=allow_any_number,
+            check_row_count=allow_any_number,
         )
     except (RowDenied, ForeignKeyViolation) as refusal:
         raise TargetOutOfScope(kind) from refusal

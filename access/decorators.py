@@ -21,7 +21,7 @@ from access import policy
 from access import request_state
 from access.accounts.access_token import Claims
 from access.accounts.access_token import InvalidToken
-from access.accounts.access_token import Signers
+from access.accounts.access_token import TokenSigner
 from access.accounts.access_token import require_in_force
 from access.accounts.refresh_token import RefreshTokens
 from access.caller import SERVICE_CALLER
@@ -67,7 +67,7 @@ class Authenticator:
     """The keys of an application. An application creates one from its configuration."""
 
     def __init__(
-        self, signers: Signers, anon_key: str | None, service_key: str | None, required: bool
+        self, signers: TokenSigner, anon_key: str | None, service_key: str | None, required: bool
     ) -> None:
         self.signers = signers
         self.refresh_tokens = RefreshTokens(signers.signer.secret_keys)

@@ -396,6 +396,6 @@ class AccessRule:
         return policy is not None and policy.by_grants_only
 
     @property
-    def unchosen(self) -> frozenset[str]:
+    def protected_columns(self) -> frozenset[str]:
         """Return the columns to which a payload may not assign values."""
         return read_only_columns(self.profile.role)

@@ -1,7 +1,7 @@
-"""The audit trail: every change of a resource's row, in the transaction that makes it, and sign-ins and refusals.
+"""The audit log: every change of a resource's row, in the transaction of the change, and sign-ins and refusals.
 
-Rows are written by triggers, whatever door the change comes through, cascades included; who is behind
-them the transaction says first (`Transaction.set_actor`).
+Triggers write the events of changes, cascades included. The transaction sets the actor first
+(`Transaction.set_actor`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from models import RESOURCES
 from models.audit_log import AuditLog
 from models.types import write_timestamp
 
-GRANTEES_CLIENT = (
+CLIENT_OF_GRANTEE = (
     "(SELECT grantee.client_id FROM users AS grantee"
     " LEFT JOIN users AS actor ON actor.id = audit_context.actor_id"
     " WHERE grantee.id = {grantee} AND coalesce(actor.client_id, grantee.client_id) = grantee.client_id)"
 )
-"""A grant may reach over to a building of another client, whose people may take the building away. The grantee's client
-would learn of them by the line; so it has none, and super admins alone read it."""
+"""The client that may read a grant's event: the grantee's, unless the actor belongs to another client.
+
+A grant may be on a building of another client, whose users may delete the building. The event would reveal them to the
+grantee's client, so only super admins read it."""
 
 CLIENT_OF: dict[str, str] = {
     "clients": "{row}.id",
@@ -40,14 +42,14 @@ CLIENT_OF: dict[str, str] = {
     "buildings": "{row}.client_id",
     "inspections": "{row}.client_id",
     "reports_lead": "{row}.client_id",
-    "client_admin_building_access": GRANTEES_CLIENT.format(grantee="{row}.admin_id"),
-    "client_manager_building_access": GRANTEES_CLIENT.format(grantee="{row}.manager_id"),
-    "client_admin_inspection_access": GRANTEES_CLIENT.format(grantee="{row}.admin_id"),
-    "client_manager_inspection_access": GRANTEES_CLIENT.format(grantee="{row}.manager_id"),
+    "client_admin_building_access": CLIENT_OF_GRANTEE.format(grantee="{row}.admin_id"),
+    "client_manager_building_access": CLIENT_OF_GRANTEE.format(grantee="{row}.manager_id"),
+    "client_admin_inspection_access": CLIENT_OF_GRANTEE.format(grantee="{row}.admin_id"),
+    "client_manager_inspection_access": CLIENT_OF_GRANTEE.format(grantee="{row}.manager_id"),
 }
-"""Whose row it is: whose client admins may read of its changes."""
+"""The client of a row. Its client admins read the events of the row."""
 
-OWNER: dict[str, str] = {
+OWNER_COLUMNS: dict[str, str] = {
     "users": "client_id",
     "buildings": "client_id",
     "inspections": "client_id",
@@ -57,33 +59,36 @@ OWNER: dict[str, str] = {
     "client_admin_inspection_access": "admin_id",
     "client_manager_inspection_access": "manager_id",
 }
-"""By which column a row changes hands."""
+"""The column that determines the owner of a row."""
 
 INSERT = """    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id, '{action}', '{table}', {key}, {client}, {before}, {after} FROM audit_context;"""
 
 
 def triggers() -> Iterator[str]:
-    """The triggers, as SQLite has them, for every resource that is not the trail itself.
+    """Yield the triggers, in SQLite's SQL, for every resource except the audit log.
 
-    A row that changes hands leaves one client and comes to another: to each it is told as that, since
-    neither may learn of the other.
+    A row that changes its owner is logged as a delete and an insert, since neither client may learn of the other.
     """
     for table in CLIENT_OF:
-        made: Any = RESOURCES[table].__table__
-        columns = tuple(each.name for each in made.c if not each.info["hidden"])
-        key = tuple(each.name for each in made.primary_key)
-        yield trigger(table, "insert", "AFTER INSERT", "", told(table, columns, key, None, "NEW"))
-        # Before, since what a grant belongs to may go with it.
-        yield trigger(table, "delete", "BEFORE DELETE", "", told(table, columns, key, "OLD", None))
-        owner = OWNER.get(table)
+        sql_table: Any = RESOURCES[table].__table__
+        columns = tuple(each.name for each in sql_table.c if not each.info["hidden"])
+        key = tuple(each.name for each in sql_table.primary_key)
+        yield trigger(
+            table, "insert", "AFTER INSERT", "", row_event(table, columns, key, None, "NEW")
+        )
+        # BEFORE, since a cascade may delete the grantee of a grant.
+        yield trigger(
+            table, "delete", "BEFORE DELETE", "", row_event(table, columns, key, "OLD", None)
+        )
+        owner = OWNER_COLUMNS.get(table)
         same = f"OLD.{owner} IS NEW.{owner}" if owner else ""
-        yield trigger(table, "update", "AFTER UPDATE", same, changed(table, columns, key))
+        yield trigger(table, "update", "AFTER UPDATE", same, update_event(table, columns, key))
         if owner:
             both = (
-                told(table, columns, key, "OLD", None)
+                row_event(table, columns, key, "OLD", None)
                 + "\n"
-                + told(table, columns, key, None, "NEW")
+                + row_event(table, columns, key, None, "NEW")
             )
             yield trigger(table, "move", "AFTER UPDATE", f"OLD.{owner} IS NOT NEW.{owner}", both)
 
@@ -93,10 +98,10 @@ def trigger(table: str, name: str, when: str, condition: str, body: str) -> str:
     return f"CREATE TRIGGER {table}_audit_{name} {when} ON {table}{guard}\nBEGIN\n{body}\nEND;"
 
 
-def told(
+def row_event(
     table: str, columns: tuple[str, ...], key: tuple[str, ...], old: str | None, new: str | None
 ) -> str:
-    """A whole row that came or went."""
+    """Return the statement that logs a whole row, inserted or deleted."""
     row = old or new or ""
     pairs = ", ".join(f"'{name}', {row}.{name}" for name in columns)
     return INSERT.format(
@@ -109,9 +114,9 @@ def told(
     )
 
 
-def changed(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
-    """What of a row changed, before and after; nothing, if nothing did."""
-    said = INSERT.format(
+def update_event(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
+    """Return the statement that logs the changed columns of a row, if there are any."""
+    insert = INSERT.format(
         action="update",
         table=table,
         key=key_text("NEW", key),
@@ -120,7 +125,9 @@ def changed(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
         after=differences("NEW", columns),
     )
     any_difference = " OR ".join(f"OLD.{name} IS NOT NEW.{name}" for name in columns)
-    return said.replace(" FROM audit_context;", f" FROM audit_context\n    WHERE {any_difference};")
+    return insert.replace(
+        " FROM audit_context;", f" FROM audit_context\n    WHERE {any_difference};"
+    )
 
 
 def differences(row: str, columns: tuple[str, ...]) -> str:
@@ -136,8 +143,8 @@ def key_text(row: str, key: tuple[str, ...]) -> str:
 
 
 @cache
-def note_statement(database: str) -> Statement:
-    """The insert of a note, its values by place."""
+def insert_statement(database: str) -> Statement:
+    """Return the statement that inserts an event, with its values by position."""
     names = ("at", "actor_id", "action", "relation", "row_key", "client_id", "after")
     table: Any = AuditLog.__table__
     values = {name: parameter(name, table.c[name].type) for name in names}
@@ -145,20 +152,18 @@ def note_statement(database: str) -> Statement:
     return compile_statement(sa.insert(table).values(values), DIALECTS[database].sa_dialect, slots)
 
 
-REFUSALS_A_MINUTE = (
-    60  # of one person: refusals cost a write, and may not be a way to fill the disk
-)
+REFUSALS_PER_MINUTE_MAX = 60  # per user: refusals may not fill the disk
 
 
 @cache
 def refusal_statement(database: str) -> Statement:
-    """When the last but so many refusals of somebody was written down."""
+    """Return the statement for the time of a user's refusal REFUSALS_PER_MINUTE_MAX refusals ago."""
     table: Any = AuditLog.__table__
-    # Said as it is, not as a parameter: the partial index is for this action alone.
+    # A literal, since the partial index is for this action.
     refused = table.c.action == sa.literal_column(f"'{REFUSED}'")
-    mine = sa.and_(table.c.actor_id == parameter("actor_id", table.c.actor_id.type), refused)
-    statement = sa.select(table.c.at).where(mine).order_by(table.c.id.desc())
-    statement = statement.limit(1).offset(REFUSALS_A_MINUTE - 1)
+    of_actor = sa.and_(table.c.actor_id == parameter("actor_id", table.c.actor_id.type), refused)
+    statement = sa.select(table.c.at).where(of_actor).order_by(table.c.id.desc())
+    statement = statement.limit(1).offset(REFUSALS_PER_MINUTE_MAX - 1)
     slots = {"actor_id": new_value(0)}
     return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
 
@@ -166,27 +171,27 @@ def refusal_statement(database: str) -> Statement:
 REFUSED = "refused"
 
 
-def note_refusal(
+def record_refusal(
     transaction: Transaction, relation: str, *, actor_id: str, client_id: int | None, message: str
 ) -> None:
-    """Write down that somebody was refused, unless they were that often within the last minute."""
+    """Record that a user was refused, unless the limit per minute is reached."""
     statement = refusal_statement(transaction.dialect.name)
     earlier = transaction.value(statement.sql, statement.bind(Binding(new=(actor_id,))))
     minute_ago = write_timestamp(transaction.moment - datetime.timedelta(minutes=1))
     if earlier is None or str(earlier) < minute_ago:
         details = {"message": message}
-        note(
+        record_event(
             transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details
         )
 
 
-def last_change(transaction: Transaction) -> int:
-    """A number that changes with every change of any resource's row: the trail's last line."""
-    found: int | None = transaction.value("SELECT max(id) FROM audit_log")
-    return found or 0
+def last_event_id(transaction: Transaction) -> int:
+    """Return the id of the last event. It increases with every change of a resource's row."""
+    event_id: int | None = transaction.value("SELECT max(id) FROM audit_log")
+    return event_id or 0
 
 
-def note(
+def record_event(
     transaction: Transaction,
     action: str,
     relation: str,
@@ -196,8 +201,8 @@ def note(
     row_key: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Write down what is no change of a row: a sign-in, a sign-out, a refusal. Never a secret."""
+    """Record an event that is not a change of a row: a sign-in, a sign-out, a refusal. `details` hold no secrets."""
     after = json.dumps(details) if details is not None else None
-    statement = note_statement(transaction.dialect.name)
+    statement = insert_statement(transaction.dialect.name)
     values = (transaction.now, actor_id, action, relation, row_key, client_id, after)
     transaction.run(statement.sql, statement.bind(Binding(new=values)))

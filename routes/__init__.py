@@ -1,1 +1,1 @@
-"""The wire. `ls routes` is the API; `mount.py` puts all of it on an application."""
+"""The HTTP interface and the command line. `register.py` installs all routes and commands."""

@@ -1,4 +1,4 @@
-"""/auth/v1: sign in, go on, one's own account, sign out."""
+"""/auth/v1: sign in, refresh a session, read and change one's own account, sign out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from access.accounts import sign_in as signin
 from access.accounts import throttle
 from access.accounts.deadline import Deadline
 from access.accounts.deadline import deadline
-from access.accounts.sign_in import SignedIn
+from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
 from access.decorators import authenticator
 from access.decorators import load_caller
@@ -42,9 +42,9 @@ bp = Blueprint("auth", __name__, url_prefix=PREFIX)
 def token() -> Response:
     grant = request.args.get("grant_type")
     if grant == "password":
-        return session_of(sign_in())
+        return session_response(sign_in())
     if grant == "refresh_token":
-        return session_of(go_on())
+        return session_response(refresh())
     raise sessions.UnknownGrant("unsupported_grant_type")
 
 
@@ -53,19 +53,19 @@ def token() -> Response:
 def read_user(caller: Caller) -> Response:
     with reading() as transaction:
         person = people.by_id(transaction, caller.id or "")
-        assert person is not None, "just looked up"
-        return answer(bodies.user_body(person, transaction.unix))
+        assert person is not None, "the decorator has read the user"
+        return json_response(bodies.user_body(person, transaction.unix))
 
 
 @bp.put("/user")
 @requires_user(writes=True)
 def change_user(caller: Caller) -> Response:
-    own = users.read_own_changes(read_auth_body())
+    changes = users.read_own_changes(read_auth_body())
     until = request_deadline()
-    new = own_account.prepare_password(caller, own, client_address(), until)
+    new = own_account.prepare_password(caller, changes, client_address(), until)
     with until.writing() as transaction:
-        person = own_account.keep_own(transaction, load_caller(transaction), own, new)
-        return answer(bodies.user_body(person, transaction.unix))
+        person = own_account.change_own_account(transaction, load_caller(transaction), changes, new)
+        return json_response(bodies.user_body(person, transaction.unix))
 
 
 @bp.post("/logout")
@@ -87,27 +87,27 @@ def sign_up() -> Response:
 @bp.get("/settings")
 @requires_apikey
 def settings() -> Response:
-    return answer(bodies.SETTINGS)
+    return json_response(bodies.SETTINGS)
 
 
 @bp.get("/health")
 @requires_apikey
 def health() -> Response:
-    return answer(bodies.HEALTH)
+    return json_response(bodies.HEALTH)
 
 
 @bp.after_app_request
-def say_version(response: Response) -> Response:
-    """Answer in the version that was asked for: by this header clients know how to read an error."""
+def add_version_header(response: Response) -> Response:
+    """Add the API version. Client libraries select their error format by this header."""
     if is_sign_in(request_state.request().path):
-        asked = request.headers.get("X-Supabase-Api-Version")
-        response.headers["X-Supabase-Api-Version"] = bodies.version_header(asked)
+        requested = request.headers.get("X-Supabase-Api-Version")
+        response.headers["X-Supabase-Api-Version"] = bodies.version_header(requested)
     return response
 
 
-def sign_in() -> SignedIn:
+def sign_in() -> IssuedSession:
     grant = sessions.read_password_grant(read_auth_body())
-    return signin.sign_in(
+    return signin.sign_in_with_password(
         authenticator().refresh_tokens,
         grant.email,
         grant.password,
@@ -116,23 +116,23 @@ def sign_in() -> SignedIn:
     )
 
 
-def go_on() -> SignedIn:
+def refresh() -> IssuedSession:
     text = sessions.read_refresh_grant(read_auth_body())
     with request_deadline().writing() as transaction:
-        refreshed = signin.refresh(transaction, authenticator().refresh_tokens, text)
-    # Raised only now: what the refusal ended has ended.
+        refreshed = signin.refresh_session(transaction, authenticator().refresh_tokens, text)
+    # Raised after the commit: a refusal may end the session.
     if isinstance(refreshed, Fault):
         raise refreshed
     return refreshed
 
 
-def session_of(signed_in: SignedIn) -> Response:
-    """A session's answer: an access token of its own, and the refresh token that follows."""
+def session_response(signed_in: IssuedSession) -> Response:
+    """Return a session: a new access token and the next refresh token."""
     seconds: int = current_app.config["ACCESS_TOKEN_SECONDS"]
     person = signed_in.person
     claims = people.claims_for(person, signed_in.now, seconds, signed_in.session_id)
     access_token = authenticator().signers.issue(claims)
-    return answer(bodies.session_body(signed_in, access_token, seconds))
+    return json_response(bodies.session_body(signed_in, access_token, seconds))
 
 
 def client_address() -> str:
@@ -151,7 +151,7 @@ def read_auth_body() -> bytes:
     return read_body(BODY_BYTES_MAX)
 
 
-def answer(body: Object, headers: dict[str, str] | None = None) -> Response:
+def json_response(body: Object, headers: dict[str, str] | None = None) -> Response:
     return Response(
         bodies.write(body), 200, headers or {}, content_type="application/json; charset=utf-8"
     )

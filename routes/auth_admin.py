@@ -1,4 +1,6 @@
-"""/auth/v1/admin/users: users made, shown, changed and deleted in GoTrue's words, under the house's rule."""
+"""/auth/v1/admin/users: create, list, change and delete users with GoTrue's requests, under this service's
+access rule.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from access.decorators import load_caller
 from access.decorators import requires_administrator
 from engine.current import reading
 from routes.auth import PREFIX
-from routes.auth import answer
+from routes.auth import json_response
 from routes.auth import read_auth_body
 from routes.auth import request_deadline
 from routes.gotrue import bodies
@@ -36,9 +38,9 @@ def list_users(caller: Caller) -> Response:
     )
     search = users.read_search(request.args.get("filter"), request.args.get("sort"))
     with reading() as transaction:
-        page = administration.page(transaction, caller, number, size, search)
-        return answer(
-            bodies.users_body(page.people, transaction.unix),
+        page = administration.list_users(transaction, caller, number, size, search)
+        return json_response(
+            bodies.users_body(page.users, transaction.unix),
             bodies.page_headers(number, size, page.total, request.args),
         )
 
@@ -47,35 +49,35 @@ def list_users(caller: Caller) -> Response:
 @requires_administrator(writes=False)
 def read_user(caller: Caller, user_id: str) -> Response:
     with reading() as transaction:
-        person = administration.find(transaction, caller, users.read_path_id(user_id))
-        return answer(bodies.user_body(person, transaction.unix))
+        person = administration.find_user(transaction, caller, users.read_path_id(user_id))
+        return json_response(bodies.user_body(person, transaction.unix))
 
 
 @bp.post("/users")
 @requires_administrator(writes=True)
 def create_user(caller: Caller) -> Response:
-    user = users.read_user(read_auth_body())
-    until = request_deadline()
-    password_hash = hashed(user.password, until)
-    with email_disclosure.counting(until.writing()) as transaction:
-        person = administration.create(
+    user = users.parse_user(read_auth_body())
+    deadline = request_deadline()
+    password_hash = hash_new_password(user.password, deadline)
+    with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
+        person = administration.create_user(
             transaction, load_caller(transaction), user.wanted, password_hash
         )
-        return answer(bodies.user_body(person, transaction.unix))
+        return json_response(bodies.user_body(person, transaction.unix))
 
 
 @bp.put("/users/<user_id>")
 @requires_administrator(writes=True)
 def change_user(caller: Caller, user_id: str) -> Response:
     changed_id = users.read_path_id(user_id)
-    user = users.read_user(read_auth_body())
-    until = request_deadline()
-    password_hash = hashed(user.password, until)
-    with email_disclosure.counting(until.writing()) as transaction:
-        person = administration.change(
+    user = users.parse_user(read_auth_body())
+    deadline = request_deadline()
+    password_hash = hash_new_password(user.password, deadline)
+    with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
+        person = administration.change_user(
             transaction, load_caller(transaction), changed_id, user.wanted, password_hash
         )
-        return answer(bodies.user_body(person, transaction.unix))
+        return json_response(bodies.user_body(person, transaction.unix))
 
 
 @bp.delete("/users/<user_id>")
@@ -84,14 +86,16 @@ def delete_user(caller: Caller, user_id: str) -> Response:
     deleted_id = users.read_path_id(user_id)
     users.read_deletion(read_auth_body())
     with request_deadline().writing() as transaction:
-        administration.remove(transaction, load_caller(transaction), deleted_id)
-    return answer({})
+        administration.delete_user(transaction, load_caller(transaction), deleted_id)
+    return json_response({})
 
 
-def hashed(new_password: str | None, until: Deadline) -> str | None:
-    """A new password's hash, made before the turn to write is asked for."""
+def hash_new_password(new_password: str | None, deadline: Deadline) -> str | None:
+    """Return the hash of a new password, or None for None. It is computed before the writer lock is
+    acquired.
+    """
     if new_password is None:
         return None
-    password.require_new(new_password)
-    with password.hashing(until) as turn:
+    password.require_valid_new(new_password)
+    with password.password_hashing(deadline) as turn:
         return turn.hash(new_password)

@@ -1,8 +1,7 @@
-"""/docs: the document to be read and tried in a browser, by the Swagger UI that flask-swagger-ui ships.
+"""/docs: the OpenAPI document in Swagger UI, from flask-swagger-ui.
 
-Everything comes from here: no other host, no inline script or style. Files are served by name from one
-table, so no path is ever made of what a request says. The page asks for the apikey before it asks for
-the document.
+The page loads nothing from other hosts and has no inline script or style. Files are served from a fixed table,
+so no file path is derived from a request. The page needs an apikey to load the document.
 """
 
 from __future__ import annotations
@@ -46,20 +45,20 @@ bp = Blueprint("docs", __name__)
 
 
 @bp.get("/docs")
-@public("instructions that hold no data: the document is asked for with the reader's own apikey")
-def page() -> Response:
-    return answer("index.html")
+@public("the page holds no data; loading the document needs an apikey")
+def docs_page() -> Response:
+    return file_response("index.html")
 
 
 @bp.get("/docs/<name>")
-@public("the page's scripts and styles, which anybody may have from its makers")
+@public("the page's public scripts and styles")
 def file(name: str) -> Response:
     if name not in FILES:
         raise UnknownPath
-    return answer(name)
+    return file_response(name)
 
 
-def answer(name: str) -> Response:
+def file_response(name: str) -> Response:
     directory, content_type = FILES.get(name, (PAGE, HTML))
     headers = {"Content-Type": content_type, "Content-Security-Policy": POLICY}
     return Response((directory / name).read_bytes(), 200, headers)

@@ -1,8 +1,7 @@
-"""Flask, without what no request here needs, and with the headers that every answer has.
+"""Flask without the machinery that this application does not use, and the headers of every response.
 
-Flask's session, coroutines, signals that nobody receives and lists of functions that are empty would together cost
-more than finding a row does. The headers are put on outside Flask, where a list is just extended, and so
-stand on whatever goes out.
+Flask's session, coroutines, signals and empty function lists cost more than a point read. The common headers
+are added outside Flask, where a list is extended.
 """
 
 from __future__ import annotations
@@ -33,64 +32,65 @@ COMMON_HEADERS = [
     ("Vary", VARY),
     ("X-Content-Type-Options", "nosniff"),
 ]
-NO_CONTENT_AT_ALL = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
+NO_CONTENT_POLICY = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
 
 METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-SHOWING = frozenset({200, 201, 206})
+STATUSES_WITH_BODY = frozenset({200, 201, 206})
 NO_CONTENT = 204
 StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class NullSessionInterface(SessionInterface):
-    """Flask's own session is not used: who asks stands in every request, and the console seals its cookies itself."""
+    """Disables Flask's session. API requests carry a token, and the console signs its own cookies."""
 
-    nobody = NullSession()  # which nothing can be put into
+    EMPTY_SESSION = NullSession()
 
     def open_session(self, app: Flask, request: Request) -> SessionMixin:
-        return self.nobody
+        return self.EMPTY_SESSION
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        """There is nothing to save."""
+        """Do nothing."""
 
 
 class ApiResponse(Response):
-    """A response that says nothing of a type unless it is told one."""
+    """A response without a default content type."""
 
     default_mimetype = None
 
     @classmethod
     def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> ApiResponse:
-        """An answer whose headers are its views' own words; the server checks them all, once each."""
-        said = Headers()
-        # Its own list: `extend` would check each word of ours as if a stranger had sent it.
-        said._list.extend(headers.items())
+        """Return a response with trusted headers and one body."""
+        wsgi_headers = Headers()
+        # `Headers.extend` would validate each header again; the server validates them once.
+        wsgi_headers._list.extend(headers.items())
         if status != NO_CONTENT:
-            said._list.append(("Content-Length", str(len(body))))
-        return cls([body], status, said)
+            wsgi_headers._list.append(("Content-Length", str(len(body))))
+        return cls([body], status, wsgi_headers)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        """Rows go out as they are: Werkzeug looks for what may be left to do to headers and body, and for
-        these there is nothing."""
-        if not self.is_shown_by(environ["REQUEST_METHOD"]):
+        """Send a complete response directly; Werkzeug would inspect its headers and body again."""
+        if not self.is_sent_unchanged(environ["REQUEST_METHOD"]):
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
         body: list[bytes] = self.response  # type: ignore[assignment]
         return body
 
-    def is_shown_by(self, method: str) -> bool:
-        """Whether all of it is there, and is to be sent."""
+    def is_sent_unchanged(self, method: str) -> bool:
+        """Return whether headers and body are complete and the method permits a body."""
         if method == "HEAD" or type(self.response) is not list or self._on_close:
             return False
         has_length = "Content-Length" in self.headers
         if self.status_code == NO_CONTENT:
             return not has_length and not any(self.response)
-        return has_length and self.status_code in SHOWING
+        return has_length and self.status_code in STATUSES_WITH_BODY
 
 
 class LazyBuildRule(Rule):
-    """A URL that is read; the functions that would build it are compiled when one is asked for, and none
-    is: at once, for every rule, that is most of the time that it takes to make the application."""
+    """A URL rule whose URL builder is compiled at first use.
+
+    No URL is ever built, and compiling every builder takes most of the application's startup time.
+    """
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         compile_builder = super()._compile_builder
@@ -103,27 +103,27 @@ class LazyBuildRule(Rule):
 
 
 class ApiFlask(Flask):
-    """The application."""
+    """The Flask application."""
 
     session_interface = NullSessionInterface()
     url_rule_class = LazyBuildRule
     response_class = ApiResponse
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.before: dict[str | None, list[Callable[[], Any]]] = {}
-        self.after: dict[str | None, list[Callable[[Response], Response]]] = {}
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.before_functions: dict[str | None, list[Callable[[], Any]]] = {}
+        self.after_functions: dict[str | None, list[Callable[[Response], Response]]] = {}
 
     def preprocess_request(self) -> Any:
-        """What is to be done before a request, put together once a view."""
+        """Run the before-request functions. Their list is computed once per endpoint."""
         request = request_state.request()
         endpoint = request.endpoint
-        before = self.before.get(endpoint)
+        before = self.before_functions.get(endpoint)
         if before is None:
             assert not self.url_value_preprocessors, "nothing would call them"
             names = (None, *reversed(request.blueprints))
             before = [each for name in names for each in self.before_request_funcs.get(name, ())]
-            self.before[endpoint] = before
+            self.before_functions[endpoint] = before
         for function in before:
             if (answer := function()) is not None:
                 return answer
@@ -137,7 +137,7 @@ class ApiFlask(Flask):
         return self.view_functions[rule.endpoint](**(request.view_args or {}))
 
     def make_default_options_response(self) -> Response:
-        """Which methods there are, in PostgREST's order; everybody may know."""
+        """Return the allowed methods in PostgREST's order."""
         response = super().make_default_options_response()
         allowed = ",".join(each for each in METHODS if each in response.allow)
         response.headers["Allow"] = allowed
@@ -152,31 +152,31 @@ class ApiFlask(Flask):
             super().do_teardown_appcontext(*failure)
 
     def process_response(self, response: Response) -> Response:
-        """What is to be done after a request, put together once a view."""
+        """Run the after-request functions. Their list is computed once per endpoint."""
         request = request_state.request()
         endpoint = request.endpoint
-        after = self.after.get(endpoint)
+        after = self.after_functions.get(endpoint)
         if after is None:
             names = (*request.blueprints, None)
             after = [each for name in names for each in reversed(self.after_request_funcs[name])]
-            self.after[endpoint] = after
+            self.after_functions[endpoint] = after
         for function in after:
             response = function(response)
         return response
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """No view is a coroutine; Flask would look at each, each time."""
+        """Return the view unchanged: no view is a coroutine."""
         return func
 
 
 def with_common_headers(inner: Wsgi) -> Wsgi:
-    """The same application, every answer of which has the common headers."""
+    """Wrap a WSGI application and add the common headers to each of its responses."""
 
     def wsgi(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers.extend(COMMON_HEADERS)
             if not any(name == CONTENT_POLICY for name, _ in headers):
-                headers.append(NO_CONTENT_AT_ALL)
+                headers.append(NO_CONTENT_POLICY)
             return start_response(status, headers, exc_info)
 
         return inner(environ, start)

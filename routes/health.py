@@ -1,4 +1,4 @@
-"""/live and /ready: whether the process answers, and whether it can do its work. Nothing of the data."""
+"""/live and /ready: whether the process responds, and whether it can serve requests. They reveal no data."""
 
 from __future__ import annotations
 
@@ -21,33 +21,35 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/live")
-@public("a supervisor asks before it has any key")
+@public("a supervisor has no key")
 def live() -> Response:
-    return answer(200, "live")
+    return status_response(200, "live")
 
 
 @bp.get("/ready")
-@public("a load balancer asks before it has any key")
+@public("a load balancer has no key")
 def ready() -> Response:
-    found = database()
-    if found.identity is not None and found.identity.is_replaced():
-        found.is_writable()  # it is not, and that is told and seen to as by whoever writes
-        return answer(503, "the database file was removed or replaced")
+    served = database()
+    if served.identity is not None and served.identity.is_replaced():
+        served.is_writable()  # logs and handles the replaced file as a write does
+        return status_response(503, "the database file was removed or replaced")
     try:
         with reading() as transaction:
             transaction.one("SELECT 1 FROM facts LIMIT 1")
-            read_server = found.read_server(transaction)
+            read_server = served.read_server(transaction)
     except Fault:
-        return answer(503, "the database does not answer")
-    if not found.is_writable():
-        return answer(503, "the database cannot be written")
-    path = found.path
+        return status_response(503, "the database does not answer")
+    if not served.is_writable():
+        return status_response(503, "the database cannot be written")
+    path = served.path
     if path is not None and shutil.disk_usage(path.parent).free < DISK_BYTES_FREE_MIN:
-        return answer(503, "the disk is almost full")
-    # Told where there are standbys; not to use one is no reason to send nobody here.
-    return answer(200, "ready", {} if read_server is None else {"reads": read_server})
+        return status_response(503, "the disk is almost full")
+    # Reported with standbys only. An unused standby does not make the service unready.
+    return status_response(200, "ready", {} if read_server is None else {"reads": read_server})
 
 
-def answer(status: int, word: str, more: Mapping[str, str] = MappingProxyType({})) -> Response:
-    told = json.dumps({"status": word, **more})
-    return Response(told, status, {"Content-Type": "application/json; charset=utf-8"})
+def status_response(
+    status: int, word: str, more: Mapping[str, str] = MappingProxyType({})
+) -> Response:
+    body = json.dumps({"status": word, **more})
+    return Response(body, status, {"Content-Type": "application/json; charset=utf-8"})

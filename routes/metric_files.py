@@ -1,7 +1,7 @@
-"""Where do the workers count? In files of a private directory, so that each can add up what all have counted.
+"""The files in which workers count, in a private directory. Each worker can sum up all of them.
 
-The names and the form of the files are prometheus-client's, which maps them into memory. It is not imported
-here: it chooses how to count when it is first imported, which must be with the directory known.
+prometheus-client defines the names and the format, and maps the files into memory. It is not imported here: at
+import it reads the directory from the environment.
 """
 
 from __future__ import annotations
@@ -18,32 +18,38 @@ from pathlib import Path
 from typing import Final
 
 FILES: Final = {"counter": 1 << 20, "histogram": 3 << 19, "gauge_livesum": 1 << 16}
-"""The files of a process and their bytes, for every series that there can be: 403 pairs of route and method take
-1.15 MB of durations and, with a dozen statuses each, 0.85 MB of counts. A worker at work uses a tenth of that."""
+"""The size in bytes of each file of a process, for all 403 pairs of route and method.
 
-USED_BYTES: Final = 4  # at a file's beginning they say how much of it is used
+They use 1.15 MB for durations and, with a dozen statuses each, 0.85 MB for counts. A typical worker uses a
+tenth of it.
+"""
+
+USED_BYTES: Final = 4  # the file's header: the number of bytes in use
 
 
 PREFIX: Final = "walkthrough-metrics-"
-TRIES_MAX: Final = 3  # to make a directory that nobody sweeps before it is held
+TRIES_MAX: Final = 3  # another server may remove a new directory before it is locked
 
 DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-_held: dict[Path, int] = {}
+_locked: dict[Path, int] = {}
 
 
 def make_directory() -> Path | None:
-    """Make a directory, mode 0700, for the life of one server and its workers, and hold it. None where there is no
-    place for one. After a kill -9 it stays behind: those that nobody holds are swept away first."""
+    """Create and lock a directory, mode 0700, for one server and its workers. Return None if there is no
+    place.
+
+    Directories of killed servers are removed first.
+    """
     try:
         parent = Path(tempfile.gettempdir())
-        with opened(parent) as at:
+        with open_directory(parent) as at:
             sweep(at)
             for _ in range(TRIES_MAX):
                 made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-                descriptor = hold(made.name, at)
+                descriptor = lock_directory(made.name, at)
                 if descriptor is not None:
-                    _held[made] = descriptor
+                    _locked[made] = descriptor
                     return made
     except OSError:
         pass
@@ -51,8 +57,8 @@ def make_directory() -> Path | None:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[int]:
-    """A descriptor by which a directory stays the same, whatever becomes of its name."""
+def open_directory(directory: Path) -> Iterator[int]:
+    """Yield a descriptor of a directory. It stays valid if the directory is renamed."""
     descriptor = os.open(directory, DIRECTORY)
     try:
         yield descriptor
@@ -60,9 +66,12 @@ def opened(directory: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def hold(name: str, at: int) -> int | None:
-    """The descriptor of a directory of this user's own, held by a lock that lasts until the last process that was
-    forked with it is gone; None for one that another holds, or that is none of ours. No link is followed."""
+def lock_directory(name: str, at: int) -> int | None:
+    """Lock a directory of this user and return its descriptor. The lock lasts until the last forked process
+    ends.
+
+    Return None if it is locked, belongs to another user, or is a symbolic link.
+    """
     try:
         descriptor = os.open(name, DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
     except OSError:
@@ -71,7 +80,7 @@ def hold(name: str, at: int) -> int | None:
         found = os.fstat(descriptor)
         if found.st_uid == os.geteuid():
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever swept it away before it was held has left the name to nobody, or to another one.
+            # Another server may have removed or replaced the directory before it was locked.
             if os.path.samestat(found, os.stat(name, dir_fd=at, follow_symlinks=False)):
                 return descriptor
     except OSError:
@@ -81,11 +90,11 @@ def hold(name: str, at: int) -> int | None:
 
 
 def sweep(at: int) -> None:
-    """Remove what servers that were killed have left behind: directories of this user's own that nobody holds."""
+    """Remove this user's unlocked directories, which killed servers left behind."""
     for name in os.listdir(at):
-        descriptor = hold(name, at) if name.startswith(PREFIX) else None
+        descriptor = lock_directory(name, at) if name.startswith(PREFIX) else None
         if descriptor is not None:
-            with suppress(OSError):  # there is something in it that is no file
+            with suppress(OSError):  # it may contain a directory
                 for each in os.listdir(descriptor):  # noqa: PTH208 - by its descriptor
                     os.unlink(each, dir_fd=descriptor)
                 os.rmdir(name, dir_fd=at)
@@ -93,19 +102,19 @@ def sweep(at: int) -> None:
 
 
 def allocate(directory: Path, pid: int) -> None:
-    """Make the files that a process will count in, all of their bytes on the disk; OSError if there is no place.
+    """Create the files of a process with all of their blocks allocated; raise OSError if the disk is full.
 
-    A mapped page that finds no place when it is first written to ends the process (SIGBUS), after a COMMIT maybe
-    and before its answer. prometheus-client would make them with holes, and have them grow by more.
+    A page that cannot be allocated at its first write kills the process with SIGBUS. prometheus-client would
+    create sparse files and extend them later.
     """
     made: list[Path] = []
     try:
         for kind, size_bytes in FILES.items():
             path = directory / f"{kind}_{pid}.db"
-            if path.exists():  # of a process that had the same number
+            if path.exists():  # of an earlier process with the same id
                 lengthen(path, size_bytes)
                 continue
-            # An empty file is none that can be read, so it gets its name when it is whole.
+            # An empty file cannot be parsed, so it is renamed when it is complete.
             draft = path.with_suffix(".draft")
             made += [draft, path]
             lengthen(draft, size_bytes)
@@ -117,11 +126,11 @@ def allocate(directory: Path, pid: int) -> None:
 
 
 def lengthen(path: Path, size_bytes: int) -> None:
-    """Give a file so many bytes, zeros behind what it has, each with its place on the disk."""
+    """Extend a file with zeros to `size_bytes` and allocate its blocks."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
     try:
-        if sys.platform == "darwin":  # which has no such call
+        if sys.platform == "darwin":  # macOS lacks posix_fallocate
             missing = max(size_bytes - os.fstat(descriptor).st_size, 0)
             os.pwrite(descriptor, bytes(missing), size_bytes - missing)
         else:
@@ -130,38 +139,37 @@ def lengthen(path: Path, size_bytes: int) -> None:
         os.close(descriptor)
 
 
-def forget(directory: Path | None, pid: int) -> None:
-    """Take back what a dead worker had at the moment, and the room that it has not used; what it counted stays
-    counted."""
+def retire_process(directory: Path | None, pid: int) -> None:
+    """Remove a dead worker's live gauges and unused space. Its counts stay."""
     for file in files_of(directory, pid):
         with suppress(OSError):
             if file.name.startswith("gauge_live"):
                 file.unlink(missing_ok=True)
             else:
-                cut_off_unused(file)
+                truncate_unused(file)
 
 
-def cut_off_unused(file: Path) -> None:
+def truncate_unused(file: Path) -> None:
     with file.open("r+b") as content:
         used_bytes = int.from_bytes(content.read(USED_BYTES), sys.byteorder)
         content.truncate(max(used_bytes, 2 * USED_BYTES))
 
 
-def forget_all(directory: Path | None, pid: int) -> None:
-    """Take back all that a process has counted, which served nobody."""
+def discard_process(directory: Path | None, pid: int) -> None:
+    """Remove the files of a process that served no requests."""
     for file in files_of(directory, pid):
         with suppress(OSError):
             file.unlink(missing_ok=True)
 
 
 def files_of(directory: Path | None, pid: int) -> list[Path]:
-    """What a process counted in; nothing, where the directory is gone."""
+    """Return the files of a process; an empty list if the directory does not exist."""
     return list(directory.glob(f"*_{pid}.db")) if directory is not None else []
 
 
 def remove_directory(directory: Path | None) -> None:
     if directory is not None:
         shutil.rmtree(directory, ignore_errors=True)
-        descriptor = _held.pop(directory, None)
+        descriptor = _locked.pop(directory, None)
         if descriptor is not None:
             os.close(descriptor)

@@ -1,8 +1,8 @@
-"""/metrics: how much is asked, how long it takes, what waits; for Prometheus, behind the service key.
+"""/metrics: Prometheus metrics of requests, lock waits and plan caches, for the service key only.
 
-Series are named by method, route template and status: never by a path, a caller or a value. Under
-gunicorn each worker counts in files of its own, and any of them adds all of them up. Where there is no
-place for files it counts by itself, and serves all the same.
+Series are labelled by method, route template and status, never by a path, caller or value. Under gunicorn, each
+worker counts in files, and every worker reports the sum. Without a directory for files, each worker counts in
+memory.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ from routes.metric_files import allocate
 
 LOG = logging.getLogger("walkthrough")
 
-KEPT: Final = "walkthrough.meters"
-PUBLISH_SECONDS: Final = 1.0  # how old the figures of another worker's plan caches may be
+METERS_KEY: Final = "walkthrough.meters"
+PUBLISH_SECONDS: Final = 1.0  # the maximum age of another worker's plan cache figures
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 NO_ROUTE: Final = "unmatched"
@@ -72,46 +72,46 @@ bp = Blueprint("metrics", __name__)
 
 
 def requires_service_key(view: Callable[[], Response]) -> Callable[[], Response]:
-    """The service key, as apikey or as bearer; anything else, where there is none too, is refused."""
+    """Require the service key, as apikey or as bearer token; raise NoApiKey otherwise."""
 
     @wraps(view)
-    def entered() -> Response:
+    def guarded() -> Response:
         keys = authenticator()
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         bearer = token.strip() if scheme.lower() == "bearer" else ""
-        # Both comparisons always run, so that the time tells nothing.
+        # Both comparisons always run, so that the response time reveals nothing.
         if not (keys.is_service(request.headers.get("apikey", "")) | keys.is_service(bearer)):
-            raise InvalidApiKey("Invalid API key", hint="This takes the service key.")
+            raise InvalidApiKey("Invalid API key", hint="This path requires the service key.")
         return view()
 
-    return set_requirement(entered, "service key")
+    return set_requirement(guarded, "service key")
 
 
 @bp.get("/metrics")
 @requires_service_key
 def metrics() -> Response:
-    meters: Meters = current_app.extensions[KEPT]
-    return Response(meters.told(), 200, {"Content-Type": CONTENT_TYPE_LATEST})
+    meters: Meters = current_app.extensions[METERS_KEY]
+    return Response(meters.render(), 200, {"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def register_meters(app: Flask) -> None:
-    """Count an application's requests, and how long its writers wait."""
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # a second line a series, which nothing here needs
+    """Count an application's requests and measure its lock waits."""
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # creation timestamps double the output
     meters = make_meters()
-    app.extensions[KEPT] = meters
+    app.extensions[METERS_KEY] = meters
     app.after_request(meters.count)
     with app.app_context():
-        tie(meters, database())
+        observe_database(meters, database())
 
 
 def make_meters() -> Meters:
-    """An application's figures, in files that all workers read; in memory, where these have no place."""
+    """Return the application's metrics, in shared files if possible, else in memory."""
     if counts_in_files():
         try:
             directory = MultiProcessCollector(None)._path  # type: ignore[no-untyped-call]
             allocate(Path(directory), os.getpid())
             return Meters()
-        except (OSError, ValueError) as error:  # ValueError: there is no directory any more
+        except (OSError, ValueError) as error:  # ValueError: the directory was removed
             values.ValueClass = values.MutexValue
             reason = getattr(error, "strerror", None) or "there is no directory"
             LOG.warning({"event": "counted_in_memory", "reason": reason})
@@ -122,14 +122,14 @@ def counts_in_files() -> bool:
     return bool(values.ValueClass._multiprocess)
 
 
-def tie(meters: Meters, found: Database) -> None:
-    """Have a database tell how long its writers wait, and who serves its reads."""
+def observe_database(meters: Meters, found: Database) -> None:
+    """Connect a database's lock waits and reads to the metrics."""
     measure_lock_waits(found, meters.lock_waits.observe)
     found.observe_reads(meters.count_read)
 
 
 class Meters:
-    """An application's figures."""
+    """The metrics of an application."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -141,35 +141,35 @@ class Meters:
         )
         self.durations = Histogram(
             "walkthrough_request_seconds",
-            "How long requests took.",
+            "Request duration in seconds.",
             ("method", "route"),
             buckets=SECONDS,
             registry=self.registry,
         )
         self.lock_waits = Histogram(
             "walkthrough_write_lock_wait_seconds",
-            "Seconds that writes waited for the writer lock, or until they gave up.",
+            "Seconds that writes waited for the writer lock, timeouts included.",
             buckets=SECONDS,
             registry=self.registry,
         )
         self.reads = Counter(
             "walkthrough_reads",
-            "Reads where there are standbys, by the server that answered, and why it did.",
+            "Reads by database server and the reason for its choice, if standbys are configured.",
             ("server", "reason"),
             registry=self.registry,
         )
         self.plans = PlanMeters(self.registry)
-        self.kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self.series_cache: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.publish_at = 0.0
-        # Every file is opened now: at a request the directory may have been removed.
+        # Open every file now: the directory may be removed later.
         self.plans.publish()
 
     def count(self, response: Response) -> Response:
-        """Count a request: 3 us, or 5 with several workers."""
+        """Count a request. It takes 3 us, or 5 us with several workers."""
         request = request_state.request()
         rule = request.url_rule
         key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)
-        series = self.kept.get(key) or self.series(*key)
+        series = self.series_cache.get(key) or self.series(*key)
         now = time.monotonic()
         series[0].inc()
         series[1].observe(now - request_state.state().began)
@@ -182,48 +182,51 @@ class Meters:
         self.reads.labels(server, reason).inc()
 
     def series(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        told = method if method in METHODS else "other"
-        found = (self.requests.labels(told, route, status), self.durations.labels(told, route))
-        if told == method:
-            self.kept[method, route, status] = found
+        label = method if method in METHODS else "other"
+        found = (self.requests.labels(label, route, status), self.durations.labels(label, route))
+        if label == method:
+            self.series_cache[method, route, status] = found
         return found
 
-    def told(self) -> bytes:
-        """Everybody's figures, as Prometheus reads them, and which versions they are of."""
+    def render(self) -> bytes:
+        """Return the metrics of all workers and the versions, in Prometheus' text format."""
         self.plans.publish()
-        everybody = CollectorRegistry()
-        everybody.register(Build())
-        everybody.register(Figures(self.families()))
-        return generate_latest(everybody)
+        registry = CollectorRegistry()
+        registry.register(BuildInfo())
+        registry.register(CollectedFamilies(self.families()))
+        return generate_latest(registry)
 
     def families(self) -> Iterable[Any]:
-        """What all workers have counted in files, else what this process has counted. One that counts in memory
-        tells of the others, too: figures that some answers leave out go back and forth, and mean nothing."""
+        """Return the sums over all workers' files, else this process's counts.
+
+        A worker that counts in memory also reports the files: otherwise counters would go back and forth
+        between scrapes.
+        """
         try:
             found = list(MultiProcessCollector(None).collect())  # type: ignore[no-untyped-call]
-        except (OSError, ValueError):  # no directory, or none any more
+        except (OSError, ValueError):  # there is no directory
             found = []
         return found or self.registry.collect()
 
 
 class PlanMeters:
-    """The caches of plans: `lru_cache` counts by itself, here it is only read."""
+    """The plan caches' metrics, read from `lru_cache`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.sizes = Gauge(
             "walkthrough_plans",
-            "Plans kept, in all workers together.",
+            "Cached plans in all workers.",
             ("cache",),
             registry=registry,
             multiprocess_mode="livesum",
         )
         self.lookups = Counter(
             "walkthrough_plan_lookups",
-            "Plans asked for.",
+            "Plan cache lookups.",
             ("cache", "outcome"),
             registry=registry,
         )
-        self.told: dict[tuple[str, str], int] = {}
+        self.published: dict[tuple[str, str], int] = {}
         self.publishing = threading.Lock()
 
     def publish(self) -> None:
@@ -235,13 +238,13 @@ class PlanMeters:
                 self.add(name, "miss", found.misses)
 
     def add(self, name: str, outcome: str, total: int) -> None:
-        more = total - self.told.get((name, outcome), 0)
-        self.told[name, outcome] = total
-        self.lookups.labels(name, outcome).inc(max(more, 0))  # less: the cache was emptied
+        more = total - self.published.get((name, outcome), 0)
+        self.published[name, outcome] = total
+        self.lookups.labels(name, outcome).inc(max(more, 0))  # negative after the cache was cleared
 
 
 def caches_of(*modules: ModuleType) -> dict[str, Any]:
-    """The kept plans' functions that are defined in these modules."""
+    """Return the plan caches: the cached functions that these modules define."""
     return {
         name: each
         for module in modules
@@ -253,8 +256,8 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
 CACHES: Final = caches_of(plan, mutate, counts, chart_statements)
 
 
-class Figures(Collector):
-    """What was collected elsewhere, as a part of a registry."""
+class CollectedFamilies(Collector):
+    """Metric families collected elsewhere, as a collector."""
 
     def __init__(self, families: Iterable[Any]) -> None:
         self.families = families
@@ -263,17 +266,14 @@ class Figures(Collector):
         yield from self.families
 
 
-class Build(Collector):
-    """Which versions run."""
+class BuildInfo(Collector):
+    """The running versions, as a collector."""
 
     def collect(self) -> Iterator[Any]:
-        told = {name: version(name) for name in PACKAGES}
-        told |= {"python": platform.python_version(), "sqlite": driver.sqlite_version}
-        told["version"] = config.__version__
-        yield InfoMetricFamily("walkthrough_build", "The versions that run.", told)
-
-
-# Turns to write
+        label = {name: version(name) for name in PACKAGES}
+        label |= {"python": platform.python_version(), "sqlite": driver.sqlite_version}
+        label["version"] = config.__version__
+        yield InfoMetricFamily("walkthrough_build", "The versions that run.", label)
 
 
 class MeasuredWriterLock(WriterLock):

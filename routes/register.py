@@ -1,4 +1,4 @@
-"""Which function answers which URL or command: `register` puts all of it on an application."""
+"""The application's routes and commands."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ SUPABASE_PREFIX = "/rest/v1"
 
 
 def register(app: Flask) -> None:
-    """Blueprints at the root and, the same, where Supabase clients look; then the marks are checked."""
-    register_middleware(app, gotrue_errors.answer)
+    """Register the middleware, all blueprints and the commands; then check that every view has an access
+    decorator.
+
+    The data routes exist twice: at the root, and under /rest/v1 for Supabase clients.
+    """
+    register_middleware(app, gotrue_errors.render_fault)
     for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, root.bp):
         app.register_blueprint(bp)
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
-    # Without the slash too: a redirect would name another URL than was asked for.
+    # Without a trailing slash as well: a redirect would change the URL.
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", root.document)
     for bp in (auth.bp, auth_admin.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp):
         app.register_blueprint(bp)

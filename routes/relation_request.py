@@ -1,6 +1,6 @@
-"""What one request over a relation says: query, preferences, range, body, and which values a write gives which columns.
+"""A request over a relation: query, preferences, range and body.
 
-It is read before anything is looked up. A write of no rows is judged here, too: there is nothing to run.
+It is parsed before the database is read. A write of no rows is checked here, since it runs no statement.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from routes.postgrest.querystring import parse
 from routes.postgrest.ranges import intersect
 from routes.postgrest.ranges import parse_range
 
-EVERY_ROW = 2**62  # as a limit
+UNLIMITED = 2**62  # as a limit
 BRIEF_ROWS_MAX = 10
 BRIEF_BYTES_MAX = 65_536
-"""A write of so little may keep others waiting, whose COMMIT it shares."""
+"""A write within both limits may join the current commit group."""
 
 
 class RelationRequest:
-    """A request over a relation, parsed: query, preferences, media type, range."""
+    """A parsed request over a relation: query, preferences, media type and range."""
 
     def __init__(self, relation: Relation) -> None:
         environ = request_state.request().environ
@@ -79,48 +79,51 @@ class RelationRequest:
     def shape(self) -> Shape:
         return self.query.shape
 
-    def place(self, place: int | None) -> int | None:
-        value = self.query.values[place] if place is not None else None
+    def int_value(self, index: int | None) -> int | None:
+        value = self.query.values[index] if index is not None else None
         return int(value) if isinstance(value, int | str) else None
 
     def range(self) -> tuple[int, int | None]:
-        """Offset and limit, of the query and the Range header together."""
+        """Return offset and limit, combined from the query and the Range header."""
         root = self.shape.root
-        requested = (self.place(root.offset) or 0, self.place(root.limit))
-        # Of no rows there is no range: the header is not looked at then, not even for which of its ends comes first.
+        requested = (self.int_value(root.offset) or 0, self.int_value(root.limit))
+        # With `limit=0` the Range header is ignored, even an invalid one.
         header = None if requested[1] == 0 else self.range_header
         return intersect(parse_range(header, self.method), requested)
 
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
-        """What the request brings to a plan; in a write, a limit bounds what is written and not what is shown."""
+        """Return the parameters of the plan. In a write, the limit applies to the written rows, not to the
+        response.
+        """
         offset, limit = self.range()
         rows_max: int = request_state.application().config["MAX_ROWS"]
-        most = EVERY_ROW if writes else rows_max
+        limit_max = UNLIMITED if writes else rows_max
         zone = self.preferences.timezone
         return Binding(
             self.query.values,
             caller.id,
             caller.client_id,
-            most if limit is None else min(limit, most),
+            limit_max if limit is None else min(limit, limit_max),
             offset,
             rows_max,
             ZoneInfo(zone) if zone is not None else None,
         )
 
-    def header(self) -> list[str]:
+    def csv_header(self) -> list[str]:
+        """Return the column names of a CSV response; an empty list for other media types."""
         if self.media is not MediaType.CSV:
             return []
         return representation.row_keys(self.shape.root, self.relation)
 
     def represented_shape(self) -> Shape | None:
-        """The shape in which written rows are wanted, if they are."""
+        """Return the shape of the written rows in the response, or None if the response has no rows."""
         if self.preferences.representation is not Return.REPRESENTATION:
             return None
         root = replace(self.shape.root, conditions=(), limit=None, offset=None)
         return replace(self.shape, root=root, columns=None, on_conflict=None)
 
-    def veto(self, count: int) -> None:
-        """Stop a write that touches another number of rows than was said, wanted back or not."""
+    def check_row_count(self, count: int) -> None:
+        """Raise NotSingular or TooManyAffected if the number of written rows violates a request header."""
         preferences = self.preferences
         if self.media in representation.SINGULAR and count != 1:
             raise requests.NotSingular(count)
@@ -129,24 +132,26 @@ class RelationRequest:
             raise requests.TooManyAffected(count)
 
     def is_small(self, rows: int) -> bool:
-        """Whether a write of so many rows at most is little work: few bytes, and nothing shown around them."""
+        """Return whether a write of at most `rows` rows is cheap: a short body and no embeds in the
+        response.
+        """
         return (
             rows <= BRIEF_ROWS_MAX
             and self.body_bytes <= BRIEF_BYTES_MAX
             and all(isinstance(each, Column) for each in self.shape.root.items)
         )
 
-    def nothing_written(self, insertion: Insertion | None = None) -> WriteResult:
-        """A write of no rows, which is judged like any other; of an insertion, where it is one."""
+    def write_no_rows(self, insertion: Insertion | None = None) -> WriteResult:
+        """Return the result of a write without rows, after the same checks as for other writes."""
         shape = self.represented_shape()
-        plan.require_ways(self.relation.name, self.shape.root)
+        plan.require_relationships(self.relation.name, self.shape.root)
         if shape is not None:
             with reading() as transaction:
                 rule = AccessRule(load_caller(transaction).profile)
-                execute.require_showable(transaction, self.relation, rule, shape)
+                execute.check_representation(transaction, self.relation, rule, shape)
         if insertion is not None:
             require_target(self.relation, insertion)
-        self.veto(0)
+        self.check_row_count(0)
         return WriteResult([], 0, [] if shape is not None else None)
 
     def payload(self) -> Payload:
@@ -154,43 +159,43 @@ class RelationRequest:
         self.body_bytes = len(body)
         payload = parse_payload(body, request_state.request().headers.get("Content-Type"))
         if self.relation.model is User:
-            given = [row.get("email") for row in payload.rows]
-            self.emails = tuple(email for email in given if isinstance(email, str))
+            emails = [row.get("email") for row in payload.rows]
+            self.emails = tuple(email for email in emails if isinstance(email, str))
         return payload
 
-    def listed_payload(self) -> Payload:
-        """The body of a write that `columns` may narrow, whose names are looked at first."""
+    def columns_payload(self) -> Payload:
+        """Return the payload of a write; raise UnknownPayloadColumn for an unknown name in `columns`."""
         for name in self.shape.columns or ():
             self.relation.payload_attribute(name)
         return self.payload()
 
     @property
-    def may_be_unshowable(self) -> bool:
-        """Whether to make the body of a write's answer can fail: where it is not the rows as the database has them."""
+    def encoding_can_fail(self) -> bool:
+        """Whether rendering the response can fail: formats that re-encode the database's JSON."""
         wants_rows = self.preferences.representation is Return.REPRESENTATION
-        return wants_rows and self.media in representation.MADE_ANEW
+        return wants_rows and self.media in representation.REENCODED
 
-    def require_body(self, written: WriteResult) -> None:
-        """Make the body of a write's answer while the write can still be refused, where to make it can fail."""
-        if written.rows is not None and self.may_be_unshowable:
-            representation.body(written.rows, self.media, self.header())
+    def encode_body(self, written: WriteResult) -> None:
+        """Render the response while the transaction can still be rolled back."""
+        if written.rows is not None and self.encoding_can_fail:
+            representation.encode_rows(written.rows, self.media, self.csv_header())
 
-    def answer(self, written: WriteResult, operation: Operation) -> Response:
+    def write_response(self, written: WriteResult, operation: Operation) -> Response:
         return respond(
             representation.represent_write(
-                written, operation, self.media, self.preferences, self.header(), self.relation
+                written, operation, self.media, self.preferences, self.csv_header(), self.relation
             )
         )
 
 
 def written_columns(request: RelationRequest, payload: Payload) -> tuple[str, ...]:
-    """Which columns a write gives values: those of `columns`, or the payload's own."""
+    """Return the columns to write: those of `columns`, or the payload's keys."""
     columns = request.shape.columns
     return known_columns(request, payload.require_uniform().keys if columns is None else columns)
 
 
 def known_columns(request: RelationRequest, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The same once each, if there are such."""
+    """Return the columns without duplicates; raise UnknownPayloadColumn for an unknown name."""
     unknown = [name for name in columns if name not in request.relation.attributes]
     if unknown:
         request.relation.payload_attribute(unknown[0])
@@ -199,7 +204,7 @@ def known_columns(request: RelationRequest, columns: tuple[str, ...]) -> tuple[s
 
 
 def read_insertion(request: RelationRequest, payload: Payload) -> Insertion:
-    """What is to be inserted; no rows for an empty array, which writes nothing."""
+    """Return the rows to insert. An empty array has no rows and writes nothing."""
     resolution = request.preferences.resolution
     conflict = Conflict.FAIL
     if resolution is Resolution.MERGE_DUPLICATES:
@@ -216,7 +221,7 @@ def read_insertion(request: RelationRequest, payload: Payload) -> Insertion:
 
 
 def read_changes(request: RelationRequest, payload: Payload) -> dict[str, object]:
-    """What an update sets: the first object's values, as PostgREST has it."""
+    """Return the new values of an update. As in PostgREST, they are those of the payload's first object."""
     if not payload.rows:
         return {}
     columns = written_columns(request, payload)

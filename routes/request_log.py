@@ -1,5 +1,7 @@
-"""What is written down of a request: who, what, how it ended. Never a query's values, a header, a token or
-a body. How a line looks, and where it goes, is the server's to say (`serving/logging.py`)."""
+"""The request log: caller, route and status. It never holds query values, headers, tokens or bodies.
+
+serving/logging.py formats the lines.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from routes.postgrest.limits import excerpt
 
 LOG = logging.getLogger("walkthrough")
 
-TAKEN_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""A proxy's request ids: no key or token of ours looks like one (docs/decisions/0019)."""
+PROXY_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The accepted request ids of a proxy. No key or token has this form (docs/decisions/0019)."""
 
 
 def request_id() -> str:
-    """The request's id, which is chosen when it is first asked for."""
+    """Return the request's id. It is chosen at the first call."""
     notes = request_state.state()
     if "request_id" not in notes:
         notes.request_id = chosen_id(request_state.request().environ.get("HTTP_X_REQUEST_ID"))
@@ -30,12 +32,12 @@ def request_id() -> str:
 
 
 def chosen_id(sent: str | None) -> str:
-    """The id that a proxy gave a request, if it is one; else a new one."""
-    return sent if sent is not None and TAKEN_IDS.fullmatch(sent) else token_hex(16)
+    """Return the proxy's request id if it is valid; else a new one."""
+    return sent if sent is not None and PROXY_IDS.fullmatch(sent) else token_hex(16)
 
 
 def log(response: Response) -> None:
-    """Write the line of a request."""
+    """Write the log line of a request."""
     if not LOG.isEnabledFor(logging.INFO):
         return
     request, notes = request_state.request(), request_state.state()
@@ -56,7 +58,7 @@ def log(response: Response) -> None:
 
 
 def log_incident(error: Exception) -> str:
-    """Write down what broke, under the number that its caller is told."""
+    """Log an unexpected exception and return its incident id."""
     incident = request_id()
     LOG.error({"event": "incident", "request_id": incident}, exc_info=error)
     return incident

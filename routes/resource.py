@@ -1,7 +1,7 @@
-"""GET HEAD POST PATCH PUT DELETE OPTIONS over one relation: once, for all of them.
+"""GET, HEAD, POST, PATCH, PUT, DELETE and OPTIONS over one relation.
 
-A view reads as its pipeline: parse, plan and run, represent. Whether the caller has the privilege
-stands above its name.
+Each view parses the request, runs the statement and renders the result. The decorator names the required
+privilege.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flask import Response
 
 from access import policy
 from access.accounts import email_disclosure
-from access.accounts.people import require_sign_in_by
+from access.accounts.people import require_unique_emails
 from access.caller import Caller
 from access.decorators import load_caller
 from access.decorators import requires
@@ -43,7 +43,7 @@ from routes.relation_request import read_insertion
 
 
 def blueprint(model: type[Model]) -> Blueprint:
-    """The views of a relation, under its name."""
+    """Return the blueprint of a model, under its table's name."""
     name = model.__tablename__
     bp = Blueprint(name, __name__)
     relation = catalog().relations[name]
@@ -53,48 +53,50 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.READ, model)
     def read(caller: Caller) -> Response:
         request = RelationRequest(relation)
-        return show_numbers(request, caller) if request.method == "HEAD" else show(request, caller)
+        return (
+            count_rows(request, caller) if request.method == "HEAD" else read_rows(request, caller)
+        )
 
     @bp.post(path)
     @requires(Action.INSERT, model)
     def create() -> Response:
         request = RelationRequest(relation)
-        insertion = read_insertion(request, request.listed_payload())
+        insertion = read_insertion(request, request.columns_payload())
         if not insertion.rows:
-            return request.answer(request.nothing_written(insertion), Operation.INSERT)
+            return request.write_response(request.write_no_rows(insertion), Operation.INSERT)
         request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_small(
             len(insertion.rows)
         )
         insert = partial(execute.insert, insertion=insertion)
-        return request.answer(write(request, Action.INSERT, insert), Operation.INSERT)
+        return request.write_response(write(request, Action.INSERT, insert), Operation.INSERT)
 
     @bp.put(path)
     @requires(Action.INSERT, model)
     def put() -> Response:
         request = RelationRequest(relation)
-        requests.require_uncut(request.query)
+        requests.refuse_range(request.query)
         payload = request.payload().require_uniform()
-        named = requests.require_key_filters(request.query, relation)
+        key_values = requests.require_key_filters(request.query, relation)
         columns = known_columns(request, payload.keys)
-        requests.require_key(named, relation, payload.rows)
+        requests.require_matching_key(key_values, relation, payload.rows)
         insert = partial(execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE))
-        return request.answer(write(request, Action.INSERT, insert), Operation.UPSERT)
+        return request.write_response(write(request, Action.INSERT, insert), Operation.UPSERT)
 
     @bp.patch(path)
     @requires(Action.UPDATE, model)
     def change() -> Response:
         request = RelationRequest(relation)
         requests.require_where(request.query, request.query_string, "UPDATE")
-        changes = read_changes(request, request.listed_payload())
+        changes = read_changes(request, request.columns_payload())
         if not changes:
-            return request.answer(request.nothing_written(), Operation.UPDATE)
+            return request.write_response(request.write_no_rows(), Operation.UPDATE)
         request.is_brief = (
-            requests.names_one_row(request.query, relation)
-            and not any(relation.is_tied(name) for name in changes)
+            requests.filters_one_row(request.query, relation)
+            and not any(relation.affects_other_rows(name) for name in changes)
             and request.is_small(1)
         )
         update = partial(execute.update, query=request.query, changes=changes)
-        return request.answer(write(request, Action.UPDATE, update), Operation.UPDATE)
+        return request.write_response(write(request, Action.UPDATE, update), Operation.UPDATE)
 
     @bp.delete(path)
     @requires(Action.DELETE, model)
@@ -103,13 +105,13 @@ def blueprint(model: type[Model]) -> Blueprint:
         requests.require_where(request.query, request.query_string, "DELETE")
         read_body()
         delete = partial(execute.delete, query=request.query)
-        return request.answer(write(request, Action.DELETE, delete), Operation.DELETE)
+        return request.write_response(write(request, Action.DELETE, delete), Operation.DELETE)
 
     return bp
 
 
-def show(request: RelationRequest, caller: Caller) -> Response:
-    """The rows that were asked for."""
+def read_rows(request: RelationRequest, caller: Caller) -> Response:
+    """Return the selected rows."""
     binding = request.binding(caller)
     with reading() as transaction:
         selected = execute.select(
@@ -122,13 +124,13 @@ def show(request: RelationRequest, caller: Caller) -> Response:
         )
     return respond(
         representation.represent_read(
-            selected, binding.offset, request.media, request.preferences, request.header()
+            selected, binding.offset, request.media, request.preferences, request.csv_header()
         )
     )
 
 
-def show_numbers(request: RelationRequest, caller: Caller) -> Response:
-    """How many rows those would be: HEAD makes none of them."""
+def count_rows(request: RelationRequest, caller: Caller) -> Response:
+    """Return the headers of a read, for HEAD. No row is rendered."""
     binding = request.binding(caller)
     with reading() as transaction:
         counted = execute.count(
@@ -145,14 +147,21 @@ def show_numbers(request: RelationRequest, caller: Caller) -> Response:
 
 
 def write(request: RelationRequest, action: Action, run: Callable[..., WriteResult]) -> WriteResult:
-    """Run a write under the rule as it is once the write lock is held: rights may go during the wait."""
-    turn = writing(is_brief=request.is_brief)
-    with email_disclosure.counting(turn) if request.names_email else turn as transaction:
+    """Run a write under the access rule in force after the writer lock is acquired.
+
+    The caller may lose rights while the request waits for the lock.
+    """
+    transaction_scope = writing(is_brief=request.is_brief)
+    with (
+        email_disclosure.counting_disclosures(transaction_scope)
+        if request.names_email
+        else transaction_scope as transaction
+    ):
         caller = load_caller(transaction)
         if request.names_email and not policy.sees_all(caller.role, User):
-            email_disclosure.require_answers_left(transaction, caller)
+            email_disclosure.require_disclosures_left(transaction, caller)
         policy.require(caller.role, action, request.relation.model)
-        plan.require_ways(request.relation.name, request.shape.root)
+        plan.require_relationships(request.relation.name, request.shape.root)
         if request.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()
         written = run(
@@ -161,9 +170,9 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
             request.binding(caller, writes=True),
             relation=request.relation,
             shape=request.represented_shape(),
-            veto=request.veto,
+            check_row_count=request.check_row_count,
         )
         if request.names_email:
-            require_sign_in_by(transaction, request.emails)
-        request.require_body(written)
+            require_unique_emails(transaction, request.emails)
+        request.encode_body(written)
         return written

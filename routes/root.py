@@ -1,5 +1,8 @@
-"""What can be asked: OpenAPI 3.1 at /, or PostgREST's Swagger 2.0 for whoever asks for application/openapi+json there,
-and for whoever asks at /rest/v1. The same bytes for everybody; made once an application."""
+"""The API description: OpenAPI 3.1 at /, and PostgREST's Swagger 2.0 at /rest/v1.
+
+At /, `Accept: application/openapi+json` selects Swagger 2.0. Each document is rendered once per application and
+is the same for every caller.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from routes.postgrest.media import parse_accept
 from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.representation import Representation
 
-KEPT = "walkthrough.documents"
+DOCUMENTS_KEY = "walkthrough.documents"
 
 bp = Blueprint("root", __name__)
 
@@ -38,14 +41,17 @@ def document() -> Response:
     offered = DOCUMENT_AS_POSTGREST if as_postgrest else DOCUMENT
     media = parse_accept(request.headers.get("Accept"), offered)
     headers = {"Content-Type": f"{media.value}; charset=utf-8"}
-    makes = swagger if as_postgrest or media is MediaType.OPENAPI else openapi
-    return respond(Representation(200, headers, text(makes.document)))
+    is_swagger = as_postgrest or media is MediaType.OPENAPI
+    render = swagger.swagger_document if is_swagger else openapi.openapi_document
+    return respond(Representation(200, headers, document_text(render)))
 
 
-def text(make: Callable[[Iterable[openapi.Call]], Json]) -> str:
-    """A document's text. Two requests at once may both make it; it is the same."""
-    kept: dict[object, str] = current_app.extensions.setdefault(KEPT, {})
-    if make not in kept:
+def document_text(make: Callable[[Iterable[openapi.Call]], Json]) -> str:
+    """Return a document's text from the cache. Two concurrent requests may both render it, with the same
+    result.
+    """
+    texts: dict[object, str] = current_app.extensions.setdefault(DOCUMENTS_KEY, {})
+    if make not in texts:
         calls = [openapi.Call(each.signature, each.volatility.value) for each in rpc.TABLE]
-        kept[make] = json.dumps(make(calls), ensure_ascii=False)
-    return kept[make]
+        texts[make] = json.dumps(make(calls), ensure_ascii=False)
+    return texts[make]

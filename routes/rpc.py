@@ -1,8 +1,7 @@
-"""/rpc/…: which functions there are, what each takes, how it may be called, and what it runs.
+"""/rpc: the functions, their parameters and methods, and what they run.
 
-A function that writes is volatile: it is called by POST only, and asks again who calls once it has its
-turn. Whatever else is asked of /rpc, a function nobody knows or a method that calls none, is answered
-by `otherwise`.
+A volatile function writes. It takes POST only and reads the caller again after the writer lock is acquired. All
+other requests under /rpc go to `unmatched`.
 """
 
 from __future__ import annotations
@@ -51,16 +50,16 @@ from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.representation import Representation
 from routes.postgrest.signatures import Parameter
 from routes.postgrest.signatures import Signature
-from routes.postgrest.signatures import a
-from routes.postgrest.signatures import an_optional
-from routes.postgrest.signatures import ids
+from routes.postgrest.signatures import id_array
+from routes.postgrest.signatures import optional_parameter
+from routes.postgrest.signatures import required_parameter
 from routes.postgrest.signatures import signature
 
 Run = Callable[[Transaction, Caller, Arguments], object]
 
 
 class Volatility(Enum):
-    """Whether a function may write, and so by which methods it is called."""
+    """Whether a function may write, with the methods that call it."""
 
     STABLE = ("OPTIONS", "GET", "HEAD", "POST")
     VOLATILE = ("OPTIONS", "POST")
@@ -68,7 +67,7 @@ class Volatility(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A row of the table."""
+    """A function: signature, volatility and implementation."""
 
     signature: Signature
     volatility: Volatility
@@ -79,30 +78,30 @@ class Function:
         return self.signature.name
 
 
-# What the functions run
+# Implementations
 
 
 def visible_to(caller: Caller) -> VisibleRows:
     return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
 
 
-def dashboard(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+def dashboard(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     return read_dashboard(transaction, visible_to(caller))
 
 
-def chart(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    dates = given.get("start_date"), given.get("end_date")
+def chart(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
+    dates = arguments.get("start_date"), arguments.get("end_date")
     return read_chart(transaction, visible_to(caller), *dates)
 
 
-def building_stats(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    return read_building_stats(transaction, visible_to(caller), given["building_id"])
+def building_stats(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
+    return read_building_stats(transaction, visible_to(caller), arguments["building_id"])
 
 
 def assign_to_admin(kind: GrantKind, parameter: str) -> Run:
-    def run(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+    def run(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
         assigned: AssignmentCounts = assignments.assign_to_client_admin(
-            transaction, caller, given["admin_id"], kind, given[parameter]
+            transaction, caller, arguments["admin_id"], kind, arguments[parameter]
         )
         return {
             "success": True,
@@ -113,9 +112,13 @@ def assign_to_admin(kind: GrantKind, parameter: str) -> Run:
     return run
 
 
-def assign_to_manager(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+def assign_to_manager(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     buildings, inspections = assignments.assign_to_client_manager(
-        transaction, caller, given["manager_id"], given["building_ids"], given["inspection_ids"]
+        transaction,
+        caller,
+        arguments["manager_id"],
+        arguments["building_ids"],
+        arguments["inspection_ids"],
     )
     return {
         "success": True,
@@ -125,25 +128,27 @@ def assign_to_manager(transaction: Transaction, caller: Caller, given: Arguments
     }
 
 
-def check_building(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+def check_building(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     return explain.is_readable(
-        transaction, caller, Building, given["building_id"], given["user_id"]
+        transaction, caller, Building, arguments["building_id"], arguments["user_id"]
     )
 
 
-def check_inspection(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+def check_inspection(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     return explain.is_readable(
-        transaction, caller, Inspection, given["inspection_id"], given["user_id"]
+        transaction, caller, Inspection, arguments["inspection_id"], arguments["user_id"]
     )
 
 
-def explain_building(transaction: Transaction, caller: Caller, given: Arguments) -> object:
-    return explain.explain(transaction, caller, Building, given["building_id"], given["user_id"])
-
-
-def explain_inspection(transaction: Transaction, caller: Caller, given: Arguments) -> object:
+def explain_building(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     return explain.explain(
-        transaction, caller, Inspection, given["inspection_id"], given["user_id"]
+        transaction, caller, Building, arguments["building_id"], arguments["user_id"]
+    )
+
+
+def explain_inspection(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
+    return explain.explain(
+        transaction, caller, Inspection, arguments["inspection_id"], arguments["user_id"]
     )
 
 
@@ -162,43 +167,47 @@ TABLE = (
     stable("get_inspections_dashboard_summary_fast", {}, dashboard),
     stable(
         "get_building_stats_chart_fast",
-        {"start_date": an_optional(DATE), "end_date": an_optional(DATE)},
+        {"start_date": optional_parameter(DATE), "end_date": optional_parameter(DATE)},
         chart,
     ),
-    stable("get_building_stats", {"building_id": a(BIGINT)}, building_stats),
+    stable("get_building_stats", {"building_id": required_parameter(BIGINT)}, building_stats),
     volatile(
         "assign_buildings_to_client_admin",
-        {"admin_id": a(UUID), "building_ids": ids(IDS_MAX)},
+        {"admin_id": required_parameter(UUID), "building_ids": id_array(IDS_MAX)},
         assign_to_admin(GrantKind.BUILDING, "building_ids"),
     ),
     volatile(
         "assign_inspections_to_client_admin",
-        {"admin_id": a(UUID), "inspection_ids": ids(IDS_MAX)},
+        {"admin_id": required_parameter(UUID), "inspection_ids": id_array(IDS_MAX)},
         assign_to_admin(GrantKind.INSPECTION, "inspection_ids"),
     ),
     volatile(
         "assign_to_client_manager",
-        {"manager_id": a(UUID), "building_ids": ids(IDS_MAX), "inspection_ids": ids(IDS_MAX)},
+        {
+            "manager_id": required_parameter(UUID),
+            "building_ids": id_array(IDS_MAX),
+            "inspection_ids": id_array(IDS_MAX),
+        },
         assign_to_manager,
     ),
     stable(
         "check_building_access_v2",
-        {"p_building_id": a(BIGINT), "p_user_id": a(UUID)},
+        {"p_building_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
         check_building,
     ),
     stable(
         "check_inspection_access",
-        {"p_inspection_id": a(BIGINT), "p_user_id": a(UUID)},
+        {"p_inspection_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
         check_inspection,
     ),
     stable(
         "explain_building_access",
-        {"p_building_id": a(BIGINT), "p_user_id": a(UUID)},
+        {"p_building_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
         explain_building,
     ),
     stable(
         "explain_inspection_access",
-        {"p_inspection_id": a(BIGINT), "p_user_id": a(UUID)},
+        {"p_inspection_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
         explain_inspection,
     ),
 )
@@ -206,30 +215,30 @@ TABLE = (
 FUNCTIONS = {function.name: function for function in TABLE}
 
 
-# The wire
+# Requests
 
 
-class Called:
-    """A call, parsed: arguments, preferences, media type."""
+class FunctionCall:
+    """A parsed call: arguments, preferences and media type."""
 
-    def __init__(self, signed: Signature) -> None:
+    def __init__(self, signature_: Signature) -> None:
         requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
         self.preferences = parse_prefer((request.headers.get("Prefer", ""),))
-        calls.require_no_bound(self.preferences)
+        calls.refuse_max_affected(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
-        self.arguments = calls.read_arguments(signed, read_sent(signed.name))
+        self.arguments = calls.read_arguments(signature_, read_input(signature_.name))
 
     @property
     def rolls_back(self) -> bool:
         return self.preferences.transaction is TransactionEnd.ROLLBACK
 
-    def answer(self, answered: object) -> Response:
-        value = calls.as_json(answered)
+    def response(self, result: object) -> Response:
+        value = calls.as_json(result)
         return respond(calls.represent(value, self.media, self.preferences))
 
 
-def read_sent(name: str) -> calls.Sent:
-    """What was sent to a function: in the body of a POST, else in the query."""
+def read_input(name: str) -> calls.CallInput:
+    """Return a call's arguments, from the body of a POST or from the query string."""
     if request.method != "POST":
         return calls.read_query(request.query_string)
     content_type = request.headers.get("Content-Type")
@@ -238,8 +247,9 @@ def read_sent(name: str) -> calls.Sent:
 
 
 def receive_body() -> None:
-    """Take in the body before there is a snapshot: one who drips it would hold that open, and the
-    database's log with it."""
+    """Read the body before the snapshot is opened. A slow client would otherwise hold the snapshot and keep
+    the WAL growing.
+    """
     if request.method == "POST":
         g.body = read_body()
 
@@ -247,10 +257,10 @@ def receive_body() -> None:
 def reading_view(function: Function) -> Callable[..., Response]:
     @requires_call(function.name, writes=False, receive_body=receive_body)
     def call(caller: Caller) -> Response:
-        called = Called(function.signature)
+        function_call = FunctionCall(function.signature)
         with reading() as transaction:
-            answered = function.run(transaction, caller, called.arguments)
-        return called.answer(answered)
+            result = function.run(transaction, caller, function_call.arguments)
+        return function_call.response(result)
 
     return call
 
@@ -258,46 +268,46 @@ def reading_view(function: Function) -> Callable[..., Response]:
 def writing_view(function: Function) -> Callable[..., Response]:
     @requires_call(function.name, writes=True)
     def call(caller: Caller) -> Response:
-        called = Called(function.signature)
+        function_call = FunctionCall(function.signature)
         with writing() as transaction:
-            # Whoever has lost a right while waiting for the turn has lost it.
+            # The caller may have lost rights while waiting for the writer lock.
             caller = load_caller(transaction)
-            if called.rolls_back:
+            if function_call.rolls_back:
                 transaction.roll_back_at_end()
-            answered = function.run(transaction, caller, called.arguments)
-        return called.answer(answered)
+            result = function.run(transaction, caller, function_call.arguments)
+        return function_call.response(result)
 
     return call
 
 
 @requires_caller
-def otherwise(caller: Caller, name: str) -> Response:
-    """A function that is not there, or a method that does not call it."""
+def unmatched(caller: Caller, name: str) -> Response:
+    """Raise the fault of an unknown function or of a method that does not call it."""
     function = FUNCTIONS.get(name)
     if function is not None or request.method not in Volatility.STABLE.value:
         volatility = function.volatility if function is not None else Volatility.STABLE
         raise calls.MethodCannotCall(request.method, volatility.value)
     requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
-    raise unknown(name, read_sent(name))
+    raise unknown_function(name, read_input(name))
 
 
-def unknown(name: str, sent: calls.Sent) -> calls.UnknownFunction:
+def unknown_function(name: str, call: calls.CallInput) -> calls.UnknownFunction:
     cut = name[: calls.NAME_CHARACTERS_MAX]
-    close = get_close_matches(cut, FUNCTIONS, n=1, cutoff=calls.LIKENESS_MIN)
-    hint = f"Perhaps you meant to call the function public.{close[0]}" if close else None
-    return calls.UnknownFunction(name, sent, hint)
+    matches = get_close_matches(cut, FUNCTIONS, n=1, cutoff=calls.LIKENESS_MIN)
+    hint = f"Perhaps you meant to call the function public.{matches[0]}" if matches else None
+    return calls.UnknownFunction(name, call, hint)
 
 
-@public("says by which methods a function is called, which everybody may know")
+@public("the allowed methods of a function are public")
 def options(name: str) -> Response:
     function = FUNCTIONS.get(name)
     if function is None:
-        raise unknown(name, calls.Sent({}))
+        raise unknown_function(name, calls.CallInput({}))
     return respond(Representation(200, {"Allow": ",".join(function.volatility.value)}))
 
 
 def make_blueprint() -> Blueprint:
-    """One rule a function and method it is called by; all else under /rpc goes to `otherwise`."""
+    """Return the blueprint. All other paths under /rpc go to `unmatched`."""
     bp = Blueprint("rpc", __name__)
     for function in TABLE:
         is_stable = function.volatility is Volatility.STABLE
@@ -311,8 +321,8 @@ def make_blueprint() -> Blueprint:
     bp.add_url_rule("/rpc/<name>", "options", options, methods=["OPTIONS"])
     bp.add_url_rule(
         "/rpc/<name>",
-        "otherwise",
-        otherwise,
+        "unmatched",
+        unmatched,
         methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
         provide_automatic_options=False,
     )

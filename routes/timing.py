@@ -1,7 +1,6 @@
-"""Server-Timing: how long a request took, told to the service key alone, and only when it asks for it.
+"""Server-Timing: the duration of a request, for the service key only, on request.
 
-The figures are of the whole request, and whoever reads them sees every row anyway: so they tell nobody
-about a row that is hidden from them.
+The service key may read every row, so the figures reveal nothing about hidden rows.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from access.caller import SERVICE_CALLER
 ASKED_BY = "HTTP_X_SERVER_TIMING"
 
 
-def tell_timing(response: Response) -> None:
-    """Add the header, if it was asked for by whom it is for."""
+def add_server_timing(response: Response) -> None:
+    """Add the header if the caller may see it and requests it."""
     if (
         request_state.request().environ.get(ASKED_BY) != "1"
         or g.get("caller") is not SERVICE_CALLER

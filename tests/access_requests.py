@@ -1,4 +1,4 @@
-"""A well-formed write of each kind to each table, and by what its rows are known."""
+"""A valid write of each method for each table, and the keys of its rows."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ BUILDING_GRANTS_TO_ADMINS = "client_admin_building_access"
 BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
 INSPECTION_GRANTS_TO_ADMINS = "client_admin_inspection_access"
 INSPECTION_GRANTS_TO_MANAGERS = "client_manager_inspection_access"
-# One write per verb that a super admin may do, and that is refused to whoever lacks the privilege.
+# One write per method, permitted to super admins and refused to callers without the privilege.
 WELL_FORMED = {
     "clients": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
     "users": (

@@ -101,4 +101,4 @@ def open_again(app: object, file: pathlib.Path) -> None:
     databases.serve(app, file)
     app.extensions["walkthrough.clock"] = database.clock
     ensure_schema(database)
-    metrics.tie(app.extensions[metrics.KEPT], database)
+    metrics.observe_database(app.extensions[metrics.METERS_KEY], database)

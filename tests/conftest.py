@@ -88,15 +88,43 @@ def pytest_configure() -> None:
     gc.set_threshold(10_000, 20, 100)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run every test except the long ones")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tier out unless it is asked for by its marker or a test by its name."""
+    """Deselect what the tier does not run: see `bin/test --help`. A test named by its id always runs."""
     if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
         return
     absent = ("server",) if databases.SERVER is None else ("sqlite", "control")
     items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
-    long = [item for item in items if item.get_closest_marker("long")]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    commit_only = not config.option.all and config.args_source is config.ArgsSource.TESTPATHS
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("long") or (commit_only and is_slow(item.path))
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    excluded = set(left_out)
+    items[:] = [item for item in items if item not in excluded]
+
+
+SLOW = (
+    "clients",
+    "docs/test_readme.py",
+    "docs/test_tutorial.py",
+    "durability",
+    "http",
+    "postgres",
+    "safety",
+    "standby",
+)
+"""Folders and files, below tests/, that `bin/test` leaves to `bin/test --all`."""
+
+
+def is_slow(path: pathlib.Path) -> bool:
+    name = path.relative_to(pathlib.Path(__file__).parent).as_posix()
+    return any(name == each or name.startswith(f"{each}/") for each in SLOW)
 
 
 def pytest_sessionfinish() -> None:

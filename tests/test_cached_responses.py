@@ -36,13 +36,13 @@ class Fetches:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        fetch = execute.fetch
+        fetch = execute.fetch_rows
 
         def counted(*arguments: object) -> list[str]:
             self.count += 1
             return fetch(*arguments)
 
-        monkeypatch.setattr(execute, "fetch", counted)
+        monkeypatch.setattr(execute, "fetch_rows", counted)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.tokens import HOUR
 
 NEW = "00000000-0000-4000-8000-0000000000f2"
 STAYS = (400, "23514", "the id of a user cannot be changed")
-ONCE = (400, "23514", "the id is one that a client had before, and is given to no other one")
+ONCE = (400, "23514", "a client had this id before, and ids are not reused")
 MERGED = "resolution=merge-duplicates"
 
 
@@ -129,8 +129,8 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
         transaction.set_actor(ADA)
-        _, token = kiosk_display.make(transaction, admin, MOE, "Lobby", 90)
-        assert kiosk_display.enter(transaction, token) is not None
+        _, token = kiosk_display.create_display(transaction, admin, MOE, "Lobby", 90)
+        assert kiosk_display.authenticate_display(transaction, token) is not None
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{ADA}").status == 204
     another = {
@@ -143,8 +143,8 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
     assert root.post("/users", another).status == 201
 
     with service.app.app_context(), database.reading() as transaction:
-        assert kiosk_display.enter(transaction, token) is None
+        assert kiosk_display.authenticate_display(transaction, token) is None
     with service.app.app_context(), database.writing() as transaction:
         transaction.set_actor(ADA)
-        _, own = kiosk_display.make(transaction, admin, MOE, "Their own", 90)
-        assert kiosk_display.enter(transaction, own) is not None
+        _, own = kiosk_display.create_display(transaction, admin, MOE, "Their own", 90)
+        assert kiosk_display.authenticate_display(transaction, own) is not None

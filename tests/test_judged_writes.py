@@ -19,7 +19,7 @@ from engine.query.rule import Action
 from engine.query.shape import Filter
 from engine.query.shape import Node
 from engine.query.shape import Shape
-from engine.query.write.statements import Writer
+from engine.query.write.statements import WriteBuilder
 from engine.storage.transaction import Transaction
 from models.fields import Model
 from models.fields import Row
@@ -225,12 +225,18 @@ def test_whatever_is_judged_among_others_is_judged_alone(
             continue
         columns = tuple(relation.attributes)
         statements = [
-            make(Writer(database, name, AccessRule(profile)), columns)
-            for make in (Writer.denied, Writer.insert_judged, Writer.update_denied)
+            make(WriteBuilder(database, name, AccessRule(profile)), columns)
+            for make in (
+                WriteBuilder.denied,
+                WriteBuilder.insert_if_allowed,
+                WriteBuilder.denied_update,
+            )
         ]
         key = tuple(Filter(each, "eq", value=place) for place, each in enumerate(relation.key))
         at_once = [
-            Writer(database, name, rule).update_at_once(columns, Shape(Node(conditions=key)))
+            WriteBuilder(database, name, rule).update_if_allowed(
+                columns, Shape(Node(conditions=key))
+            )
             for rule in (AccessRule(profile), Unchecked(profile))
         ]
 

@@ -122,7 +122,7 @@ def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:
 
 
 def test_reader_cannot_write(service: Service) -> None:
-    with service.app.app_context(), pytest.raises(Exception, match="only reads"):  # noqa: SIM117
+    with service.app.app_context(), pytest.raises(Exception, match="is read-only"):  # noqa: SIM117
         with database().reading() as transaction:
             transaction.run("DELETE FROM inspections")
 
@@ -314,14 +314,14 @@ def empty() -> Iterator[Callable]:
         ),
         pytest.param(
             "", (),
-            "the database does not let its user do what is needed: permission denied for schema public",
+            "the service's database user lacks a privilege that it needs: permission denied for schema public",
             id="no-right-to-create",
         ),
         pytest.param(
             "",
             ("GRANT ALL ON SCHEMA public TO visitor",
              "ALTER ROLE visitor SET default_transaction_read_only = on"),
-            "cannot be used: the database only reads:", id="only-reads",
+            "cannot be used: the database is read-only:", id="only-reads",
         ),
         pytest.param(
             "", ("ALTER ROLE visitor SET search_path = nowhere",),
@@ -386,10 +386,14 @@ def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
 
     assert done.exit_code == 1
     assert done.output.startswith(
-        "walkthrough: the database does not let its user do what is needed: permission denied for"
+        "walkthrough: the service's database user lacks a privilege that it needs: permission denied for"
     )
     assert done.output.count("\n") == 1
-    assert answer.refusal == (500, "42501", "the database does not let its user do what is needed")
+    assert answer.refusal == (
+        500,
+        "42501",
+        "the service's database user lacks a privilege that it needs",
+    )
     assert "permission denied" not in answer.text
 
 

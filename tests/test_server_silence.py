@@ -166,7 +166,7 @@ def test_write_whose_commit_is_not_answered_may_have_been_kept(
 
 def test_a_commit_that_may_have_been_kept_is_not_to_be_sent_again() -> None:
     """Neither under /auth/v1 nor elsewhere; what was surely not kept is."""
-    for answer in (postgrest_errors.answer, gotrue_errors.answer):
+    for answer in (postgrest_errors.render_fault, gotrue_errors.render_fault):
         unresolved, gone = answer(Unresolved("who knows")), answer(Unreachable("gone"))
 
         assert (unresolved.status, "Retry-After" in unresolved.headers) == (503, False)

@@ -1,7 +1,7 @@
-"""JWTs out, claims in: compact HS256 by itsdangerous' Signer, a list of keys, and no clock of its own.
+"""Sign and verify access tokens: compact JWTs with HS256 and a list of keys, by itsdangerous' `Signer`.
 
-Only the one header algorithm is accepted and it is compared, never obeyed; every part is encoded again
-and compared, since base64 has several spellings of the same bytes.
+The header's algorithm has to be HS256; it never selects the algorithm. Each part has to be in canonical base64url,
+since base64 encodes the same bytes in several ways.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from models.errors import Fault
 from models.types import read_uuid
 
 AUDIENCE = "authenticated"
-SKEW_SECONDS_MAX = 5  # how far ahead iat and nbf may lie; exp is given no leeway
+SKEW_SECONDS_MAX = 5  # leeway for iat and nbf; exp has none
 TOKEN_BYTES_MAX = 8_192
 JsonObject = dict[str, object]
 
@@ -30,16 +30,16 @@ HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
 class InvalidToken(Fault):
-    """No JWT of ours: form, algorithm or signature (PGRST301)."""
+    """The token is malformed, or has a wrong algorithm or signature (PGRST301)."""
 
 
 class RefusedClaims(Fault):
-    """A JWT of ours that says what it may not, or says it too late (PGRST303)."""
+    """The signature is right. The claims are invalid, not in force, or those of a user who changed (PGRST303)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a verified token says, each claim of its type."""
+    """The claims of a verified token."""
 
     user_id: str
     role: Role
@@ -50,8 +50,8 @@ class Claims:
     session_id: str | None
 
 
-class Signers:
-    """The keys, oldest first: the newest signs, all verify."""
+class TokenSigner:
+    """The signing keys, oldest first. The newest signs, and all verify."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self.signer = Signer(
@@ -62,14 +62,14 @@ class Signers:
         )
 
     def issue(self, claims: Mapping[str, object]) -> str:
-        """A compact JWT of these claims."""
+        """Return a compact JWT of the claims."""
         signed: bytes = self.signer.sign(encode(HEADER) + b"." + encode(claims))
         return signed.decode()
 
     def read(self, token: str) -> Claims:
-        """The claims of a token that is ours, in force or not: a function of token and keys alone.
+        """Return the claims of a token; raise InvalidToken or RefusedClaims.
 
-        InvalidToken or RefusedClaims for any other.
+        The result depends on the token and the keys alone. It does not mean that the claims are in force.
         """
         return read_claims(self.payload(token))
 
@@ -97,7 +97,7 @@ def encode(part: Mapping[str, object]) -> bytes:
 
 
 def decode_bytes(part: bytes) -> bytes | None:
-    """The bytes that a part spells, if it is their one canonical spelling."""
+    """Return the bytes of a part, or None unless it is in canonical base64url."""
     try:
         raw = base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4))
     except (binascii.Error, ValueError):
@@ -110,26 +110,28 @@ def decode(part: bytes) -> object:
     if raw is None:
         raise InvalidToken("JWT is not base64url")
     try:
-        return json.loads(raw, object_pairs_hook=once, parse_constant=refuse)
+        return json.loads(
+            raw, object_pairs_hook=object_without_duplicates, parse_constant=reject_constant
+        )
     except RecursionError:
         raise InvalidToken("JWT is not JSON") from None
     except ValueError:
         raise InvalidToken("JWT is not JSON") from None
 
 
-def once(pairs: list[tuple[str, object]]) -> JsonObject:
-    """An object whose names are all different: which of two would count is anybody's guess."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def object_without_duplicates(pairs: list[tuple[str, object]]) -> JsonObject:
+    """Return an object; raise DuplicateClaim if a name repeats, since JSON libraries disagree on which value counts."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise DuplicateClaim("duplicate claim names")
-    return found
+    return members
 
 
 class DuplicateClaim(RefusedClaims):
-    """Two claims, or header fields, of one name."""
+    """Two claims, or two header fields, with the same name."""
 
 
-def refuse(constant: str) -> None:
+def reject_constant(constant: str) -> None:
     raise ValueError(constant)
 
 
@@ -137,7 +139,7 @@ REFUSED = "JWT claims refused"
 
 
 def require_in_force(claims: Claims, now: int) -> Claims:
-    """Refuse claims that are over, or not yet."""
+    """Return the claims; raise RefusedClaims if they are expired or not yet valid. `now` is in Unix seconds."""
     if claims.expires_at <= now:
         raise RefusedClaims("JWT expired")
     if claims.issued_at is not None and claims.issued_at > now + SKEW_SECONDS_MAX:
@@ -148,7 +150,7 @@ def require_in_force(claims: Claims, now: int) -> Claims:
 
 
 def read_claims(payload: object) -> Claims:
-    """Claims by their types; one text for everything that is wrong with who they name."""
+    """Return the claims of a payload; raise RefusedClaims. All errors in `sub` and `role` share one text."""
     if not isinstance(payload, dict):
         raise RefusedClaims("The JWT claims are not an object")
     expires_at = numeric_date(payload, "exp")
@@ -157,11 +159,11 @@ def read_claims(payload: object) -> Claims:
     audience = payload.get("aud", AUDIENCE)
     if audience != AUDIENCE and not (isinstance(audience, list) and AUDIENCE in audience):
         raise RefusedClaims("JWT not in audience")
-    text_claim(payload, "email")  # it is told to consumers, and decides nothing here
+    text_claim(payload, "email")  # for clients only: it decides nothing
     return Claims(
         read_subject(payload),
         read_role(payload),
-        whole_number(payload, "client_id", nullable=True),
+        integer_claim(payload, "client_id", nullable=True),
         numeric_date(payload, "iat"),
         numeric_date(payload, "nbf"),
         expires_at,
@@ -169,7 +171,7 @@ def read_claims(payload: object) -> Claims:
     )
 
 
-def whole_number(payload: JsonObject, claim: str, *, nullable: bool = False) -> int | None:
+def integer_claim(payload: JsonObject, claim: str, *, nullable: bool = False) -> int | None:
     value = payload.get(claim)
     if claim not in payload or (value is None and nullable):
         return None
@@ -181,24 +183,24 @@ def whole_number(payload: JsonObject, claim: str, *, nullable: bool = False) -> 
 
 
 def numeric_date(payload: JsonObject, claim: str) -> int | None:
-    """A moment, in the whole seconds of which it is: it may have a fraction (RFC 7519, section 2)."""
+    """Return a time in Unix seconds, rounded down. A NumericDate may have a fraction (RFC 7519, section 2)."""
     value = payload.get(claim)
     if type(value) is float and 0 <= value < 2**53:
         return int(value)
-    return whole_number(payload, claim)
+    return integer_claim(payload, claim)
 
 
 def text_claim(payload: JsonObject, claim: str) -> str | None:
     value = payload.get(claim)
-    if isinstance(value, str) and is_writable(value):
+    if isinstance(value, str) and is_storable(value):
         return value
     if claim in payload:
         raise RefusedClaims(f"The JWT '{claim}' claim must be a string")
     return None
 
 
-def is_writable(text: str) -> bool:
-    """Whether a database takes it for a text: no NUL, and no half of a surrogate pair."""
+def is_storable(text: str) -> bool:
+    """Return whether a database can store the text: it has no NUL and no unpaired surrogate."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

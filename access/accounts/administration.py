@@ -1,6 +1,6 @@
-"""Users, as those see and change them who may: the rule of access/policy.py over admin/users.
+"""Administer users under the rule of access/policy.py.
 
-Unknown and hidden are one answer, and a would-be row is judged before any constraint speaks.
+A hidden user gets the same error as an unknown one. A row is checked against the rule before the constraints.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import sqlalchemy as sa
 from access import policy
 from access.accounts import email_disclosure
 from access.accounts import people
-from access.accounts.person import UNSAID
-from access.accounts.person import Changes
+from access.accounts.person import UNSET
 from access.accounts.person import InvalidEmail
-from access.accounts.person import InvalidPerson
+from access.accounts.person import InvalidUserAccount
 from access.accounts.person import Metadata
-from access.accounts.person import NewPerson
-from access.accounts.person import Person
-from access.accounts.person import Unsaid
-from access.accounts.person import merged
-from access.accounts.person import would_be
+from access.accounts.person import NewUserAccount
+from access.accounts.person import Unset
+from access.accounts.person import UserAccount
+from access.accounts.person import UserChanges
+from access.accounts.person import changed_row
+from access.accounts.person import merge_metadata
 from access.caller import Caller
 from access.caller import GrantProfile
 from access.caller import Role
 from access.policy import AccessRule
 from engine.query.dialect.registry import DIALECTS
-from engine.query.prepared import Prepared
+from engine.query.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
 from engine.storage.library_limits import VALUE_BYTES_MAX
@@ -43,46 +43,46 @@ from models.types import Bound
 from models.types import new_uuid
 from models.user import User
 
-STANDINGS_KEPT = 16  # three roles and what they hold make twelve
-FOREVER_SECONDS = 100 * 365 * 24 * 3_600  # of a ban that somebody has to end
+GRANT_PROFILES_MAX = 16  # there are twelve: three roles, and two kinds of grant
+FOREVER_SECONDS = 100 * 365 * 24 * 3_600  # a ban until an administrator ends it
 
 
 class UserNotFound(Fault):
-    """Nobody of that id, or nobody whom the caller can see."""
+    """The user does not exist, or is hidden from the caller."""
 
     def __init__(self) -> None:
         super().__init__("User not found")
 
 
-class OutOfReach(Denial):
-    """A user whom the caller sees and may not change, or a row that would leave their reach."""
+class UserNotAllowed(Denial):
+    """The caller reads the user and may not write them, or may not leave the row that would result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A user as a request describes them, before it is known who asks. None is unsaid."""
+class UserRequest:
+    """The fields of a request for a user. None is an omitted field."""
 
     id: str | None
     email: str | None
     name: str | None
     role: Role | None
-    client_id: int | Unsaid | None
+    client_id: int | Unset | None
     app_metadata: Metadata
     user_metadata: Metadata
     ban_seconds: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Some of the users whom a caller sees, and how many those are in all."""
+class UserPage:
+    """One page of the users that a caller reads, and the total number of these."""
 
-    people: list[Person]
+    users: list[UserAccount]
     total: int
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """Which users are listed: all, or whose e-mail or name has a text in it, whatever its case; and in which order."""
+class UserSearch:
+    """The filter and order of a list of users. `text` is part of the e-mail or name, in any case; None lists all."""
 
     text: str | None = None
     newest_first: bool = False
@@ -91,160 +91,170 @@ class Search:
 # Reading
 
 
-def find(transaction: Transaction, caller: Caller, user_id: str) -> Person:
-    """A user whom the caller sees."""
-    return found(transaction, caller, user_id, Action.READ)
-
-
-def found(transaction: Transaction, caller: Caller, user_id: str, action: Action) -> Person:
-    """A user within reach of an action; whom the caller does not see is not there."""
-    row = reach(caller.profile, action).one(transaction, user_id=user_id, **values_of(caller))
-    person = people.read_person(row)
+def find_user(
+    transaction: Transaction, caller: Caller, user_id: str, action: Action = Action.READ
+) -> UserAccount:
+    """Return a user on whom the caller may perform an action; raise UserNotFound or UserNotAllowed."""
+    row = user_statement(caller.profile, action).one(
+        transaction, user_id=user_id, **caller_values(caller)
+    )
+    person = people.read_account(row)
     if row is None or person is None or not row[-2]:
         raise UserNotFound
     if not row[-1]:
-        raise OutOfReach("User not allowed", hint="Somebody with more rights has to do this.")
+        raise UserNotAllowed("User not allowed", hint="A user with more rights has to do this.")
     return person
 
 
-def page(transaction: Transaction, caller: Caller, number: int, size: int, search: Search) -> Page:
-    """One page of the users whom the caller sees."""
+def list_users(
+    transaction: Transaction, caller: Caller, number: int, size: int, search: UserSearch
+) -> UserPage:
+    """Return one page of the users that the caller reads. `number` counts from 1."""
     database = transaction.dialect.name if search.text is not None else None
-    count, rows = visible(caller.profile, database, search.newest_first)
-    values = values_of(caller)
+    count, rows = list_statements(caller.profile, database, search.newest_first)
+    values = caller_values(caller)
     if search.text is not None:
         pattern = f"%{WILD.sub(ESCAPED, search.text)}%"
         values["like"] = transaction.dialect.ilike_pattern(pattern)
-    counted = count.one(transaction, **values)
-    persons: list[Person] = []
+    total = count.one(transaction, **values)
+    persons: list[UserAccount] = []
     left = VALUE_BYTES_MAX
     for row in rows.each(transaction, size=size, skipped=(number - 1) * size, **values):
-        left -= sum(len(printed(text)) for text in row if isinstance(text, str))
+        left -= sum(len(encoded(text)) for text in row if isinstance(text, str))
         if left < 0:
             raise ResponseTooLarge
-        person = people.read_person(row)
-        assert person is not None, "a row is somebody's"
+        person = people.read_account(row)
+        assert person is not None, "list_statements selects users"
         persons.append(person)
-    return Page(persons, int(counted[0] or 0) if counted is not None else 0)
+    return UserPage(persons, int(total[0] or 0) if total is not None else 0)
 
 
-def printed(text: str) -> bytes:
+def encoded(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode()
 
 
 # Writing
 
 
-def create(
-    transaction: Transaction, caller: Caller, wanted: Wanted, password_hash: str | None
-) -> Person:
-    """Make a user, where the caller may make such a one."""
-    if wanted.email is None:
+def create_user(
+    transaction: Transaction, caller: Caller, request: UserRequest, password_hash: str | None
+) -> UserAccount:
+    """Create a user; raise UserNotAllowed, EmailTaken, IdTaken, InvalidUserAccount or RateLimitExceeded."""
+    if request.email is None:
         raise InvalidEmail("Cannot create a user without an email")
-    email_disclosure.require_answers_left(transaction, caller)
-    require_choice(caller, wanted)
-    role = wanted.role or policy.default_role(caller.role)
+    email_disclosure.require_disclosures_left(transaction, caller)
+    require_allowed_id(caller, request)
+    role = request.role or policy.default_role(caller.role)
     if role is None:
-        raise InvalidPerson("app_metadata has to say a role", hint=roles_hint())
-    client_id = caller.client_id if wanted.client_id is UNSAID else wanted.client_id
-    new = NewPerson(
-        wanted.email,
-        wanted.name,
+        raise InvalidUserAccount("app_metadata has to contain a role", hint=roles_hint())
+    client_id = caller.client_id if request.client_id is UNSET else request.client_id
+    new = NewUserAccount(
+        request.email,
+        request.name,
         role,
         client_id,
-        wanted.id or new_uuid(),
+        request.id or new_uuid(),
         password_hash,
-        merged({}, wanted.app_metadata),
-        merged({}, wanted.user_metadata),
-        disabled_until(transaction, wanted) or 0,
+        merge_metadata({}, request.app_metadata),
+        merge_metadata({}, request.user_metadata),
+        disabled_until(transaction, request) or 0,
     )
-    row = {"email": new.email, "name": new.called(), "role": role.value, "client_id": client_id}
-    require_reach(transaction, caller, {"id": new.id, **row})
-    return existing(transaction, people.add(transaction, new))
+    row = {
+        "email": new.email,
+        "name": new.display_name(),
+        "role": role.value,
+        "client_id": client_id,
+    }
+    require_allowed_row(transaction, caller, {"id": new.id, **row})
+    return read_written(transaction, people.insert_user(transaction, new))
 
 
-def change(
+def change_user(
     transaction: Transaction,
     caller: Caller,
     user_id: str,
-    wanted: Wanted,
+    request: UserRequest,
     password_hash: str | None,
-) -> Person:
-    """Change a user, where the caller may change them, to what the caller may leave behind."""
-    person = found(transaction, caller, user_id, Action.UPDATE)
-    if wanted.email is not None and wanted.email != person.email.lower():
-        email_disclosure.require_answers_left(transaction, caller)
-    if wanted.id is not None:
-        require_choice(caller, wanted)
-        if wanted.id != person.id:
-            raise InvalidPerson("A user's id cannot be changed")
-    changes = Changes(
-        wanted.email,
-        wanted.name,
-        wanted.role,
-        wanted.client_id,
-        wanted.app_metadata,
-        wanted.user_metadata,
-        disabled_until(transaction, wanted),
+) -> UserAccount:
+    """Change a user; raise the same faults as `create_user`, or UserNotFound."""
+    person = find_user(transaction, caller, user_id, Action.UPDATE)
+    if request.email is not None and request.email != person.email.lower():
+        email_disclosure.require_disclosures_left(transaction, caller)
+    if request.id is not None:
+        require_allowed_id(caller, request)
+        if request.id != person.id:
+            raise InvalidUserAccount("A user's id cannot be changed")
+    changes = UserChanges(
+        request.email,
+        request.name,
+        request.role,
+        request.client_id,
+        request.app_metadata,
+        request.user_metadata,
+        disabled_until(transaction, request),
     )
-    row = would_be(person, changes)
-    require_reach(transaction, caller, {"id": person.id, **row})
-    people.change(transaction, person, changes)
+    row = changed_row(person, changes)
+    require_allowed_row(transaction, caller, {"id": person.id, **row})
+    people.update_user(transaction, person, changes)
     if password_hash is not None:
         own = caller.session_id if caller.id == person.id else None
         people.replace_password(transaction, person.id, password_hash, own)
-    return existing(transaction, person.id)
+    return read_written(transaction, person.id)
 
 
-def shut_out(transaction: Transaction, caller: Caller, user_id: str) -> None:
-    """Disable a user for good, and end all that they are signed in with: their sessions and with them the
-    refresh tokens, tokens without a session, and boards (decision 0024). GoTrue's ban alone lets all of
-    that wait for its end; here, who is let in again signs in again."""
-    change(transaction, caller, user_id, banned(FOREVER_SECONDS), None)
+def ban_user(transaction: Transaction, caller: Caller, user_id: str) -> None:
+    """Disable a user for 100 years, and end their sessions, tokens and kiosk displays (decision 0024).
+
+    In GoTrue a ban only suspends these. Here the user has to sign in again after the ban.
+    """
+    change_user(transaction, caller, user_id, ban_request(FOREVER_SECONDS), None)
     people.end_other_sessions(transaction, user_id, None)
     people.end_tokens(transaction, user_id)
 
 
-def let_in(transaction: Transaction, caller: Caller, user_id: str) -> None:
+def unban_user(transaction: Transaction, caller: Caller, user_id: str) -> None:
     """End a user's ban."""
-    change(transaction, caller, user_id, banned(0), None)
+    change_user(transaction, caller, user_id, ban_request(0), None)
 
 
-def banned(seconds: int) -> Wanted:
-    """Nothing but a ban; of no time, none."""
-    return Wanted(None, None, None, None, UNSAID, {}, {}, seconds)
+def ban_request(seconds: int) -> UserRequest:
+    """Return a request that only sets a ban; 0 seconds end it."""
+    return UserRequest(None, None, None, None, UNSET, {}, {}, seconds)
 
 
-def remove(transaction: Transaction, caller: Caller, user_id: str) -> None:
+def delete_user(transaction: Transaction, caller: Caller, user_id: str) -> None:
     """Delete a user, with their sessions and grants."""
-    person = found(transaction, caller, user_id, Action.DELETE)
+    person = find_user(transaction, caller, user_id, Action.DELETE)
     DELETE_USER.run(transaction, user_id=person.id)
 
 
-def existing(transaction: Transaction, user_id: str) -> Person:
+def read_written(transaction: Transaction, user_id: str) -> UserAccount:
     person = people.by_id(transaction, user_id)
     assert person is not None, "just written"
     return person
 
 
-def disabled_until(transaction: Transaction, wanted: Wanted) -> int | None:
-    """When a ban ends, if the request speaks of one; 0 for none."""
-    if not wanted.ban_seconds:
-        return wanted.ban_seconds
-    return transaction.unix + wanted.ban_seconds
+def disabled_until(transaction: Transaction, request: UserRequest) -> int | None:
+    """Return when the ban ends, in Unix seconds: 0 for no ban, None if the request has none."""
+    if not request.ban_seconds:
+        return request.ban_seconds
+    return transaction.unix + request.ban_seconds
 
 
-def require_choice(caller: Caller, wanted: Wanted) -> None:
-    """Ids are chosen by those who may, and for all others no id is free or taken."""
-    if wanted.id is not None and "id" in policy.read_only_columns(caller.role):
-        raise OutOfReach("User not allowed", hint="Leave out the id: it is chosen here.")
+def require_allowed_id(caller: Caller, request: UserRequest) -> None:
+    """Raise UserNotAllowed if the request has an id and the caller may not choose ids.
+
+    Otherwise the error for a taken id would reveal a hidden user.
+    """
+    if request.id is not None and "id" in policy.read_only_columns(caller.role):
+        raise UserNotAllowed("User not allowed", hint="Omit the id: the server generates it.")
 
 
-def require_reach(transaction: Transaction, caller: Caller, row: dict[str, Bound]) -> None:
-    """Refuse a would-be row that the caller may not leave behind."""
-    checked = may_be(caller.profile).one(transaction, **values_of(caller), **row)
+def require_allowed_row(transaction: Transaction, caller: Caller, row: dict[str, Bound]) -> None:
+    """Raise UserNotAllowed if the caller may not leave the row."""
+    checked = check_statement(caller.profile).one(transaction, **caller_values(caller), **row)
     if checked is None or not checked[0]:
-        raise OutOfReach(
+        raise UserNotAllowed(
             "User not allowed", 'new row violates row-level security policy for table "users"'
         )
 
@@ -253,62 +263,69 @@ def roles_hint() -> str:
     return f'{{"app_metadata": {{"role": …}}}} takes {", ".join(each.value for each in Role)}.'
 
 
-def values_of(caller: Caller) -> dict[str, Bound]:
+def caller_values(caller: Caller) -> dict[str, Bound]:
     return {"caller_id": caller.id, "caller_client_id": caller.client_id}
 
 
-# The statements, each under the rule of one standing
+# Statements under the rule of a grant profile
 
 USERS = people.USERS
-SHOWN_SIZE = parameter("size", sa.BigInteger)
-SKIPPED = parameter("skipped", sa.BigInteger)
+PAGE_SIZE = parameter("size", sa.BigInteger)
+PAGE_OFFSET = parameter("skipped", sa.BigInteger)
 WILD, ESCAPED = re.compile(r"([\\%_])"), r"\\\1"
 
-DELETE_USER = Prepared(sa.delete(User).where(USERS.c.id == parameter("user_id")))
+DELETE_USER = PreparedStatement(sa.delete(User).where(USERS.c.id == parameter("user_id")))
 
 
-@lru_cache(STANDINGS_KEPT * len(Action))
-def reach(standing: GrantProfile, action: Action) -> Prepared:
-    """One user by id, whether they are visible, and whether they are within reach of the action."""
-    rule = AccessRule(standing)
-    return Prepared(
+@lru_cache(GRANT_PROFILES_MAX * len(Action))
+def user_statement(profile: GrantProfile, action: Action) -> PreparedStatement:
+    """Return the statement for one user: the account, whether it is visible, and whether the action is allowed."""
+    rule = AccessRule(profile)
+    return PreparedStatement(
         sa.select(
             *people.COLUMNS,
             rule.rows(Action.READ, User, USERS.c).label("visible"),
             rule.rows(action, User, USERS.c).label("within_reach"),
         )
-        .select_from(people.JOINED)
+        .select_from(people.USERS_WITH_CREDENTIALS)
         .where(USERS.c.id == parameter("user_id", UUID.storage))
     )
 
 
-@lru_cache(STANDINGS_KEPT * 4)
-def visible(
-    standing: GrantProfile, sought_on: str | None, newest_first: bool
-) -> tuple[Prepared, Prepared]:
-    """The number of users who are visible, and a page of them; with a text in them, if that is sought on a database."""
-    rule = AccessRule(standing).rows(Action.READ, User, USERS.c)
-    if sought_on is not None:
+@lru_cache(GRANT_PROFILES_MAX * 4)
+def list_statements(
+    profile: GrantProfile, text_database: str | None, newest_first: bool
+) -> tuple[PreparedStatement, PreparedStatement]:
+    """Return the statements for the number of visible users and for a page of them.
+
+    With `text_database`, the name of an SQL dialect, they filter by a text.
+    """
+    rule = AccessRule(profile).rows(Action.READ, User, USERS.c)
+    if text_database is not None:
         like = parameter("like", sa.Text)
-        has_text = [DIALECTS[sought_on].ilike(text, like) for text in (USERS.c.email, USERS.c.name)]
-        rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # nothing hidden is compared
+        has_text = [
+            DIALECTS[text_database].ilike(text, like) for text in (USERS.c.email, USERS.c.name)
+        ]
+        rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # never compares hidden rows
     order = (USERS.c.created_at, USERS.c.id)
     rows = (
         sa.select(*people.COLUMNS)
-        .select_from(people.JOINED)
+        .select_from(people.USERS_WITH_CREDENTIALS)
         .where(rule)
         .order_by(*(term.desc() for term in order) if newest_first else order)
-        .limit(SHOWN_SIZE)
-        .offset(SKIPPED)
+        .limit(PAGE_SIZE)
+        .offset(PAGE_OFFSET)
     )
-    return Prepared(sa.select(sa.func.count()).select_from(USERS).where(rule)), Prepared(rows)
+    return PreparedStatement(
+        sa.select(sa.func.count()).select_from(USERS).where(rule)
+    ), PreparedStatement(rows)
 
 
-@lru_cache(STANDINGS_KEPT)
-def may_be(standing: GrantProfile) -> Prepared:
-    """Whether a row that is about to exist may."""
+@lru_cache(GRANT_PROFILES_MAX)
+def check_statement(profile: GrantProfile) -> PreparedStatement:
+    """Return the statement for whether the rule allows a row."""
     columns = ("id", "email", "name", "role", "client_id")
     row = sa.select(
         *(sa.cast(parameter(name), USERS.c[name].type).label(name) for name in columns)
-    ).subquery("would_be")
-    return Prepared(sa.select(AccessRule(standing).check(User, row.c)))
+    ).subquery("written")
+    return PreparedStatement(sa.select(AccessRule(profile).check(User, row.c)))

@@ -1,4 +1,4 @@
-"""How much of a sign-in's three seconds is left: the queue for a hash and the wait to write share them."""
+"""The deadline of a sign-in: the queue for hashing and the wait for the write lock share three seconds."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from dataclasses import dataclass
 from engine.current import database
 from engine.storage.transaction import Transaction
 
-ANSWER_SECONDS_MAX = 3.0  # Supabase's Python client gives up after five
-WORK_SECONDS = 0.4  # kept back for what is no waiting: a hash and two commits on a slow board
+RESPONSE_SECONDS_MAX = 3.0  # Supabase's Python client gives up after five
+WORK_SECONDS = 0.4  # reserved for a hash and two commits on slow hardware
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The moment, on the monotonic clock, after which nothing is waited for."""
+    """The time, on the monotonic clock in seconds, at which all waiting ends."""
 
     at: float
 
     def left(self) -> float:
+        """Return the seconds left, at least 0."""
         return max(0.0, self.at - time.monotonic())
 
     def writing(self) -> AbstractContextManager[Transaction]:
-        """A turn to write, if it comes in time."""
+        """Return a write transaction that waits for the write lock until the deadline."""
         left = self.left()
-        turn: AbstractContextManager[Transaction] = database().writing(
+        transaction: AbstractContextManager[Transaction] = database().writing(
             seconds_max=left + WORK_SECONDS, wait_seconds_max=left
         )
-        return turn
+        return transaction
 
 
 def deadline(began: float) -> Deadline:
-    """The deadline of a request that began then."""
-    return Deadline(began + ANSWER_SECONDS_MAX - WORK_SECONDS)
+    """Return the deadline of a request that began at a monotonic time."""
+    return Deadline(began + RESPONSE_SECONDS_MAX - WORK_SECONDS)

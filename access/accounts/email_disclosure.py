@@ -1,7 +1,9 @@
-"""That an e-mail is taken: the one answer that tells of a row which may be hidden. So it is counted, twenty an hour.
+"""Limit the errors that disclose a taken e-mail to 20 per hour and caller.
 
-It is counted in the turn in which it was found, before it is told: of many who ask at once no more are told than one
-after the other, and nobody is told without. Beyond the twenty, free e-mails are not told apart either.
+Only these errors reveal a row that may be hidden from the caller.
+
+The transaction that finds the conflict counts it before the error is sent, so concurrent requests cannot exceed the
+limit. Beyond the limit, a free e-mail gets the same error as a taken one.
 """
 
 from __future__ import annotations
@@ -15,62 +17,62 @@ from access import policy
 from access import request_state
 from access.accounts.people import EMAIL_KEY
 from access.accounts.person import EmailTaken
-from access.accounts.throttle import OF_SUBJECT
-from access.accounts.throttle import TAKEN
-from access.accounts.throttle import TAKEN_SECONDS
-from access.accounts.throttle import TooManyTries
-from access.accounts.throttle import oldest_of
+from access.accounts.throttle import EMAIL_TAKEN
+from access.accounts.throttle import EMAIL_TAKEN_SECONDS
+from access.accounts.throttle import SAME_SUBJECT
+from access.accounts.throttle import RateLimitExceeded
+from access.accounts.throttle import insert_attempt
+from access.accounts.throttle import limiting_attempt
 from access.accounts.throttle import purge
-from access.accounts.throttle import write_down
 from access.caller import Caller
 from engine.query.constraints import UniqueViolation
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.user import User
 
-ANSWERS_MAX: Final = 20
+DISCLOSURES_MAX: Final = 20
 
 
-def require_answers_left(transaction: Transaction, caller: Caller) -> None:
-    """Refuse to name an e-mail, taken or free, once the caller has heard of too many taken ones."""
+def require_disclosures_left(transaction: Transaction, caller: Caller) -> None:
+    """Raise RateLimitExceeded if the caller has reached the limit, whether or not the e-mail is taken."""
     oldest = OLDEST.one(
         transaction,
-        kind=TAKEN,
+        kind=EMAIL_TAKEN,
         subject=subject_of(caller),
-        since=transaction.unix - TAKEN_SECONDS,
+        since=transaction.unix - EMAIL_TAKEN_SECONDS,
     )
     if oldest is not None:
-        raise TooManyTries(int(oldest[0] or 0) + TAKEN_SECONDS - transaction.unix)
+        raise RateLimitExceeded(int(oldest[0] or 0) + EMAIL_TAKEN_SECONDS - transaction.unix)
 
 
 @contextmanager
-def counting(turn: AbstractContextManager[Transaction]) -> Iterator[Transaction]:
-    """A turn to write; if an e-mail is taken all is undone but the count of it, and then it is raised."""
-    told: Fault | None = None
-    with turn as transaction:
-        transaction.run("SAVEPOINT named")
+def counting_disclosures(writing: AbstractContextManager[Transaction]) -> Iterator[Transaction]:
+    """Yield the transaction. If an e-mail is taken, undo the writes, count the disclosure, and raise the fault."""
+    disclosure: Fault | None = None
+    with writing as transaction:
+        transaction.run("SAVEPOINT before_email")
         try:
             yield transaction
         except (EmailTaken, UniqueViolation) as fault:
             caller: Caller = request_state.state().caller
-            if not tells_of_email(fault) or policy.sees_all(caller.role, User):
+            if not discloses_email(fault) or policy.sees_all(caller.role, User):
                 raise
-            transaction.run("ROLLBACK TO named")
+            transaction.run("ROLLBACK TO before_email")
             transaction.rollback_only = False  # by `tx=rollback`: that was of what is undone by now
-            count(transaction, caller)
-            told = fault
-    if told is not None:
-        raise told
+            record_disclosure(transaction, caller)
+            disclosure = fault
+    if disclosure is not None:
+        raise disclosure
 
 
-def count(transaction: Transaction, caller: Caller) -> None:
-    """Count that a caller is told of an e-mail that is taken."""
+def record_disclosure(transaction: Transaction, caller: Caller) -> None:
+    """Record that a taken e-mail is disclosed to a caller."""
     purge(transaction)
-    write_down(transaction, TAKEN, subject_of(caller), "")
+    insert_attempt(transaction, EMAIL_TAKEN, subject_of(caller), "")
 
 
-def tells_of_email(fault: Fault) -> bool:
-    """Whether a refusal tells that somebody has an e-mail."""
+def discloses_email(fault: Fault) -> bool:
+    """Return whether a fault discloses that an e-mail is taken."""
     return isinstance(fault, EmailTaken) or (
         isinstance(fault, UniqueViolation) and fault.constraint == EMAIL_KEY
     )
@@ -80,4 +82,4 @@ def subject_of(caller: Caller) -> str:
     return caller.id or "service"
 
 
-OLDEST = oldest_of(ANSWERS_MAX, OF_SUBJECT)
+OLDEST = limiting_attempt(DISCLOSURES_MAX, SAME_SUBJECT)

@@ -1,9 +1,9 @@
-"""Boards on walls: a token that shows what one user sees, for months, and lets nobody change anything.
+"""Kiosk displays: long-lived tokens that show one user's view and permit no changes.
 
-Only a digest of a token is kept. Whoever may change a user may give a board that user's view, and
-anybody who may change users at all their own. What ends a user's other tokens (a new password, a global
-sign-out, another role or client) ends their boards; a ban has them wait. And whoever made a board knows its token: it
-shows nothing once they may not make it any more. Who made and who revoked one stands in the audit trail.
+The database stores a digest of the token. A caller may create a display with the view of any user that they may
+change, and administrators also with their own. A new password, a global sign-out, or another role or client of the
+user ends it; a ban suspends it. The creator knows the token, so a display also stops when its creator loses the right
+to create it. The audit log records creation and revocation.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from access.accounts import administration
 from access.accounts import people
 from access.accounts.access_token import Claims
 from access.accounts.access_token import RefusedClaims
-from access.accounts.administration import STANDINGS_KEPT
-from access.accounts.administration import OutOfReach
+from access.accounts.administration import GRANT_PROFILES_MAX
+from access.accounts.administration import UserNotAllowed
 from access.accounts.administration import UserNotFound
-from access.accounts.administration import values_of
+from access.accounts.administration import caller_values
 from access.caller import Caller
 from access.caller import GrantProfile
 from access.caller import Role
 from access.policy import AccessRule
 from engine import audit
 from engine.current import writing
-from engine.query.prepared import Prepared
+from engine.query.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
@@ -44,33 +44,33 @@ from models.types import new_uuid
 from models.types import read_string
 from models.user import User
 
-BOARDS_MAX = 100  # with one person's view: a row each, for a year
+DISPLAYS_PER_USER_MAX = 100  # with the view of one user
 TOKEN_BYTES = 32
-TOKEN_PREFIX = "wtk_"  # noqa: S105  (it tells whoever finds one what it is)
+TOKEN_PREFIX = "wtk_"  # noqa: S105  (a prefix that makes leaked tokens recognizable)
 TOKEN_CHARACTERS_MAX = 128
 DAYS_MAX = 366
 DAY_SECONDS = 24 * 3_600
 NAME_BYTES_MAX = 256
-SEEN_SECONDS = 3_600  # flash wears: a board that asks twice a minute is noted once an hour
-SEEN_WAIT_SECONDS_MAX = 0.2
-MADE, REVOKED = "make_board", "revoke_board"  # in the audit trail
-DEVICES_MAX = 1_000  # shown at once
+LAST_SEEN_SECONDS = 3_600  # fewer writes: a display sends a request every 30 s
+LAST_SEEN_WAIT_SECONDS_MAX = 0.2
+CREATED, REVOKED = "make_board", "revoke_board"  # actions of the audit log
+LISTED_MAX = 1_000  # per list
 
 
-class UnfitDevice(Fault):
-    """A board without a name, for longer than any may last, or one more than a person may have."""
+class InvalidKioskDisplay(Fault):
+    """The name or the duration is invalid, or the user has the maximum number of displays."""
 
 
-class NoSuchDevice(Fault):
-    """A board that is not there, or not the caller's to see; nobody is told which."""
+class KioskDisplayNotFound(Fault):
+    """The display does not exist, or is hidden from the caller. The error does not reveal which."""
 
     def __init__(self) -> None:
-        super().__init__("There is no such board")
+        super().__init__("There is no such kiosk display")
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """A board, and whose view it has."""
+class KioskDisplay:
+    """A kiosk display and the user whose view it shows."""
 
     id: str
     user_id: str
@@ -82,19 +82,19 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A board that is asking, as the caller whose view it has."""
+class DisplayRequest:
+    """A request of a kiosk display. `caller` is the user whose view it shows."""
 
     caller: Caller
     device_id: str
     is_due: bool
 
 
-def enter(transaction: Transaction, token: str) -> Seen | None:
-    """The board of a token that is in force, or None."""
+def authenticate_display(transaction: Transaction, token: str) -> DisplayRequest | None:
+    """Return the request of the display with a token, or None if the token is not in force."""
     if len(token) > TOKEN_CHARACTERS_MAX:
         return None
-    row = BY_DIGEST.one(transaction, token_digest=digest(token), now=transaction.unix)
+    row = BY_DIGEST.one(transaction, token_digest=token_digest(token), now=transaction.unix)
     if row is None:
         return None
     device_id, user_id, created_at, last_seen_at, expires_at, role, client_id = row
@@ -106,115 +106,123 @@ def enter(transaction: Transaction, token: str) -> Seen | None:
         caller = session.look_up_caller(transaction, claims)
     except RefusedClaims:
         return None
-    if not may_be_made(transaction, str(device_id), caller):
+    if not is_still_permitted(transaction, str(device_id), caller):
         return None
     seen_at = last_seen_at if isinstance(last_seen_at, int) else 0
-    return Seen(caller, str(device_id), seen_at + SEEN_SECONDS <= transaction.unix)
+    return DisplayRequest(caller, str(device_id), seen_at + LAST_SEEN_SECONDS <= transaction.unix)
 
 
-def may_be_made(transaction: Transaction, device_id: str, shown: Caller) -> bool:
-    """Whether whoever made a board could make it now: who has lost that right, or is gone, keeps no view of it."""
-    line, made_by = MAKER.one(transaction, row_key=device_id) or (None, None)
-    maker_id = str(made_by or shown.id)
-    if maker_id == shown.id:  # or it was made by the service key, or before there was a line of it
+def is_still_permitted(transaction: Transaction, device_id: str, user: Caller) -> bool:
+    """Return whether the creator of a display could still create it. A deleted or disabled creator could not."""
+    event_id, actor_id = CREATOR.one(transaction, row_key=device_id) or (None, None)
+    creator_id = str(actor_id or user.id)
+    # Displays of the service key, and those older than the audit log, have no creator.
+    if creator_id == user.id:
         return True
-    maker = people.by_id(transaction, maker_id)
-    caller = session.caller_of_user(transaction, maker_id)
-    if maker is None or caller is None or maker.is_disabled(transaction.unix):
+    creator = people.by_id(transaction, creator_id)
+    caller = session.caller_of_user(transaction, creator_id)
+    if creator is None or caller is None or creator.is_disabled(transaction.unix):
         return False
-    if GONE.one(transaction, row_key=maker_id, line=line) is not None:
-        return False  # somebody else, by their id
+    if CREATOR_DELETED.one(transaction, row_key=creator_id, event_id=event_id) is not None:
+        return False  # another user now has the creator's id
     try:
-        administration.found(transaction, caller, str(shown.id), Action.UPDATE)
-    except (UserNotFound, OutOfReach):
+        administration.find_user(transaction, caller, str(user.id), Action.UPDATE)
+    except (UserNotFound, UserNotAllowed):
         return False
     return True
 
 
-def note(transaction: Transaction, action: str, caller: Caller, device: Device) -> None:
-    """Write into the audit trail who made a board, or ended it, and whose view it has."""
-    seen = people.by_id(transaction, device.user_id)
-    audit.note(
+def record_display_event(
+    transaction: Transaction, action: str, caller: Caller, display: KioskDisplay
+) -> None:
+    """Record the creation or revocation of a display in the audit log."""
+    user = people.by_id(transaction, display.user_id)
+    audit.record_event(
         transaction,
         action,
         DEVICES.name,
         actor_id=caller.id,
-        client_id=seen.client_id if seen is not None else None,
-        row_key=device.id,
-        details={"user_id": device.user_id, "name": device.name},
+        client_id=user.client_id if user is not None else None,
+        row_key=display.id,
+        details={"user_id": display.user_id, "name": display.name},
     )
 
 
-def note_seen(seen: Seen) -> None:
-    """Write down that a board was here, if that is due and nobody has to wait for it."""
-    if not seen.is_due:
+def record_last_seen(request: DisplayRequest) -> None:
+    """Update the time of the display's last request if it is due and the write lock is free soon."""
+    if not request.is_due:
         return
     try:
-        with writing(wait_seconds_max=SEEN_WAIT_SECONDS_MAX) as transaction:
-            NOTE_SEEN.run(transaction, id=seen.device_id, now=transaction.unix)
+        with writing(wait_seconds_max=LAST_SEEN_WAIT_SECONDS_MAX) as transaction:
+            UPDATE_LAST_SEEN.run(transaction, id=request.device_id, now=transaction.unix)
     except Fault:
-        return  # the next request will do
+        return  # the next request tries again
 
 
-def make(
+def create_display(
     transaction: Transaction, caller: Caller, user_id: str, name: str, days: int
 ) -> tuple[str, str]:
-    """Make a board with a user's view; its id, and the token, which is told this once."""
-    named = read_string(name.strip())
-    if not named or len(named.encode()) > NAME_BYTES_MAX:
-        raise UnfitDevice(f"A board needs a name of at most {NAME_BYTES_MAX} bytes")
+    """Create a display with a user's view; return its id and its token.
+
+    Raise InvalidKioskDisplay, UserNotFound or UserNotAllowed.
+    """
+    stripped = read_string(name.strip())
+    if not stripped or len(stripped.encode()) > NAME_BYTES_MAX:
+        raise InvalidKioskDisplay(f"A kiosk display needs a name of at most {NAME_BYTES_MAX} bytes")
     if not 1 <= days <= DAYS_MAX:
-        raise UnfitDevice(f"A board lasts between 1 and {DAYS_MAX} days")
+        raise InvalidKioskDisplay(f"A kiosk display lasts between 1 and {DAYS_MAX} days")
     if user_id != caller.id:
-        administration.found(transaction, caller, user_id, Action.UPDATE)
+        administration.find_user(transaction, caller, user_id, Action.UPDATE)
     person = people.by_id(transaction, user_id)
     if person is None:
         raise UserNotFound
-    FORGET.run(transaction, now=transaction.unix)
-    others = COUNT.one(transaction, user_id=user_id)
-    if others is not None and int(others[0] or 0) >= BOARDS_MAX:
-        raise UnfitDevice(f"There are {BOARDS_MAX} boards with this view: revoke one first")
+    DELETE_ENDED.run(transaction, now=transaction.unix)
+    others = COUNT_OF_USER.one(transaction, user_id=user_id)
+    if others is not None and int(others[0] or 0) >= DISPLAYS_PER_USER_MAX:
+        raise InvalidKioskDisplay(
+            f"There are {DISPLAYS_PER_USER_MAX} kiosk displays with this view: revoke one first"
+        )
     device_id = new_uuid()
     token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
-    # As with any token without a session: it is younger than what ended the older ones.
+    # As for other tokens without a session: it counts only from `tokens_since` on.
     created_at = max(transaction.unix, person.tokens_since)
     expires_at = created_at + days * DAY_SECONDS
     INSERT.run(
         transaction,
         id=device_id,
         user_id=user_id,
-        name=named,
-        token_digest=digest(token),
+        name=stripped,
+        token_digest=token_digest(token),
         created_at=created_at,
         expires_at=expires_at,
     )
-    made = Device(device_id, user_id, person.name, named, created_at, None, expires_at)
-    note(transaction, MADE, caller, made)
+    display = KioskDisplay(device_id, user_id, person.name, stripped, created_at, None, expires_at)
+    record_display_event(transaction, CREATED, caller, display)
     return device_id, token
 
 
-def revoke(transaction: Transaction, caller: Caller, device_id: str) -> None:
-    """End a board that the caller could have made."""
-    reached = within_reach(caller.profile).one.one(
-        transaction, id=device_id, now=transaction.unix, **values_of(caller)
+def revoke_display(transaction: Transaction, caller: Caller, device_id: str) -> None:
+    """End a display that the caller could have created; raise KioskDisplayNotFound."""
+    row = display_statements(caller.profile).one.one(
+        transaction, id=device_id, now=transaction.unix, **caller_values(caller)
     )
-    if reached is None:
-        raise NoSuchDevice
+    if row is None:
+        raise KioskDisplayNotFound
     DELETE.run(transaction, id=device_id)
-    note(transaction, REVOKED, caller, read_device(reached))
+    record_display_event(transaction, REVOKED, caller, read_display(row))
 
 
-def listed(transaction: Transaction, caller: Caller) -> list[Device]:
-    """The boards that the caller could have made."""
-    rows = within_reach(caller.profile).shown.all(
-        transaction, now=transaction.unix, **values_of(caller)
+def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:
+    """Return the displays that the caller could have created."""
+    rows = display_statements(caller.profile).all.all(
+        transaction, now=transaction.unix, **caller_values(caller)
     )
-    return [read_device(row) for row in rows]
+    return [read_display(row) for row in rows]
 
 
-def read_device(row: tuple[Bound, ...]) -> Device:
-    """A board out of a row of those within reach."""
-    return Device(
+def read_display(row: tuple[Bound, ...]) -> KioskDisplay:
+    """Return the display of a row of DisplayStatements."""
+    return KioskDisplay(
         str(row[0]),
         str(row[1]),
         str(row[2]),
@@ -225,17 +233,17 @@ def read_device(row: tuple[Bound, ...]) -> Device:
     )
 
 
-def digest(token: str) -> str:
-    """What is kept of a token: it is 256 random bits, so no salt or slow hash adds to it."""
+def token_digest(token: str) -> str:
+    """Return the digest of a token. A token has 256 random bits and needs neither salt nor slow hash."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-# The statements
+# Statements
 
 USERS = User.__table__
 NOW = parameter("now", sa.BigInteger)
 
-BY_DIGEST = Prepared(
+BY_DIGEST = PreparedStatement(
     sa.select(
         DEVICES.c.id,
         DEVICES.c.user_id,
@@ -248,7 +256,7 @@ BY_DIGEST = Prepared(
     .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
     .where(DEVICES.c.token_digest == parameter("token_digest"), DEVICES.c.expires_at > NOW)
 )
-INSERT = Prepared(
+INSERT = PreparedStatement(
     sa.insert(DEVICES).values(
         id=parameter("id"),
         user_id=parameter("user_id"),
@@ -258,40 +266,46 @@ INSERT = Prepared(
         expires_at=parameter("expires_at"),
     )
 )
-NOTE_SEEN = Prepared(
+UPDATE_LAST_SEEN = PreparedStatement(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
 )
-LINES = AuditLog.__table__
+EVENTS = AuditLog.__table__
 
 
-def lines_of(relation: str, action: str) -> sa.ColumnElement[bool]:
-    """Of the trail's lines about one row those of an action."""
+def events_of(relation: str, action: str) -> sa.ColumnElement[bool]:
+    """Return the condition for the audit log's events of one row and action."""
     return sa.and_(
-        LINES.c.relation == sa.literal_column(f"'{relation}'"),
-        # As the server's index has it.
-        sa.func.substr(LINES.c.row_key, 1, 200) == parameter("row_key", sa.Text),
-        LINES.c.row_key == parameter("row_key", sa.Text),
-        LINES.c.action == sa.literal_column(f"'{action}'"),
+        EVENTS.c.relation == sa.literal_column(f"'{relation}'"),
+        # The expression of the index on PostgreSQL.
+        sa.func.substr(EVENTS.c.row_key, 1, 200) == parameter("row_key", sa.Text),
+        EVENTS.c.row_key == parameter("row_key", sa.Text),
+        EVENTS.c.action == sa.literal_column(f"'{action}'"),
     )
 
 
-MAKER = Prepared(sa.select(LINES.c.id, LINES.c.actor_id).where(lines_of(DEVICES.name, MADE)))
-GONE = Prepared(
-    sa.select(LINES.c.id)
-    .where(lines_of(User.__tablename__, "delete"), LINES.c.id > parameter("line", sa.BigInteger))
+CREATOR = PreparedStatement(
+    sa.select(EVENTS.c.id, EVENTS.c.actor_id).where(events_of(DEVICES.name, CREATED))
+)
+CREATOR_DELETED = PreparedStatement(
+    sa.select(EVENTS.c.id)
+    .where(
+        events_of(User.__tablename__, "delete"), EVENTS.c.id > parameter("event_id", sa.BigInteger)
+    )
     .limit(1)
 )
-"""That somebody was deleted after that line."""
-DELETE = Prepared(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
-LIVES = DEVICES.c.created_at >= sa.func.coalesce(
+"""Selects a row if the user was deleted after an event."""
+DELETE = PreparedStatement(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
+IS_IN_FORCE = DEVICES.c.created_at >= sa.func.coalesce(
     sa.select(CREDENTIALS.c.tokens_since)
     .where(CREDENTIALS.c.user_id == DEVICES.c.user_id)
     .scalar_subquery(),
     0,
 )
-"""Nothing has ended its person's tokens since it was made."""
-FORGET = Prepared(sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(LIVES))))
-COUNT = Prepared(
+"""The user's tokens have not ended since the display was created."""
+DELETE_ENDED = PreparedStatement(
+    sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(IS_IN_FORCE)))
+)
+COUNT_OF_USER = PreparedStatement(
     sa.select(sa.func.count())
     .select_from(DEVICES)
     .where(DEVICES.c.user_id == parameter("user_id", UUID.storage))
@@ -299,19 +313,19 @@ COUNT = Prepared(
 
 
 @dataclass(frozen=True, slots=True)
-class WithinReach:
-    """The boards that a caller could have made: those that are shown, and one of them by its id."""
+class DisplayStatements:
+    """The statements for the displays that a caller could have created: all, and one by its id."""
 
-    shown: Prepared
-    one: Prepared
+    all: PreparedStatement
+    one: PreparedStatement
 
 
-@lru_cache(STANDINGS_KEPT)
-def within_reach(standing: GrantProfile) -> WithinReach:
-    """The boards in force with the view of a user whom the caller may change, or of the caller."""
-    changed = AccessRule(standing).rows(Action.UPDATE, User, USERS.c)
-    oneself = USERS.c.id == parameter("caller_id", UUID.storage)
-    boards = (
+@lru_cache(GRANT_PROFILES_MAX)
+def display_statements(profile: GrantProfile) -> DisplayStatements:
+    """Return the statements for the displays in force of the caller and of the users that they may change."""
+    may_change = AccessRule(profile).rows(Action.UPDATE, User, USERS.c)
+    own_user = USERS.c.id == parameter("caller_id", UUID.storage)
+    displays = (
         sa.select(
             DEVICES.c.id,
             DEVICES.c.user_id,
@@ -322,9 +336,9 @@ def within_reach(standing: GrantProfile) -> WithinReach:
             DEVICES.c.expires_at,
         )
         .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
-        .where(sa.or_(changed, oneself), DEVICES.c.expires_at > NOW, LIVES)
+        .where(sa.or_(may_change, own_user), DEVICES.c.expires_at > NOW, IS_IN_FORCE)
     )
-    return WithinReach(
-        Prepared(boards.order_by(DEVICES.c.created_at, DEVICES.c.id).limit(DEVICES_MAX)),
-        Prepared(boards.where(DEVICES.c.id == parameter("id"))),
+    return DisplayStatements(
+        PreparedStatement(displays.order_by(DEVICES.c.created_at, DEVICES.c.id).limit(LISTED_MAX)),
+        PreparedStatement(displays.where(DEVICES.c.id == parameter("id"))),
     )

@@ -1,4 +1,4 @@
-"""One's own account: password, metadata and with them the name. Nothing else is one's own to change."""
+"""Change the caller's own account: the password, the metadata and with them the name. Users change nothing else."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from access.accounts import people
 from access.accounts import throttle
 from access.accounts.access_token import REFUSED
 from access.accounts.deadline import Deadline
-from access.accounts.password import Hashing
-from access.accounts.password import UnfitPassword
-from access.accounts.password import hashing
-from access.accounts.password import require_new
-from access.accounts.password import require_possible
-from access.accounts.person import Changes
+from access.accounts.password import InvalidPassword
+from access.accounts.password import PasswordHashing
+from access.accounts.password import password_hashing
+from access.accounts.password import require_valid
+from access.accounts.password import require_valid_new
 from access.accounts.person import Metadata
-from access.accounts.person import Person
-from access.accounts.sign_in import Session
-from access.accounts.sign_in import count_guess
+from access.accounts.person import UserAccount
+from access.accounts.person import UserChanges
+from access.accounts.sign_in import SessionRow
 from access.accounts.sign_in import find_session
+from access.accounts.sign_in import record_attempt
 from access.caller import Caller
 from access.session import UserGone
 from engine.current import reading
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 
-YOUNG_SECONDS = 24 * 3_600  # a session that may set a password without the old one
+RECENT_SIGN_IN_SECONDS = 24 * 3_600  # younger sessions set a password without the old one
 WRONG = "Current password is incorrect."
 
 
 class SamePassword(Fault):
-    """A new password that is the old one."""
+    """The new password equals the old one."""
 
 
 class CurrentPasswordRequired(Fault):
-    """A new password from a session that is too old to be believed, or from none."""
+    """The current password is missing, and the session is not recent or the token has none."""
 
 
 class WrongCurrentPassword(Fault):
-    """The current password, wrong."""
+    """The current password is wrong."""
 
 
 class EmailNotOwn(Fault):
-    """Somebody who would change their own e-mail, which is how others know them."""
+    """A user tries to change their own e-mail. Only an administrator may."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """A new password's hash, and the guess that its comparison with the old one counts as until it is kept."""
+    """The hash of a new password, and the attempt that its comparison with the old one counts as until it is stored."""
 
     hash: str
-    guess: int | None
+    attempt: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class OwnChanges:
-    """What somebody wants of themselves."""
+class OwnAccountChanges:
+    """The changes of a user's own account that a request contains."""
 
     email: str | None
     name: str | None
@@ -65,38 +65,38 @@ class OwnChanges:
 
 
 def prepare_password(
-    caller: Caller, own: OwnChanges, origin: str, deadline: Deadline
+    caller: Caller, own: OwnAccountChanges, origin: str, deadline: Deadline
 ) -> NewPassword | None:
-    """Check a new password before the turn to write; None where there is none."""
+    """Check and hash a new password before the write. Return None if the request has none."""
     assert caller.id is not None
     if own.password is None:
         return None
-    require_new(own.password)
+    require_valid_new(own.password)
     with reading() as transaction:
         person = people.by_id(transaction, caller.id)
         session = find_session(transaction, caller.session_id or "")
         if person is None:
             raise UserGone(REFUSED)
-        require_standing_to_change(transaction, session, own)
-    guess = None
-    with hashing(deadline) as turn:
+        require_recent_sign_in(transaction, session, own)
+    attempt = None
+    with password_hashing(deadline) as hasher:
         if own.current_password is not None:
-            require_current(turn, person, own.current_password, origin, deadline)
+            require_current(hasher, person, own.current_password, origin, deadline)
         else:
-            # Whether it is the old one is an answer, too, where something else keeps it from being changed.
-            guess, _ = count_guess(person.email, origin, deadline)
-        if is_same(turn, person, own.password, own.current_password):
+            # SamePassword reveals the old password, so the comparison counts as an attempt.
+            attempt, _ = record_attempt(person.email, origin, deadline)
+        if is_unchanged(hasher, person, own.password, own.current_password):
             raise SamePassword("New password should be different from the old password.")
-        return NewPassword(turn.hash(own.password), guess)
+        return NewPassword(hasher.hash(own.password), attempt)
 
 
-def require_standing_to_change(
-    transaction: Transaction, session: Session | None, own: OwnChanges
+def require_recent_sign_in(
+    transaction: Transaction, session: SessionRow | None, own: OwnAccountChanges
 ) -> None:
-    """A stolen token is not enough: the old password, or a sign-in of late."""
+    """Raise CurrentPasswordRequired without the current password or a recent sign-in: a stolen token is not enough."""
     if own.current_password is not None:
         return
-    if session is None or session.created_at + YOUNG_SECONDS <= transaction.unix:
+    if session is None or session.created_at + RECENT_SIGN_IN_SECONDS <= transaction.unix:
         raise CurrentPasswordRequired(
             "Current password required when setting new password.",
             hint="Send current_password, or sign in again.",
@@ -104,40 +104,44 @@ def require_standing_to_change(
 
 
 def require_current(
-    turn: Hashing, person: Person, password: str, origin: str, deadline: Deadline
+    hasher: PasswordHashing, person: UserAccount, password: str, origin: str, deadline: Deadline
 ) -> None:
-    """The current password is guessed at like any other, and counted so."""
+    """Raise WrongCurrentPassword if it is wrong. It counts as an attempt like a sign-in."""
     try:
-        require_possible(password)
-    except UnfitPassword as unfit:
+        require_valid(password)
+    except InvalidPassword as unfit:
         raise WrongCurrentPassword(WRONG) from unfit
-    attempt, now = count_guess(person.email, origin, deadline)
-    if not turn.verify(now.password_hash if now is not None else None, password):
+    attempt, now = record_attempt(person.email, origin, deadline)
+    if not hasher.verify(now.password_hash if now is not None else None, password):
         raise WrongCurrentPassword(WRONG)
     with deadline.writing() as transaction:
-        throttle.take_back(transaction, attempt)
+        throttle.delete_attempt(transaction, attempt)
 
 
-def is_same(turn: Hashing, person: Person, password: str, current: str | None) -> bool:
+def is_unchanged(
+    hasher: PasswordHashing, person: UserAccount, password: str, current: str | None
+) -> bool:
     if current is not None:
         return password == current
-    return person.password_hash is not None and turn.verify(person.password_hash, password)
+    return person.password_hash is not None and hasher.verify(person.password_hash, password)
 
 
-def keep_own(
-    transaction: Transaction, caller: Caller, own: OwnChanges, new: NewPassword | None
-) -> Person:
-    """Write what somebody may change of themselves: password, metadata, and with them the name."""
+def change_own_account(
+    transaction: Transaction, caller: Caller, own: OwnAccountChanges, new: NewPassword | None
+) -> UserAccount:
+    """Write the changes and return the account; raise EmailNotOwn if the e-mail differs."""
     assert caller.id is not None
     person = people.by_id(transaction, caller.id)
     assert person is not None, "just looked up"
     if own.email is not None and own.email != person.email.lower():
         raise EmailNotOwn("An e-mail address is changed by an administrator")
-    people.change(transaction, person, Changes(name=own.name, user_metadata=own.user_metadata))
+    people.update_user(
+        transaction, person, UserChanges(name=own.name, user_metadata=own.user_metadata)
+    )
     if new is not None:
         people.replace_password(transaction, person.id, new.hash, caller.session_id)
-        if new.guess is not None:
-            throttle.take_back(transaction, new.guess)
+        if new.attempt is not None:
+            throttle.delete_attempt(transaction, new.attempt)
     changed = people.by_id(transaction, person.id)
     assert changed is not None
     return changed

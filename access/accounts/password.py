@@ -1,6 +1,6 @@
-"""Is that the password, and may this be one? Argon2id, one hash at a time, as slow for nobody as for somebody.
+"""Hash and verify passwords: Argon2id, one hash at a time. Verification takes as long without an account as with one.
 
-Knows no user, no table and no clock; a hash is text that says its own parameters.
+A hash is text that contains its own parameters.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from argon2.exceptions import VerificationError
 from access.accounts.deadline import Deadline
 from models.errors import Fault
 
-MEMORY_KIBIBYTES, PASSES, LANES = 19 * 1024, 2, 1  # OWASP's first choice for argon2id
+MEMORY_KIBIBYTES, PASSES, LANES = 19 * 1024, 2, 1  # OWASP's recommendation
 HASH_BYTES, SALT_BYTES = 32, 16
-PASSWORD_BYTES_MAX = 1_024  # beyond it nobody types, and every byte is read
+PASSWORD_BYTES_MAX = 1_024  # hashing reads every byte
 PASSWORD_CHARACTERS_MIN = 6  # GoTrue's own default
-HASHES_MAX = 1  # in this process; there are two workers, and a hash takes 19 MiB
+HASHES_MAX = 1  # in this process; a hash takes 19 MiB
 RETRY_SECONDS = 1
 
 HASHER = PasswordHasher(
@@ -36,17 +36,17 @@ HASHER = PasswordHasher(
 
 
 class WeakPassword(Fault):
-    """A new password that is too short; `reasons` are GoTrue's words for it."""
+    """A new password is too short. `reasons` are those of GoTrue."""
 
     reasons = ("length",)
 
 
-class UnfitPassword(Fault):
-    """A password that nobody can have: empty, longer than the bound, or holding a NUL."""
+class InvalidPassword(Fault):
+    """A password that no account can have: empty, too long, or with a NUL or an unpaired surrogate."""
 
 
 class HashQueueFull(Fault):
-    """The turn to hash did not come in time. Trying again is right."""
+    """The deadline passed while the request waited to hash. The client may retry."""
 
     retry_after_seconds = RETRY_SECONDS
 
@@ -55,22 +55,22 @@ def zeros(count: int) -> str:
     return base64.b64encode(bytes(count)).rstrip(b"=").decode()
 
 
-NOBODYS_HASH = (
+DUMMY_HASH = (
     f"$argon2id$v=19$m={MEMORY_KIBIBYTES},t={PASSES},p={LANES}"
     f"${zeros(SALT_BYTES)}${zeros(HASH_BYTES)}"
 )
-"""What is verified where there is no hash: it takes the same time, and no known password has it."""
+"""The hash that is verified if there is none, to take the same time. No known password has it."""
 
-TURNS = threading.BoundedSemaphore(HASHES_MAX)
+HASHING_SLOTS = threading.BoundedSemaphore(HASHES_MAX)
 
 
-class Hashing:
-    """A turn to hash. Everything here takes tens of milliseconds."""
+class PasswordHashing:
+    """The right to hash. Each method takes tens of milliseconds."""
 
     def verify(self, password_hash: str | None, password: str) -> bool:
-        """Whether the password has that hash; nobody's hash is compared all the same."""
+        """Return whether a password matches a hash. Without a hash, verify DUMMY_HASH to take the same time."""
         try:
-            return HASHER.verify(password_hash or NOBODYS_HASH, password)
+            return HASHER.verify(password_hash or DUMMY_HASH, password)
         except InvalidHashError:
             return self.verify(None, password)
         except VerificationError:
@@ -79,48 +79,48 @@ class Hashing:
     def hash(self, password: str) -> str:
         return HASHER.hash(password)
 
-    def improve(self, password_hash: str, password: str) -> str | None:
-        """The right password's hash by today's parameters, where they are not those of its hash."""
+    def rehash(self, password_hash: str, password: str) -> str | None:
+        """Return a new hash of the right password if the parameters have changed, else None."""
         return HASHER.hash(password) if HASHER.check_needs_rehash(password_hash) else None
 
 
 @contextmanager
-def hashing(deadline: Deadline) -> Iterator[Hashing]:
-    """One of the turns to hash, or HashQueueFull when the wait is over."""
-    if not TURNS.acquire(timeout=deadline.left()):
+def password_hashing(deadline: Deadline) -> Iterator[PasswordHashing]:
+    """Wait for the right to hash; raise HashQueueFull at the deadline."""
+    if not HASHING_SLOTS.acquire(timeout=deadline.left()):
         raise HashQueueFull("Too many people are signing in at once; try again.")
     try:
-        yield Hashing()
+        yield PasswordHashing()
     finally:
-        TURNS.release()
+        HASHING_SLOTS.release()
 
 
-def require_possible(password: str) -> None:
-    """Refuse, before any hash, what is nobody's password."""
+def require_valid(password: str) -> None:
+    """Raise InvalidPassword, before any hash, if no account can have this password."""
     if not password:
-        raise UnfitPassword("The password is empty")
+        raise InvalidPassword("The password is empty")
     if "\0" in password:
-        raise UnfitPassword("A password cannot hold a NUL")
+        raise InvalidPassword("A password cannot hold a NUL")
     if len(password.encode("utf-8", "surrogatepass")) > PASSWORD_BYTES_MAX:
-        raise UnfitPassword(f"Password cannot be longer than {PASSWORD_BYTES_MAX} bytes")
+        raise InvalidPassword(f"Password cannot be longer than {PASSWORD_BYTES_MAX} bytes")
     try:
         password.encode()
     except UnicodeEncodeError:
-        raise UnfitPassword("A password cannot hold half of a surrogate pair") from None
+        raise InvalidPassword("A password cannot hold an unpaired surrogate") from None
 
 
-def require_new(password: str) -> None:
-    """Refuse, before any hash, what shall not become somebody's password."""
+def require_valid_new(password: str) -> None:
+    """Raise WeakPassword or InvalidPassword, before any hash, if a password is not fit to be set."""
     if len(password) < PASSWORD_CHARACTERS_MIN:
         raise WeakPassword(
             f"Password should be at least {PASSWORD_CHARACTERS_MIN} characters.",
             hint="Choose a longer one.",
         )
-    require_possible(password)
+    require_valid(password)
 
 
-def hash_new(password: str) -> str:
-    """A new password's hash, for as long as the turn takes: for commands, where nobody waits."""
-    require_new(password)
-    with TURNS:
+def hash_new_password(password: str) -> str:
+    """Return the hash of a new password, without a deadline: for commands."""
+    require_valid_new(password)
+    with HASHING_SLOTS:
         return HASHER.hash(password)

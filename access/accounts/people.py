@@ -1,4 +1,4 @@
-"""People as rows: a user, and what is kept beside them to sign in. Who may touch whom is not asked here."""
+"""Read and write users with their credentials. This module does not check permissions."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from string import ascii_uppercase
 import sqlalchemy as sa
 
 from access.accounts.access_token import AUDIENCE
-from access.accounts.access_token import Signers
-from access.accounts.password import hash_new
-from access.accounts.person import Changes
+from access.accounts.access_token import TokenSigner
+from access.accounts.password import hash_new_password
 from access.accounts.person import EmailTaken
 from access.accounts.person import IdTaken
-from access.accounts.person import InvalidPerson
+from access.accounts.person import InvalidUserAccount
 from access.accounts.person import Metadata
-from access.accounts.person import NewPerson
-from access.accounts.person import NoSuchPerson
-from access.accounts.person import Person
-from access.accounts.person import merged
+from access.accounts.person import NewUserAccount
+from access.accounts.person import NoSuchUser
+from access.accounts.person import UserAccount
+from access.accounts.person import UserChanges
+from access.accounts.person import changed_row
+from access.accounts.person import merge_metadata
 from access.accounts.person import read_email
 from access.accounts.person import read_role
 from access.accounts.person import row_of
-from access.accounts.person import would_be
 from access.accounts.person import write_metadata
 from access.caller import Role
 from engine import audit
 from engine.query.constraints import CheckViolation
 from engine.query.constraints import ForeignKeyViolation
 from engine.query.constraints import UniqueViolation
-from engine.query.prepared import Prepared
+from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
 from models.credential import CREDENTIALS
@@ -42,54 +42,54 @@ from models.types import read_string
 from models.user import User
 
 EMAIL_KEY = "users_email_key"
-"""The one constraint that tells of a row which may be hidden: one e-mail is one person."""
+"""The only constraint that reveals a possibly hidden row: e-mails are unique."""
 EMAIL_CHECK = "users_email_check"
 ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
-# Looking up
+# Reading
 
 
-def by_id(transaction: Transaction, user_id: str) -> Person | None:
-    return read_person(BY_ID.one(transaction, user_id=user_id))
+def by_id(transaction: Transaction, user_id: str) -> UserAccount | None:
+    return read_account(BY_ID.one(transaction, user_id=user_id))
 
 
-def by_email(transaction: Transaction, email: str) -> Person | None:
-    """Whoever signs in with that e-mail, however its letters are cased.
+def by_email(transaction: Transaction, email: str) -> UserAccount | None:
+    """Return the user who signs in with an e-mail, in any case; None if there is none.
 
-    The database's `lower` knows the letters of ASCII alone, and what `read_email` keeps was lowered with all
-    others; so both are looked for. Who has it in the database's own lower case comes first; that there is no other
-    either is seen to when an e-mail is written (`require_sign_in_by`).
+    The database's `lower` changes ASCII letters only, and `read_email` lowers all letters, so both forms are searched.
+    `require_unique_emails` ensures that at most one user matches.
     """
-    named = email.strip()
-    lowered = named.translate(ASCII_LOWER)
-    return read_person(BY_EMAIL.one(transaction, lowered=lowered, folded=named.lower()))
+    stripped = email.strip()
+    lowered = stripped.translate(ASCII_LOWER)
+    return read_account(BY_EMAIL.one(transaction, lowered=lowered, folded=stripped.lower()))
 
 
-def require_sign_in_by(transaction: Transaction, emails: Iterable[str]) -> None:
-    """Insist that each of the e-mails just written signs one person in, however its letters are cased: the database's
-    index knows the letters of ASCII alone, and somebody would sign in as another was used to. Space around one is
-    taken away from what is typed: nobody would be found by it."""
+def require_unique_emails(transaction: Transaction, emails: Iterable[str]) -> None:
+    """Raise UniqueViolation or CheckViolation unless each e-mail, just written, identifies one user in any case.
+
+    The database's unique index lowers ASCII letters only, so it accepts two e-mails that differ in the case of others.
+    An e-mail with space around it is refused, since `by_email` would never find it.
+    """
     for email in emails:
         if email != email.strip():
             raise CheckViolation(EMAIL_CHECK)
         if not email.isascii():
-            # As the index has it, and as `by_email` looks for it besides.
             lowered = email.translate(ASCII_LOWER)
-            found = SAME_EMAIL.all(transaction, lowered=lowered, folded=email.lower())
-            if len(found) > 1:
+            users = SAME_EMAIL.all(transaction, lowered=lowered, folded=email.lower())
+            if len(users) > 1:
                 raise UniqueViolation(EMAIL_KEY)
             if lowered != email.lower():
-                # A capital beyond ASCII: who came with the same e-mail in small letters would not be found beside it.
+                # A capital beyond ASCII: SAME_EMAIL would not find it for a later e-mail in small letters.
                 raise CheckViolation(EMAIL_CHECK)
 
 
-def read_person(row: tuple[object, ...] | None) -> Person | None:
-    """A person out of COLUMNS."""
+def read_account(row: tuple[object, ...] | None) -> UserAccount | None:
+    """Return the account of a row of COLUMNS, or None."""
     if row is None:
         return None
     id_, email, name, role, client_id, created_at, updated_at = row[:7]
     password_hash, app_metadata, user_metadata, disabled_until, tokens_since, last = row[7:13]
-    return Person(
+    return UserAccount(
         str(id_),
         str(email),
         str(name),
@@ -107,14 +107,14 @@ def read_person(row: tuple[object, ...] | None) -> Person | None:
 
 
 def read_metadata(text: object) -> Metadata:
-    found: Metadata = json.loads(text) if isinstance(text, str) else {}
-    return found
+    metadata: Metadata = json.loads(text) if isinstance(text, str) else {}
+    return metadata
 
 
-# Making
+# Inserting
 
 
-def create_person(
+def create_user_with_password(
     transaction: Transaction,
     email: str,
     name: str | None,
@@ -122,30 +122,30 @@ def create_person(
     client_id: int | None,
     password: str | None,
 ) -> str:
-    """Make somebody from the words of a command; their id."""
-    password_hash = hash_new(password) if password is not None else None
-    new = NewPerson(
+    """Insert a user from the options of a command; return the id."""
+    password_hash = hash_new_password(password) if password is not None else None
+    new = NewUserAccount(
         read_email(email), name, read_role(role), client_id, password_hash=password_hash
     )
-    return add(transaction, new)
+    return insert_user(transaction, new)
 
 
-def add(transaction: Transaction, new: NewPerson) -> str:
-    """Make somebody who can sign in if they have a password; their id."""
+def insert_user(transaction: Transaction, new: NewUserAccount) -> str:
+    """Insert a user; return the id. Raise EmailTaken, IdTaken or InvalidUserAccount."""
     try:
         INSERT_USER.run(
             transaction,
             user_id=new.id,
             email=new.email,
-            name=read_string(new.called()),
+            name=read_string(new.display_name()),
             role=new.role.value,
             client_id=new.client_id,
             now=transaction.now,
         )
-        require_sign_in_by(transaction, [new.email])
+        require_unique_emails(transaction, [new.email])
     except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
-        raise explained(violation) from violation
-    # There may be some of an id that another one had: since when its tokens count (schema.sql).
+        raise user_fault(violation) from violation
+    # A deleted user of the same id leaves its `tokens_since` (schema.sql).
     ENSURE_CREDENTIALS.run(transaction, user_id=new.id)
     SET_CREDENTIALS.run(
         transaction,
@@ -158,57 +158,59 @@ def add(transaction: Transaction, new: NewPerson) -> str:
     return new.id
 
 
-def explained(violation: Fault) -> Fault:
-    """What a constraint over users means to whoever ran into it."""
+def user_fault(violation: Fault) -> Fault:
+    """Return the fault for a violated constraint of the users table."""
     if isinstance(violation, UniqueViolation):
         if violation.constraint == EMAIL_KEY:
             return EmailTaken("A user with this email address has already been registered")
         return IdTaken("A user with this id has already been registered")
     if isinstance(violation, ForeignKeyViolation):
-        return InvalidPerson("There is no client of that client_id")
+        return InvalidUserAccount("There is no client of that client_id")
     if isinstance(violation, CheckViolation) and violation.constraint == "users_check":
-        return InvalidPerson("A super admin has no client_id, and everybody else has one")
+        return InvalidUserAccount("A super admin has no client_id, and every other user has one")
     return violation
 
 
 # Changing
 
 
-def change(transaction: Transaction, person: Person, changes: Changes) -> None:
-    """Write what differs. A new role or client takes grants, sessions and tokens with it (schema.sql)."""
-    row = would_be(person, changes)
+def update_user(transaction: Transaction, person: UserAccount, changes: UserChanges) -> None:
+    """Write the changes of a user. Triggers end grants, sessions and tokens if role or client change (schema.sql)."""
+    row = changed_row(person, changes)
     if row != row_of(person):
         try:
             UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
-            require_sign_in_by(transaction, [str(row["email"])])
+            require_unique_emails(transaction, [str(row["email"])])
         except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
-            raise explained(violation) from violation
+            raise user_fault(violation) from violation
     for column, metadata, more in (
         (CREDENTIALS.c.app_metadata, person.app_metadata, changes.app_metadata),
         (CREDENTIALS.c.user_metadata, person.user_metadata, changes.user_metadata),
     ):
         if more:
-            keep(transaction, person.id, column, write_metadata(merged(metadata, more)))
+            set_credential(
+                transaction, person.id, column, write_metadata(merge_metadata(metadata, more))
+            )
     if changes.disabled_until is not None:
-        keep(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
+        set_credential(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
         disabled = changes.disabled_until > transaction.unix
-        note(transaction, "disable" if disabled else "enable", person.id)
+        record_credential_event(transaction, "disable" if disabled else "enable", person.id)
 
 
 def replace_password(
-    transaction: Transaction, user_id: str, password_hash: str, but_session: str | None = None
+    transaction: Transaction, user_id: str, password_hash: str, kept_session: str | None = None
 ) -> None:
-    """A new password ends every session but the one that set it, and every token without one."""
-    keep(transaction, user_id, CREDENTIALS.c.password_hash, password_hash)
-    end_other_sessions(transaction, user_id, but_session)
+    """Set a password. End all sessions except one, and all tokens without a session."""
+    set_credential(transaction, user_id, CREDENTIALS.c.password_hash, password_hash)
+    end_other_sessions(transaction, user_id, kept_session)
     end_tokens(transaction, user_id)
-    note(transaction, "password", user_id)
+    record_credential_event(transaction, "password", user_id)
 
 
-def note(transaction: Transaction, action: str, user_id: str) -> None:
-    """Write into the audit trail what happened to somebody's credentials, and by whom; never what they are."""
+def record_credential_event(transaction: Transaction, action: str, user_id: str) -> None:
+    """Record a change of a user's credentials in the audit log, without their values."""
     person = by_id(transaction, user_id)
-    audit.note(
+    audit.record_event(
         transaction,
         action,
         "users",
@@ -218,38 +220,37 @@ def note(transaction: Transaction, action: str, user_id: str) -> None:
     )
 
 
-def end_other_sessions(transaction: Transaction, user_id: str, but_session: str | None) -> int:
-    """End somebody's sessions but one, or all of them; how many there were."""
-    return DELETE_SESSIONS.run(transaction, user_id=user_id, session_id=but_session or "")
+def end_other_sessions(transaction: Transaction, user_id: str, kept_session: str | None) -> int:
+    """End a user's sessions, except one if given; return how many ended."""
+    return DELETE_SESSIONS.run(transaction, user_id=user_id, session_id=kept_session or "")
 
 
 def end_tokens(transaction: Transaction, user_id: str) -> None:
-    """End the tokens without a session that exist by now.
+    """End all tokens without a session that were issued until now.
 
-    `iat` counts whole seconds: what bears the present one may be older than this, so it goes too, and
-    the next second's tokens are the first to count (decision 0014); after a second end within one, those of the second
-    after that.
+    `iat` counts whole seconds, so tokens of the current second end too and later ones count from the next second
+    (decision 0014). A second call within one second moves this to the second after that.
     """
     ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
     END_TOKENS.run(transaction, user_id=user_id, since=transaction.unix + 1)
 
 
-def keep(
+def set_credential(
     transaction: Transaction, user_id: str, column: sa.Column[object], value: str | int | None
 ) -> None:
-    """Set one thing that is kept beside a user, who may not have had any of them."""
+    """Set one column of a user's credentials. Insert the row if there is none."""
     ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
-    KEEP[column.name].run(transaction, user_id=user_id, value=value)
+    UPDATE_CREDENTIAL[column.name].run(transaction, user_id=user_id, value=value)
 
 
 # Tokens
 
 
 def claims_for(
-    person: Person, now: int, seconds: int, session_id: str | None = None
+    person: UserAccount, now: int, seconds: int, session_id: str | None = None
 ) -> dict[str, object]:
-    """What an access token says of somebody."""
-    # A token without a session has to be younger than what ended the older ones.
+    """Return the claims of an access token for a user. `now` is in Unix seconds."""
+    # A token without a session counts only from `tokens_since` on.
     issued_at = now if session_id is not None else max(now, person.tokens_since)
     claims: dict[str, object] = {
         "sub": person.id,
@@ -265,15 +266,15 @@ def claims_for(
     return {name: value for name, value in claims.items() if value is not None}
 
 
-def issue_token(transaction: Transaction, signers: Signers, email: str, seconds: int) -> str:
-    """An access token without a session, for whoever has that e-mail."""
+def issue_token(transaction: Transaction, signers: TokenSigner, email: str, seconds: int) -> str:
+    """Return an access token without a session for the user of an e-mail; raise NoSuchUser."""
     person = by_email(transaction, email)
     if person is None:
-        raise NoSuchPerson(f'there is no user "{email}"')
+        raise NoSuchUser(f'there is no user "{email}"')
     return signers.issue(claims_for(person, transaction.unix, seconds))
 
 
-# The statements
+# Statements
 
 USERS = User.__table__
 COLUMNS: tuple[sa.ColumnElement[object], ...] = (
@@ -291,26 +292,28 @@ COLUMNS: tuple[sa.ColumnElement[object], ...] = (
     CREDENTIALS.c.tokens_since,
     CREDENTIALS.c.last_sign_in_at,
 )
-"""What `read_person` reads, in its order."""
-JOINED = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
+"""The columns that `read_account` reads, in order."""
+USERS_WITH_CREDENTIALS = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
 
-BY_ID = Prepared(
-    sa.select(*COLUMNS).select_from(JOINED).where(USERS.c.id == parameter("user_id", UUID.storage))
-)
-LOWERED = sa.func.lower(USERS.c.email)
-AS_TYPED = parameter("lowered", sa.Text)
-BY_EMAIL = Prepared(
+BY_ID = PreparedStatement(
     sa.select(*COLUMNS)
-    .select_from(JOINED)
-    .where(LOWERED.in_((AS_TYPED, parameter("folded", sa.Text))))
-    .order_by((LOWERED == AS_TYPED).desc())
+    .select_from(USERS_WITH_CREDENTIALS)
+    .where(USERS.c.id == parameter("user_id", UUID.storage))
 )
-SAME_EMAIL = Prepared(
+LOWER_EMAIL = sa.func.lower(USERS.c.email)
+ASCII_LOWERED = parameter("lowered", sa.Text)
+BY_EMAIL = PreparedStatement(
+    sa.select(*COLUMNS)
+    .select_from(USERS_WITH_CREDENTIALS)
+    .where(LOWER_EMAIL.in_((ASCII_LOWERED, parameter("folded", sa.Text))))
+    .order_by((LOWER_EMAIL == ASCII_LOWERED).desc())
+)
+SAME_EMAIL = PreparedStatement(
     sa.select(USERS.c.id)
-    .where(LOWERED.in_((parameter("lowered", sa.Text), parameter("folded", sa.Text))))
+    .where(LOWER_EMAIL.in_((parameter("lowered", sa.Text), parameter("folded", sa.Text))))
     .limit(2)
 )
-INSERT_USER = Prepared(
+INSERT_USER = PreparedStatement(
     sa.insert(User).values(
         id=parameter("user_id"),
         email=parameter("email"),
@@ -321,7 +324,7 @@ INSERT_USER = Prepared(
         updated_at=parameter("now"),
     )
 )
-SET_CREDENTIALS = Prepared(
+SET_CREDENTIALS = PreparedStatement(
     sa.update(CREDENTIALS)
     .where(CREDENTIALS.c.user_id == parameter("user_id"))
     .values(
@@ -331,7 +334,7 @@ SET_CREDENTIALS = Prepared(
         disabled_until=parameter("disabled_until"),
     )
 )
-UPDATE_USER = Prepared(
+UPDATE_USER = PreparedStatement(
     sa.update(User)
     .where(USERS.c.id == parameter("user_id"))
     .values(
@@ -342,7 +345,7 @@ UPDATE_USER = Prepared(
         updated_at=parameter("now"),
     )
 )
-ENSURE_CREDENTIALS = Prepared(
+ENSURE_CREDENTIALS = PreparedStatement(
     sa.insert(CREDENTIALS).from_select(
         ["user_id", "app_metadata", "user_metadata", "disabled_until", "tokens_since"],
         sa.select(
@@ -353,8 +356,8 @@ ENSURE_CREDENTIALS = Prepared(
         ),
     )
 )
-KEEP = {
-    column.name: Prepared(
+UPDATE_CREDENTIAL = {
+    column.name: PreparedStatement(
         sa.update(CREDENTIALS)
         .where(CREDENTIALS.c.user_id == parameter("user_id"))
         .values({column.name: parameter("value")})
@@ -362,11 +365,11 @@ KEEP = {
     for column in CREDENTIALS.c
     if not column.primary_key
 }
-END_TOKENS = Prepared(
+END_TOKENS = PreparedStatement(
     sa.update(CREDENTIALS)
     .where(CREDENTIALS.c.user_id == parameter("user_id"))
     .values(
-        # Later than before in any case: what was made since an end in this very second bears the moment of that.
+        # Always later than before: tokens issued since another end in this second have its `tokens_since` as `iat`.
         tokens_since=sa.case(
             (
                 CREDENTIALS.c.tokens_since < parameter("since", sa.BigInteger),
@@ -376,7 +379,7 @@ END_TOKENS = Prepared(
         )
     )
 )
-DELETE_SESSIONS = Prepared(
+DELETE_SESSIONS = PreparedStatement(
     sa.delete(SESSIONS).where(
         SESSIONS.c.user_id == parameter("user_id"), SESSIONS.c.id != parameter("session_id")
     )

@@ -1,7 +1,7 @@
-"""A person as plain values: what a user can be, what a request may make of one, and what is kept.
+"""User accounts as plain values, and the changes that a request may make.
 
-What a user's row says (role, client, name) is never kept a second time in the metadata: it is taken
-out when they are stored and shown again when they are read (routes/gotrue).
+The metadata never store role, client and name, which are columns of the user's row. routes/gotrue removes them from
+the metadata of a request, and adds them to those of a response.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ EMAIL_TEXT = re.compile(r"[^\s@\x00-\x20\x7f]+@[^\s@\x00-\x20\x7f]+")
 Metadata = Mapping[str, object]
 
 
-class Unsaid(Enum):
-    """What stands where a request says nothing; null says something."""
+class Unset(Enum):
+    """The type of UNSET, the value of a field that a request omits. None is the value null."""
 
-    UNSAID = "unsaid"
-
-
-UNSAID = Unsaid.UNSAID
+    UNSET = "unset"
 
 
-class NoSuchPerson(Fault):
-    """Nobody has that e-mail or id."""
+UNSET = Unset.UNSET
 
 
-class InvalidPerson(Fault):
-    """What no user can be: an unknown role, a client that does not fit."""
+class NoSuchUser(Fault):
+    """No user has the e-mail."""
 
 
-class InvalidEmail(InvalidPerson):
-    """An e-mail that is none, or none where one is needed."""
+class InvalidUserAccount(Fault):
+    """Values that no user can have: an unknown role, or a client that does not fit the role."""
+
+
+class InvalidEmail(InvalidUserAccount):
+    """The e-mail is malformed, or missing."""
 
 
 class EmailTaken(Fault):
-    """Somebody has that e-mail, seen or unseen by who asks."""
+    """Another user has the e-mail, visible to the caller or not."""
 
 
 class IdTaken(Fault):
-    """Somebody has that id."""
+    """Another user has the id."""
 
 
 class MetadataTooLong(Fault):
-    """More metadata than is kept."""
+    """The metadata exceed METADATA_BYTES_MAX."""
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """A user, and their side of signing in."""
+class UserAccount:
+    """A user with their credentials."""
 
     id: str
     email: str
@@ -81,8 +81,8 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class NewPerson:
-    """Somebody who is to be made. Without a password they cannot sign in."""
+class NewUserAccount:
+    """A user to insert. Without a password they cannot sign in."""
 
     email: str
     name: str | None
@@ -94,19 +94,19 @@ class NewPerson:
     user_metadata: Metadata = field(default_factory=dict)
     disabled_until: int = 0
 
-    def called(self) -> str:
-        """Their name, else their e-mail's local part."""
+    def display_name(self) -> str:
+        """Return the name, or by default the local part of the e-mail."""
         return self.name if self.name is not None else self.email.partition("@")[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What is to become of somebody; None and UNSAID leave what is there. Metadata are merged."""
+class UserChanges:
+    """The changes of a user. None and UNSET leave a field as it is. Metadata are merged."""
 
     email: str | None = None
     name: str | None = None
     role: Role | None = None
-    client_id: int | Unsaid | None = UNSAID
+    client_id: int | Unset | None = UNSET
     app_metadata: Metadata = field(default_factory=dict)
     user_metadata: Metadata = field(default_factory=dict)
     disabled_until: int | None = None
@@ -116,7 +116,7 @@ class Changes:
 
 
 def read_email(text: str) -> str:
-    """An e-mail as it is kept: without space around it, in lower case, as GoTrue keeps it."""
+    """Return an e-mail as GoTrue stores it: stripped and in lower case. Raise InvalidEmail if it is malformed."""
     email = text.strip().lower()
     if not EMAIL_TEXT.fullmatch(email) or len(email) > EMAIL_CHARACTERS_MAX:
         raise InvalidEmail("Unable to validate email address: invalid format")
@@ -127,8 +127,8 @@ def read_role(text: str) -> Role:
     try:
         return Role(text)
     except ValueError:
-        named = ", ".join(each.value for each in Role)
-        raise InvalidPerson(f"role is one of {named}") from None
+        roles = ", ".join(each.value for each in Role)
+        raise InvalidUserAccount(f"role is one of {roles}") from None
 
 
 def write_metadata(metadata: Metadata) -> str:
@@ -138,7 +138,7 @@ def write_metadata(metadata: Metadata) -> str:
     return text
 
 
-def row_of(person: Person) -> dict[str, str | int | None]:
+def row_of(person: UserAccount) -> dict[str, str | int | None]:
     return {
         "email": person.email,
         "name": person.name,
@@ -147,16 +147,16 @@ def row_of(person: Person) -> dict[str, str | int | None]:
     }
 
 
-def would_be(person: Person, changes: Changes) -> dict[str, str | int | None]:
-    """The user's row as the changes would leave it, but for its id and its times."""
+def changed_row(person: UserAccount, changes: UserChanges) -> dict[str, str | int | None]:
+    """Return the user's row with the changes applied, without its id and times."""
     return {
         "email": person.email if changes.email is None else changes.email,
         "name": person.name if changes.name is None else read_string(changes.name),
         "role": person.role.value if changes.role is None else changes.role.value,
-        "client_id": person.client_id if changes.client_id is UNSAID else changes.client_id,
+        "client_id": person.client_id if changes.client_id is UNSET else changes.client_id,
     }
 
 
-def merged(old: Metadata, more: Metadata) -> Metadata:
-    """The old keys and the new; null takes one away, as GoTrue has it."""
+def merge_metadata(old: Metadata, more: Metadata) -> Metadata:
+    """Return the old metadata updated with the new. A null removes its key, as in GoTrue."""
     return {key: value for key, value in {**old, **more}.items() if value is not None}

@@ -1,8 +1,7 @@
 """Refresh tokens: session id and counter, and a MAC over them and the session's salt.
 
-Nothing usable is stored: a token is derived anew from what the session's row holds and from the keys,
-so a copy of the database makes none, nor does a leaked key alone. Any key of the list verifies, the
-newest signs. Knows no table and no clock.
+The database stores no token. A token is derived from the session's row and a key. Neither a copy of the database
+nor a leaked key alone is enough to make one. Any key of the list verifies, and the newest signs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 
 from itsdangerous import Signer
 
-SALT = b"walkthrough.refresh_token"  # a key of its own, derived: no access token can pass for one
+SALT = b"walkthrough.refresh_token"  # derives a separate key: no access token is a refresh token
 SEPARATOR = "~"  # not in base64url; nor a dot, so that no token looks like a JWT
 PACKED = struct.Struct(">16sI")
 TOKEN_CHARACTERS_MAX = 128
@@ -25,7 +24,7 @@ TOKEN_CHARACTERS_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class RefreshToken:
-    """What a token claims, until its MAC is checked against the session's salt."""
+    """The parts of a token. They are unverified until `is_genuine` checks the MAC."""
 
     session_id: str
     counter: int
@@ -33,7 +32,7 @@ class RefreshToken:
 
 
 class RefreshTokens:
-    """Makes and checks the tokens of sessions."""
+    """Issues and verifies the refresh tokens of sessions."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self.signer = Signer(
@@ -41,20 +40,20 @@ class RefreshTokens:
         )
 
     def issue(self, session_id: str, counter: int, salt: str) -> str:
-        """The session's token of that counter: always the same while the newest key is."""
+        """Return the session's token of a counter. It is the same as long as the newest key is."""
         name = pack(session_id, counter)
         mac = self.signer.get_signature(name + salt.encode())
         return f"{encode(name)}{SEPARATOR}{mac.decode()}"
 
     def is_genuine(self, token: RefreshToken, salt: str) -> bool:
-        """Whether one of the keys made it, compared in constant time."""
+        """Return whether one of the keys signed the token, in constant time."""
         return self.signer.verify_signature(
             pack(token.session_id, token.counter) + salt.encode(), token.mac
         )
 
 
-def read(text: str) -> RefreshToken | None:
-    """A token's parts, or None for text that is none.
+def parse_refresh_token(text: str) -> RefreshToken | None:
+    """Return the parts of a token, or None if the text is malformed.
 
     >>> read("one"), read("a~b"), read("~")
     (None, None, None)

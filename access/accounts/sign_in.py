@@ -1,8 +1,8 @@
-"""Sign in, go on, sign out: what a session is, from its first token to its end.
+"""Sign in, refresh a session, sign out.
 
-A session is a row; its refresh tokens are derived from the row (access/accounts/refresh_token.py) and follow one
-line: each has one child, whoever asks. What ends something and refuses at once returns its refusal,
-so that the end is committed; the caller raises it.
+A session is a row, and its refresh tokens are derived from the row (access/accounts/refresh_token.py). Each token has
+exactly one successor. A function that ends a session and fails returns its fault, so that the end is committed; its
+caller raises the fault.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from access.accounts import people
 from access.accounts import refresh_token
 from access.accounts import throttle
 from access.accounts.deadline import Deadline
-from access.accounts.password import UnfitPassword
-from access.accounts.password import hashing
-from access.accounts.password import require_possible
-from access.accounts.person import Person
+from access.accounts.password import InvalidPassword
+from access.accounts.password import password_hashing
+from access.accounts.password import require_valid
+from access.accounts.person import UserAccount
 from access.accounts.refresh_token import RefreshToken
 from access.accounts.refresh_token import RefreshTokens
 from access.caller import Caller
 from access.session import SessionGone
 from engine import audit
 from engine.current import reading
-from engine.query.prepared import Prepared
+from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
 from models.credential import CREDENTIALS
@@ -38,30 +38,30 @@ from models.types import UUID
 from models.types import new_uuid
 
 REUSE_SECONDS = 30
-SESSION_SECONDS = 30 * 24 * 3_600  # after its last use
+SESSION_SECONDS = 30 * 24 * 3_600  # since the last use
 SALT_BYTES = 16
 WRONG = "Invalid login credentials"
-SESSIONS_MAX = 1_000  # of one user; the one that was unused for longest makes room
+SESSIONS_MAX = 1_000  # per user; a new session replaces the least recently used one
 
 
 class WrongCredentials(Fault):
-    """A wrong password, or nobody: which of the two is not told."""
+    """The password is wrong, or there is no such user. The error does not reveal which."""
 
 
-class Banned(Fault):
-    """The right password, or refresh token, of somebody who is disabled."""
+class UserBanned(Fault):
+    """The password or refresh token is right, and the user is disabled."""
 
 
 class RefreshTokenNotFound(Fault):
-    """A refresh token of no session: never made here, or its session has ended."""
+    """The refresh token is not genuine, or its session has ended."""
 
 
 class RefreshTokenUsed(Fault):
-    """A refresh token used again too late: somebody has a copy, so the session has ended."""
+    """The refresh token was used before, too long ago. It may have been stolen, so the session ends."""
 
 
 class SessionExpired(Fault):
-    """A session that nobody used for too long."""
+    """The session was unused for SESSION_SECONDS."""
 
 
 class Scope(Enum):
@@ -73,18 +73,18 @@ class Scope(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SignedIn:
-    """Somebody in a session, and the token that goes on with it."""
+class IssuedSession:
+    """A session, its user, and its newest refresh token. `now` is in Unix seconds."""
 
-    person: Person
+    person: UserAccount
     session_id: str
     refresh_token: str
     now: int
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """A session's row. `rotations`: of late, in which second which counter was the first to be used."""
+class SessionRow:
+    """A session's row. `rotations` are recent pairs of a Unix second and the first counter used in it."""
 
     id: str
     user_id: str
@@ -95,68 +95,73 @@ class Session:
     rotations: list[list[int]]
 
 
-# In
+# Signing in
 
 
-def sign_in(
+def sign_in_with_password(
     tokens: RefreshTokens, email: str, password: str, origin: str, deadline: Deadline
-) -> SignedIn:
-    """A new session for whoever has that e-mail and password."""
+) -> IssuedSession:
+    """Return a new session for an e-mail and a password.
+
+    Raise WrongCredentials, UserBanned, RateLimitExceeded or HashQueueFull.
+    """
     try:
-        require_possible(password)
-    except UnfitPassword as unfit:
+        require_valid(password)
+    except InvalidPassword as unfit:
         raise WrongCredentials(WRONG) from unfit
     with reading() as transaction:
-        # Cheap, and it keeps those who are refused anyway out of the queue to hash.
+        # Keep requests that exceed the limit out of the queue for hashing.
         person = people.by_email(transaction, email)
-        throttle.require_tries_left(transaction, guess_at(person, email, origin))
-    with hashing(deadline) as turn:
-        attempt, person = count_guess(email, origin, deadline)
+        throttle.require_attempts_left(transaction, attempt_on(person, email, origin))
+    with password_hashing(deadline) as hasher:
+        attempt, person = record_attempt(email, origin, deadline)
         password_hash = person.password_hash if person is not None else None
-        if not turn.verify(password_hash, password) or person is None or password_hash is None:
+        if not hasher.verify(password_hash, password) or person is None or password_hash is None:
             raise WrongCredentials(WRONG)
-        better = turn.improve(password_hash, password)
+        better = hasher.rehash(password_hash, password)
     with deadline.writing() as transaction:
-        throttle.take_back(transaction, attempt)
+        throttle.delete_attempt(transaction, attempt)
         throttle.remember_origin(transaction, person.id, origin)
         now = people.by_id(transaction, person.id)
         if now is None or now.password_hash != password_hash:
             raise WrongCredentials(WRONG)
         if now.is_disabled(transaction.unix):
-            raise Banned("User is banned")
+            raise UserBanned("User is banned")
         if better is not None:
-            people.keep(transaction, person.id, CREDENTIALS.c.password_hash, better)
-        return begin_session(transaction, tokens, person.id)
+            people.set_credential(transaction, person.id, CREDENTIALS.c.password_hash, better)
+        return create_session(transaction, tokens, person.id)
 
 
-def guess_at(person: Person | None, email: str, origin: str) -> throttle.Guess:
-    return throttle.guess_at(email, origin, person.id if person is not None else None)
+def attempt_on(person: UserAccount | None, email: str, origin: str) -> throttle.SignInAttempt:
+    return throttle.sign_in_attempt(email, origin, person.id if person is not None else None)
 
 
-def count_guess(email: str, origin: str, deadline: Deadline) -> tuple[int, Person | None]:
-    """Commit that this is being tried; the try, and whoever it is aimed at, as they are then."""
+def record_attempt(email: str, origin: str, deadline: Deadline) -> tuple[int, UserAccount | None]:
+    """Commit a sign-in attempt before it is checked; return its id and the user, if there is one."""
     with deadline.writing() as transaction:
         person = people.by_email(transaction, email)
-        # Noted for nobody too: how long this takes may not tell whether there is somebody.
+        # Recorded without a user too, so that the duration does not reveal whether there is one.
         known = (person.id, person.client_id) if person is not None else (None, None)
-        audit.note(
+        audit.record_event(
             transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0]
         )
-        return throttle.count_guess(transaction, guess_at(person, email, origin)), person
+        return throttle.record_sign_in_attempt(
+            transaction, attempt_on(person, email, origin)
+        ), person
 
 
-def begin_session(transaction: Transaction, tokens: RefreshTokens, user_id: str) -> SignedIn:
-    """A new session, and room for it."""
+def create_session(transaction: Transaction, tokens: RefreshTokens, user_id: str) -> IssuedSession:
+    """Insert a session. Delete expired sessions, and the user's least recently used ones beyond SESSIONS_MAX."""
     now = transaction.unix
-    FORGET_SESSIONS.run(
-        transaction, user_id=user_id, since=now - SESSION_SECONDS, kept=SESSIONS_MAX - 1
+    DELETE_OLD_SESSIONS.run(
+        transaction, user_id=user_id, since=now - SESSION_SECONDS, sessions_max=SESSIONS_MAX - 1
     )
     session_id, salt = new_uuid(), secrets.token_urlsafe(SALT_BYTES)
     INSERT_SESSION.run(transaction, id=session_id, user_id=user_id, salt=salt, now=now)
-    people.keep(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
+    people.set_credential(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
     person = people.by_id(transaction, user_id)
     assert person is not None
-    audit.note(
+    audit.record_event(
         transaction,
         "sign_in",
         "users",
@@ -164,69 +169,74 @@ def begin_session(transaction: Transaction, tokens: RefreshTokens, user_id: str)
         client_id=person.client_id,
         row_key=user_id,
     )
-    return SignedIn(person, session_id, tokens.issue(session_id, 0, salt), now)
+    return IssuedSession(person, session_id, tokens.issue(session_id, 0, salt), now)
 
 
-# On
+# Refreshing
 
 
-def refresh(transaction: Transaction, tokens: RefreshTokens, text: str) -> SignedIn | Fault:
-    """The session's newest token for its present one; or why not, and then perhaps it has ended."""
-    token = refresh_token.read(text)
+def refresh_session(
+    transaction: Transaction, tokens: RefreshTokens, text: str
+) -> IssuedSession | Fault:
+    """Return the session with its newest token, or the fault.
+
+    The transaction has to be committed in both cases, since a fault may end the session.
+    """
+    token = refresh_token.parse_refresh_token(text)
     session = find_session(transaction, token.session_id) if token is not None else None
     if token is None or session is None or not tokens.is_genuine(token, session.salt):
         return RefreshTokenNotFound("Invalid Refresh Token: Refresh Token Not Found")
     person = people.by_id(transaction, session.user_id)
     assert person is not None, "a session goes with its user"
     if person.is_disabled(transaction.unix):
-        return Banned("User is banned")
+        return UserBanned("User is banned")
     if session.last_used_at + SESSION_SECONDS <= transaction.unix:
         DELETE_SESSION.run(transaction, id=session.id)
         return SessionExpired("Invalid Refresh Token: Session Expired")
-    if not is_in_line(session, token, transaction.unix):
+    if not is_accepted(session, token, transaction.unix):
         DELETE_SESSION.run(transaction, id=session.id)
         return RefreshTokenUsed("Invalid Refresh Token: Already Used")
-    counter = go_on(transaction, session, token)
+    counter = rotate(transaction, session, token)
     issued = tokens.issue(session.id, counter, session.salt)
-    return SignedIn(person, session.id, issued, transaction.unix)
+    return IssuedSession(person, session.id, issued, transaction.unix)
 
 
-def is_in_line(session: Session, token: RefreshToken, now: int) -> bool:
-    """Whether a token is the newest, its parent, or one that was first used a moment ago.
+def is_accepted(session: SessionRow, token: RefreshToken, now: int) -> bool:
+    """Return whether a token is the newest, its predecessor, or one first used within REUSE_SECONDS.
 
-    The parent counts at any time: the answer that held its child may have been lost. Whoever has an
-    older one has either waited very long or stolen it.
+    The predecessor is always accepted, since the response with its successor may have been lost. An older token is a
+    very late request or a stolen token.
     """
     if token.counter > session.counter:
-        # Genuine, and not made yet: the file is older than the token (a backup came back).
+        # Genuine and not issued yet: a backup older than the token was restored.
         return False
     if token.counter >= session.counter - 1:
         return True
-    lately = [counter for second, counter in session.rotations if second >= now - REUSE_SECONDS]
-    return bool(lately) and token.counter >= lately[0]
+    recent = [counter for second, counter in session.rotations if second >= now - REUSE_SECONDS]
+    return bool(recent) and token.counter >= recent[0]
 
 
-def go_on(transaction: Transaction, session: Session, token: RefreshToken) -> int:
-    """Use a token that is in line: only the newest one makes another. The counter that is newest then."""
+def rotate(transaction: Transaction, session: SessionRow, token: RefreshToken) -> int:
+    """Use an accepted token; return the newest counter. Only the use of the newest token issues another."""
     now, counter, rotations = transaction.unix, session.counter, session.rotations
     if token.counter == counter:
         rotations = rotations_after(session, now)
         counter += 1
-    USE_SESSION.run(
+    UPDATE_SESSION.run(
         transaction, id=session.id, counter=counter, now=now, rotations=json.dumps(rotations)
     )
     return counter
 
 
-def rotations_after(session: Session, now: int) -> list[list[int]]:
-    """The session's rotations of late once its newest token is used: at most one pair a second."""
-    lately = [pair for pair in session.rotations if now - REUSE_SECONDS <= pair[0] <= now]
-    if lately and lately[-1][0] == now:
-        return lately
-    return [*lately, [now, session.counter]]
+def rotations_after(session: SessionRow, now: int) -> list[list[int]]:
+    """Return the recent rotations after a use of the newest token: at most one pair per second."""
+    recent = [pair for pair in session.rotations if now - REUSE_SECONDS <= pair[0] <= now]
+    if recent and recent[-1][0] == now:
+        return recent
+    return [*recent, [now, session.counter]]
 
 
-def find_session(transaction: Transaction, session_id: str) -> Session | None:
+def find_session(transaction: Transaction, session_id: str) -> SessionRow | None:
     row: tuple[object, ...] | None = SESSION_BY_ID.one(transaction, id=session_id)
     if row is None:
         return None
@@ -235,14 +245,14 @@ def find_session(transaction: Transaction, session_id: str) -> Session | None:
     assert isinstance(created_at, int)
     assert isinstance(last_used_at, int)
     recent: list[list[int]] = json.loads(str(rotations))
-    return Session(str(id_), str(user_id), str(salt), counter, created_at, last_used_at, recent)
+    return SessionRow(str(id_), str(user_id), str(salt), counter, created_at, last_used_at, recent)
 
 
-# Out
+# Signing out
 
 
 def sign_out(transaction: Transaction, caller: Caller, scope: Scope) -> None:
-    """End one's own session, all the others, or everything; SessionGone where there was nothing to end."""
+    """End the caller's session, all others, or all with all tokens; raise SessionGone if there is none to end."""
     assert caller.id is not None
     if scope is Scope.GLOBAL:
         people.end_other_sessions(transaction, caller.id, None)
@@ -250,25 +260,25 @@ def sign_out(transaction: Transaction, caller: Caller, scope: Scope) -> None:
     elif scope is Scope.OTHERS:
         ended = people.end_other_sessions(transaction, caller.id, caller.session_id)
         if caller.session_id is None and not ended:
-            raise nothing_to_end()
+            raise session_not_found()
     elif caller.session_id is None or not DELETE_SESSION.run(transaction, id=caller.session_id):
-        raise nothing_to_end()
-    audit.note(
+        raise session_not_found()
+    audit.record_event(
         transaction, "sign_out", "users",
         actor_id=caller.id, client_id=caller.client_id, row_key=caller.id, details={"scope": scope.value},
     )  # fmt: skip
 
 
-def nothing_to_end() -> SessionGone:
+def session_not_found() -> SessionGone:
     return SessionGone(
         "Session not found",
-        hint="This token belongs to no session: it ends by itself, or by a global sign-out.",
+        hint="This token has no session: it ends when it expires, or by a global sign-out.",
     )
 
 
-# The statements
+# Statements
 
-SESSION_BY_ID = Prepared(
+SESSION_BY_ID = PreparedStatement(
     sa.select(
         SESSIONS.c.id,
         SESSIONS.c.user_id,
@@ -279,7 +289,7 @@ SESSION_BY_ID = Prepared(
         SESSIONS.c.rotations,
     ).where(SESSIONS.c.id == parameter("id"))
 )
-INSERT_SESSION = Prepared(
+INSERT_SESSION = PreparedStatement(
     sa.insert(SESSIONS).values(
         id=parameter("id"),
         user_id=parameter("user_id"),
@@ -290,7 +300,7 @@ INSERT_SESSION = Prepared(
         rotations="[]",
     )
 )
-USE_SESSION = Prepared(
+UPDATE_SESSION = PreparedStatement(
     sa.update(SESSIONS)
     .where(SESSIONS.c.id == parameter("id"))
     .values(
@@ -299,9 +309,9 @@ USE_SESSION = Prepared(
         rotations=parameter("rotations"),
     )
 )
-DELETE_SESSION = Prepared(sa.delete(SESSIONS).where(SESSIONS.c.id == parameter("id")))
+DELETE_SESSION = PreparedStatement(sa.delete(SESSIONS).where(SESSIONS.c.id == parameter("id")))
 OF_USER = SESSIONS.alias("of_user")
-FORGET_SESSIONS = Prepared(
+DELETE_OLD_SESSIONS = PreparedStatement(
     sa.delete(SESSIONS).where(
         sa.or_(
             SESSIONS.c.last_used_at <= parameter("since"),
@@ -309,7 +319,7 @@ FORGET_SESSIONS = Prepared(
                 sa.select(OF_USER.c.id)
                 .where(OF_USER.c.user_id == parameter("user_id", UUID.storage))
                 .order_by(OF_USER.c.last_used_at.desc(), OF_USER.c.id)
-                .offset(parameter("kept", sa.BigInteger))
+                .offset(parameter("sessions_max", sa.BigInteger))
             ),
         )
     )

@@ -1,9 +1,8 @@
-"""May somebody guess once more? Tries are counted in the database, for all workers and across restarts.
+"""Rate limits of sign-in attempts, counted in the database for all workers and across restarts.
 
-A try is written down, and committed, before its password is hashed, and taken back when it was right:
-forty guesses at once are ten hashes. Whom it is aimed at is kept as a digest of the e-mail as a reader
-sees it, whether or not that account exists. Where an account has signed in from lately is counted
-apart, so that guesses from elsewhere lock nobody out.
+An attempt is committed before its password is hashed and deleted if the password is right, so 40 concurrent attempts
+cause 10 hashes. The account is stored as a digest of the normalized e-mail, whether or not it exists. Origins from
+which a user signed in recently have a count of their own, so attempts from other origins do not lock the user out.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from engine.query.prepared import Prepared
+from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
 from models.credential import ATTEMPTS
@@ -28,18 +27,18 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 WINDOW_SECONDS = 15 * 60
-ACCOUNT_TRIES_MAX = 10
-ORIGIN_TRIES_MAX = 100
+ACCOUNT_ATTEMPTS_MAX = 10
+ORIGIN_ATTEMPTS_MAX = 100
 ORIGIN_KNOWN_SECONDS = 30 * 24 * 3_600
-TAKEN_SECONDS = 3_600
-ADDRESS_BITS_V6 = 64  # whoever has one IPv6 address has the other 2^64 of its network too
+EMAIL_TAKEN_SECONDS = 3_600
+ADDRESS_BITS_V6 = 64  # a client controls its whole /64 network
 
-SIGN_IN, TAKEN = "sign_in", "taken"
-WINDOWS = {SIGN_IN: WINDOW_SECONDS, TAKEN: TAKEN_SECONDS}
+SIGN_IN, EMAIL_TAKEN = "sign_in", "taken"
+WINDOWS = {SIGN_IN: WINDOW_SECONDS, EMAIL_TAKEN: EMAIL_TAKEN_SECONDS}
 
 
-class TooManyTries(Fault):
-    """More tries than are allowed (429); `retry_after_seconds` says when the next one is."""
+class RateLimitExceeded(Fault):
+    """The limit of attempts is exceeded (429). The client may retry after `retry_after_seconds`."""
 
     def __init__(self, retry_after_seconds: int) -> None:
         super().__init__("Request rate limit reached", hint="Try again later.")
@@ -47,33 +46,33 @@ class TooManyTries(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
-    """A password tried for an account, be there such an account (`user_id`) or not."""
+class SignInAttempt:
+    """A sign-in attempt for an account. `user_id` is None if there is no such account."""
 
     subject: str
     origin: str
     user_id: str | None
 
 
-def guess_at(email: str, origin: str, user_id: str | None) -> Guess:
-    return Guess(digest(email), origin, user_id)
+def sign_in_attempt(email: str, origin: str, user_id: str | None) -> SignInAttempt:
+    return SignInAttempt(account_digest(email), origin, user_id)
 
 
-def digest(email: str) -> str:
-    """Whom a try is aimed at: one account, however its e-mail is written.
+def account_digest(email: str) -> str:
+    """Return the digest of an account: the same for all spellings of its e-mail.
 
-    >>> digest("Ada@Acme.example ") == digest("ａｄａ@acme.example")
+    >>> account_digest("Ada@Acme.example ") == account_digest("ａｄａ@acme.example")
     True
     """
-    seen = unicodedata.normalize("NFKC", email).casefold().strip()
-    return hashlib.sha256(seen.encode("utf-8", "replace")).hexdigest()
+    normalized = unicodedata.normalize("NFKC", email).casefold().strip()
+    return hashlib.sha256(normalized.encode("utf-8", "replace")).hexdigest()
 
 
-# Guesses at passwords
+# Sign-in attempts
 
 
-def require_tries_left(transaction: Transaction, guess: Guess) -> None:
-    """Refuse a guess when its account or its origin has used up the tries of the window."""
+def require_attempts_left(transaction: Transaction, guess: SignInAttempt) -> None:
+    """Raise RateLimitExceeded if the account or the origin has reached its limit."""
     now = transaction.unix
     window: dict[str, str | int | None] = {
         "kind": SIGN_IN,
@@ -89,49 +88,52 @@ def require_tries_left(transaction: Transaction, guess: Guess) -> None:
     )
     for oldest in (of_account, OLDEST_OF_ORIGIN.one(transaction, **window)):
         if oldest is not None:
-            raise TooManyTries(int(oldest[0] or 0) + WINDOW_SECONDS - now)
+            raise RateLimitExceeded(int(oldest[0] or 0) + WINDOW_SECONDS - now)
 
 
-def count_guess(transaction: Transaction, guess: Guess) -> int:
-    """Write a guess down before it is made; `take_back` wants the number returned."""
+def record_sign_in_attempt(transaction: Transaction, guess: SignInAttempt) -> int:
+    """Insert an attempt and return its id for `delete_attempt`; raise RateLimitExceeded."""
     purge(transaction)
-    require_tries_left(transaction, guess)
-    return write_down(transaction, SIGN_IN, guess.subject, guess.origin)
+    require_attempts_left(transaction, guess)
+    return insert_attempt(transaction, SIGN_IN, guess.subject, guess.origin)
 
 
-def take_back(transaction: Transaction, attempt: int) -> None:
-    """A guess that was right was none."""
+def delete_attempt(transaction: Transaction, attempt: int) -> None:
+    """Delete an attempt whose password was right."""
     DELETE_ATTEMPT.run(transaction, id=attempt)
 
 
 def remember_origin(transaction: Transaction, user_id: str, origin: str) -> None:
-    """Somebody signed in from here: from now on others' guesses do not shut this door."""
-    FORGET_ORIGINS.run(
+    """Record a sign-in, so that the origin has a count of its own for the user."""
+    DELETE_ORIGINS.run(
         transaction, user_id=user_id, origin=origin, since=transaction.unix - ORIGIN_KNOWN_SECONDS
     )
     INSERT_ORIGIN.run(transaction, user_id=user_id, origin=origin, now=transaction.unix)
 
 
-# The tables
+# Tables
 
 
 def purge(transaction: Transaction) -> None:
-    """Forget what no window reaches any more."""
+    """Delete the attempts older than their window."""
     for kind, seconds in WINDOWS.items():
         PURGE.run(transaction, kind=kind, since=transaction.unix - seconds)
 
 
-def write_down(transaction: Transaction, kind: str, subject: str, origin: str) -> int:
-    made = INSERT_ATTEMPT.one(
+def insert_attempt(transaction: Transaction, kind: str, subject: str, origin: str) -> int:
+    row = INSERT_ATTEMPT.one(
         transaction, kind=kind, subject=subject, origin=origin, now=transaction.unix
     )
-    assert made is not None
-    return int(made[0] or 0)
+    assert row is not None
+    return int(row[0] or 0)
 
 
-def oldest_of(tries_max: int, *where: sa.ColumnElement[bool]) -> Prepared:
-    """The time of the try that has to leave the window before the next may enter; no row: come in."""
-    return Prepared(
+def limiting_attempt(attempts_max: int, *where: sa.ColumnElement[bool]) -> PreparedStatement:
+    """Return the statement for the time of the attempt that has to expire before the next one.
+
+    It selects no row if the limit is not reached.
+    """
+    return PreparedStatement(
         sa.select(ATTEMPTS.c.at)
         .where(
             ATTEMPTS.c.kind == parameter("kind"),
@@ -140,24 +142,24 @@ def oldest_of(tries_max: int, *where: sa.ColumnElement[bool]) -> Prepared:
         )
         .order_by(ATTEMPTS.c.at.desc(), ATTEMPTS.c.id.desc())
         .limit(1)
-        .offset(tries_max - 1)
+        .offset(attempts_max - 1)
     )
 
 
-OF_SUBJECT = ATTEMPTS.c.subject == parameter("subject")
-FROM_HERE = ATTEMPTS.c.origin == parameter("origin", sa.Text)
-KNOWN = sa.select(ORIGINS.c.origin).where(
+SAME_SUBJECT = ATTEMPTS.c.subject == parameter("subject")
+SAME_ORIGIN = ATTEMPTS.c.origin == parameter("origin", sa.Text)
+KNOWN_ORIGINS = sa.select(ORIGINS.c.origin).where(
     ORIGINS.c.user_id == parameter("user_id", UUID.storage),
     ORIGINS.c.at > parameter("known_since", sa.BigInteger),
 )
-HERE_IS_KNOWN = parameter("origin", sa.Text).in_(KNOWN)
-# Elsewhere tries from known addresses count, too: who is let try on is not told that one of them was known.
-APART = sa.case((HERE_IS_KNOWN, FROM_HERE), else_=sa.true())
+ORIGIN_IS_KNOWN = parameter("origin", sa.Text).in_(KNOWN_ORIGINS)
+# For an unknown origin all attempts count, so the limit does not reveal whether an origin is known.
+COUNTED_ORIGINS = sa.case((ORIGIN_IS_KNOWN, SAME_ORIGIN), else_=sa.true())
 
-OLDEST_OF_ACCOUNT = oldest_of(ACCOUNT_TRIES_MAX, OF_SUBJECT, APART)
-OLDEST_OF_ORIGIN = oldest_of(ORIGIN_TRIES_MAX, FROM_HERE)
+OLDEST_OF_ACCOUNT = limiting_attempt(ACCOUNT_ATTEMPTS_MAX, SAME_SUBJECT, COUNTED_ORIGINS)
+OLDEST_OF_ORIGIN = limiting_attempt(ORIGIN_ATTEMPTS_MAX, SAME_ORIGIN)
 
-INSERT_ATTEMPT = Prepared(
+INSERT_ATTEMPT = PreparedStatement(
     sa.insert(ATTEMPTS)
     .values(
         kind=parameter("kind"),
@@ -167,33 +169,32 @@ INSERT_ATTEMPT = Prepared(
     )
     .returning(ATTEMPTS.c.id)
 )
-DELETE_ATTEMPT = Prepared(sa.delete(ATTEMPTS).where(ATTEMPTS.c.id == parameter("id")))
-PURGE = Prepared(
+DELETE_ATTEMPT = PreparedStatement(sa.delete(ATTEMPTS).where(ATTEMPTS.c.id == parameter("id")))
+PURGE = PreparedStatement(
     sa.delete(ATTEMPTS).where(
         ATTEMPTS.c.kind == parameter("kind"), ATTEMPTS.c.at <= parameter("since")
     )
 )
-FORGET_ORIGINS = Prepared(
+DELETE_ORIGINS = PreparedStatement(
     sa.delete(ORIGINS).where(
         ORIGINS.c.user_id == parameter("user_id"),
         sa.or_(ORIGINS.c.at <= parameter("since"), ORIGINS.c.origin == parameter("origin")),
     )
 )
-INSERT_ORIGIN = Prepared(
+INSERT_ORIGIN = PreparedStatement(
     sa.insert(ORIGINS).values(
         user_id=parameter("user_id"), origin=parameter("origin"), at=parameter("now")
     )
 )
 
 
-# Where a request comes from
+# Addresses
 
 
 def client_address(peer: str, forwarded: str | None, trusted: Collection[Network]) -> str:
-    """Where a request comes from: its peer, or what trusted proxies say of theirs.
+    """Return the address of a client: the peer, or the last address in `forwarded` that no trusted proxy has.
 
-    A proxy appends the address it was reached from, so the last hop is what the peer saw; whatever
-    stands before it, anybody may have written.
+    A proxy appends the address of its own peer. A client can forge all addresses before that.
 
     >>> proxies = [ipaddress.ip_network("10.0.0.0/8")]
     >>> client_address("10.0.0.1", "6.6.6.6, 192.0.2.7", proxies)
@@ -204,13 +205,13 @@ def client_address(peer: str, forwarded: str | None, trusted: Collection[Network
     '2001:db8::/64'
     """
     hops = [hop.strip() for hop in forwarded.split(",")] if forwarded else []
-    found = read_address(peer)
-    while found is not None and hops and any(found in network for network in trusted):
+    address = read_address(peer)
+    while address is not None and hops and any(address in network for network in trusted):
         hop = read_address(hops.pop())
         if hop is None:
             break
-        found = hop
-    return shown(found) if found is not None else peer[:64]
+        address = hop
+    return canonical_address(address) if address is not None else peer[:64]
 
 
 def read_address(text: str) -> Address | None:
@@ -223,8 +224,8 @@ def read_address(text: str) -> Address | None:
     return address
 
 
-def shown(address: Address) -> str:
-    """What counts as one address."""
+def canonical_address(address: Address) -> str:
+    """Return the text that counts as one address: of an IPv6 address, its network."""
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((int(address), ADDRESS_BITS_V6), strict=False))
     return str(address)

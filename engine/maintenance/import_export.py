@@ -26,11 +26,11 @@ from engine.query.rule import Action
 from engine.query.rule import ReadScope
 from engine.query.statement import Binding
 from engine.query.statement import Statement
-from engine.query.write import constraint_diagnosis
+from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.insert import IMPORTED_ID_MAX
-from engine.query.write.insert import default
+from engine.query.write.insert import default_value
 from engine.query.write.insert import require_id
-from engine.query.write.statements import Writer
+from engine.query.write.statements import WriteBuilder
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
@@ -85,7 +85,7 @@ class Unrestricted:
         return ReadScope.EVERYTHING
 
     @property
-    def unchosen(self) -> frozenset[str]:
+    def protected_columns(self) -> frozenset[str]:
         return frozenset()
 
 
@@ -112,7 +112,7 @@ def import_archive(
                     import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
-        audit.note(
+        audit.record_event(
             transaction,
             "import",
             BULK_RELATION,
@@ -179,12 +179,12 @@ def import_row(
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            value = default(attribute.default, transaction.now, Binding())
+            value = default_value(attribute.default, transaction.now, Binding())
             if value is not None:
                 values[name] = value
     columns = tuple(values)
     statement = insert_statement(transaction.dialect.name, relation.name, columns)
-    with constraint_diagnosis.assigned(transaction, relation, lambda: values, []):
+    with diagnose_write(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
     return str(values.get("id")), account
 
@@ -192,7 +192,7 @@ def import_row(
 @lru_cache(maxsize=PLANS_MAX)
 def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Statement:
     """Return the INSERT of one row with these columns."""
-    return Writer(database, name, Unrestricted()).insert(columns)
+    return WriteBuilder(database, name, Unrestricted()).insert(columns)
 
 
 def export_archive(transaction: Transaction) -> Iterator[str]:

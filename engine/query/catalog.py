@@ -1,6 +1,6 @@
-"""Columns, keys and relationships by the dialect's names; what is hidden does not exist here.
+"""The schema cache: relations, columns, keys and relationships of the API, without hidden columns.
 
-Made once from the models. Knows neither SQL nor who asks.
+It is built once from the models.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from models.fields import ColumnDefault
 from models.fields import Model
 from models.types import ColumnType
 
-ALIASES_MAX = 1_000  # tables times places in a plan, which are few: embeds are five deep at most
+ALIASES_MAX = 1_000  # tables × aliases of a plan; embeds are at most 5 levels deep
 
 
 class UnknownColumn(Fault):
-    """A name that no visible column of the relation has (42703)."""
+    """A column that the relation does not have, or that is hidden (42703)."""
 
 
 class UnknownPayloadColumn(Fault):
-    """The same in a body or in `columns` (PGRST204)."""
+    """An unknown column in a body or in `columns` (PGRST204)."""
 
 
 class UnknownRelationship(Fault):
-    """An embed that no foreign key leads to (PGRST200)."""
+    """An embed without a foreign key to it (PGRST200)."""
 
 
 class AmbiguousRelationship(Fault):
-    """An embed that several foreign keys lead to (PGRST201); `ways` lists them for the details."""
+    """An embed with several relationships to it (PGRST201). `candidates` describes them for the error's details."""
 
-    def __init__(self, message: str, hint: str, ways: list[dict[str, str]]) -> None:
+    def __init__(self, message: str, hint: str, candidates: list[dict[str, str]]) -> None:
         super().__init__(message, hint=hint)
-        self.ways = ways
+        self.candidates = candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A foreign key by its visible column."""
+    """A foreign key and its visible column."""
 
     name: str
     relation: str
@@ -67,7 +67,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A resource as the dialect sees it."""
+    """A resource with its visible columns, keys and foreign keys."""
 
     name: str
     model: type[Model]
@@ -83,8 +83,8 @@ class Relation:
         return table
 
     @property
-    def numbered(self) -> str | None:
-        """The column whose values the database counts up, if there is one."""
+    def sequence_column(self) -> str | None:
+        """The column whose values the database generates from a sequence, or None."""
         return next(
             (
                 name
@@ -95,26 +95,27 @@ class Relation:
         )
 
     def attribute(self, name: str) -> Attribute:
-        """The visible column of that name, or UnknownColumn."""
-        found = self.attributes.get(name)
-        if found is None:
-            raise UnknownColumn(f"column {self.name}.{name} does not exist", hint=self.hint(name))
-        return found
+        """Return a visible column; raise UnknownColumn if there is none."""
+        attribute = self.attributes.get(name)
+        if attribute is None:
+            message = f"column {self.name}.{name} does not exist"
+            raise UnknownColumn(message, hint=self.column_hint(name))
+        return attribute
 
     def payload_attribute(self, name: str) -> Attribute:
-        """The same for a name out of a body, whose error has a code of its own."""
-        found = self.attributes.get(name)
-        if found is None:
+        """Return a visible column named in a body; raise UnknownPayloadColumn if there is none."""
+        attribute = self.attributes.get(name)
+        if attribute is None:
             message = f"Could not find the '{name}' column of '{self.name}' in the schema cache"
             raise UnknownPayloadColumn(message, hint=None)
-        return found
+        return attribute
 
-    def is_tied(self, name: str) -> bool:
-        """Whether a column's value ties a row to others, which may change along with it."""
+    def affects_other_rows(self, name: str) -> bool:
+        """Return whether a change of a column may change other rows."""
         refers = any(each.column == name for each in self.foreign_keys)
         return refers or name in self.key or name in self.model.cascading_columns
 
-    def hint(self, name: str) -> str | None:
+    def column_hint(self, name: str) -> str | None:
         close = get_close_matches(name[:64], self.attributes, n=1, cutoff=0.75)
         return (
             f'Perhaps you meant to reference the column "{self.name}.{close[0]}".'
@@ -125,10 +126,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A way from one relation to another: `pairs` are (column here, column there).
+    """A relationship between two relations. `pairs` are (source column, target column).
 
-    Many-to-many goes through `junction`: `pairs` then are (column here, junction column), and
-    `far_pairs` (junction column, column there).
+    A many-to-many relationship has a `junction`. Its `pairs` are (source column, junction column), and its
+    `far_pairs` are (junction column, target column).
     """
 
     source: str
@@ -144,31 +145,33 @@ class Relationship:
     def to_one(self) -> bool:
         return self.cardinality == "many-to-one"
 
-    def answers(self, target: str, hint: str | None) -> bool:
-        """Whether `target!hint` names this relationship, as PostgREST resolves both."""
-        column_here, column_there = self.pairs[0]
+    def matches(self, target: str, hint: str | None) -> bool:
+        """Return whether `target!hint` refers to this relationship, by PostgREST's rules."""
+        source_column, target_column = self.pairs[0]
         if hint is None and self.junction is not None:
             return target == self.target
         if hint is None:
-            return target in (self.target, self.constraint, column_here)
+            return target in (self.target, self.constraint, source_column)
         if target != self.target:
             return False
         if self.junction is not None:
             return hint == self.junction
-        return hint in (self.constraint, column_here, column_there)
+        return hint in (self.constraint, source_column, target_column)
 
     def describe(self) -> dict[str, str]:
-        """One of the ways an ambiguous embed could go, as PGRST201's details list it."""
-        described = {
+        """Return the relationship as an entry in the details of PGRST201."""
+        description = {
             "cardinality": self.cardinality,
             "embedding": f"{self.source} with {self.target}",
         }
         if self.junction is not None:
-            here, there = self.pairs[0][1], self.far_pairs[0][0]
-            used = f"{self.junction} using {self.constraint}({here}) and {self.far_constraint}({there})"
-            return described | {"relationship": used}
+            near, far = self.pairs[0][1], self.far_pairs[0][0]
+            used = (
+                f"{self.junction} using {self.constraint}({near}) and {self.far_constraint}({far})"
+            )
+            return description | {"relationship": used}
         used = f"{self.constraint} using {self.source}({self.pairs[0][0]}) and {self.target}({self.pairs[0][1]})"
-        return described | {"relationship": used}
+        return description | {"relationship": used}
 
     def hint(self) -> str:
         name = self.junction if self.junction is not None else self.constraint
@@ -176,19 +179,20 @@ class Relationship:
 
 
 class Catalog:
-    """Everything that can be asked for, by name."""
+    """The relations and relationships of the API, by name."""
 
     def __init__(self, resources: dict[str, type[Model]]) -> None:
-        self.relations = {name: describe(name, model) for name, model in resources.items()}
+        self.relations = {name: relation_of(name, model) for name, model in resources.items()}
         self.relationships: dict[str, tuple[Relationship, ...]] = {
-            name: tuple(self.ways_from(name)) for name in self.relations
+            name: tuple(self.relationships_from(name)) for name in self.relations
         }
 
     def published(self) -> list[Relation]:
-        """The relations that documents tell of."""
+        """Return the relations that the API documents describe."""
         return [each for each in self.relations.values() if each.model.is_published]
 
-    def ways_from(self, source: str) -> Iterator[Relationship]:
+    def relationships_from(self, source: str) -> Iterator[Relationship]:
+        """Yield the relationships of a relation, in both directions of each foreign key."""
         for relation in self.relations.values():
             for fk in relation.foreign_keys:
                 if fk.relation == source:
@@ -197,10 +201,10 @@ class Catalog:
                 if fk.referred == source:
                     pairs = ((fk.referred_column, fk.column),)
                     yield Relationship(source, fk.relation, "one-to-many", fk.name, pairs)
-            yield from self.ways_through(source, relation)
+            yield from self.many_to_many_from(source, relation)
 
-    def ways_through(self, source: str, junction: Relation) -> Iterator[Relationship]:
-        """Many-to-many: both foreign keys lie within the junction's primary key."""
+    def many_to_many_from(self, source: str, junction: Relation) -> Iterator[Relationship]:
+        """Yield the many-to-many relationships through a junction: its primary key holds both foreign keys."""
         keys = [fk for fk in junction.foreign_keys if fk.column in junction.key]
         for near in keys:
             for far in keys:
@@ -217,18 +221,23 @@ class Catalog:
                     )
 
     def relationship(self, source: str, target: str, hint: str | None) -> Relationship:
-        """The one relationship that `target!hint` names from `source`."""
-        found = [way for way in self.relationships[source] if way.answers(target, hint)]
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise self.unknown(source, target, hint)
-        raise self.ambiguous(source, target, found)
+        """Return the relationship that `target!hint` refers to.
 
-    def unknown(self, source: str, target: str, hint: str | None) -> UnknownRelationship:
+        Raise UnknownRelationship if there is none, and AmbiguousRelationship if there are several.
+        """
+        matches = [each for each in self.relationships[source] if each.matches(target, hint)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            raise self.unknown_relationship(source, target, hint)
+        raise self.ambiguous_relationship(source, target, matches)
+
+    def unknown_relationship(
+        self, source: str, target: str, hint: str | None
+    ) -> UnknownRelationship:
         searched = f"Searched for a foreign key relationship between '{source}' and '{target}'"
         using = f" using the hint '{hint}'" if hint is not None else ""
-        names = sorted({way.target for way in self.relationships[source]})
+        names = sorted({each.target for each in self.relationships[source]})
         close = get_close_matches(target[:64], names, n=1, cutoff=0.6)
         return UnknownRelationship(
             f"Could not find a relationship between '{source}' and '{target}' in the schema cache",
@@ -238,20 +247,20 @@ class Catalog:
             else None,
         )
 
-    def ambiguous(
-        self, source: str, target: str, found: list[Relationship]
+    def ambiguous_relationship(
+        self, source: str, target: str, matches: list[Relationship]
     ) -> AmbiguousRelationship:
-        tries = ", ".join(f"'{way.hint()}'" for way in found)
+        hints = ", ".join(f"'{each.hint()}'" for each in matches)
         return AmbiguousRelationship(
             "Could not embed because more than one relationship was found for "
             f"'{source}' and '{target}'",
-            f"Try changing '{target}' to one of the following: {tries}. "
+            f"Try changing '{target}' to one of the following: {hints}. "
             "Find the desired relationship in the 'details' key.",
-            [way.describe() for way in found],
+            [each.describe() for each in matches],
         )
 
 
-def describe(name: str, model: type[Model]) -> Relation:
+def relation_of(name: str, model: type[Model]) -> Relation:
     table: Any = model.__table__
     visible = [column for column in table.c if not column.info["hidden"]]
     names = {column.name for column in visible}
@@ -270,11 +279,11 @@ def describe(name: str, model: type[Model]) -> Relation:
         },
         tuple(column.name for column in table.primary_key),
         uniques,
-        tuple(describe_foreign_keys(name, table, names)),
+        tuple(foreign_keys_of(name, table, names)),
     )
 
 
-def describe_foreign_keys(name: str, table: sa.Table, names: set[str]) -> Iterator[ForeignKey]:
+def foreign_keys_of(name: str, table: sa.Table, names: set[str]) -> Iterator[ForeignKey]:
     keys = sorted(
         table.foreign_key_constraints,
         key=lambda key: table.c[next(iter(key.column_keys))]._creation_order,
@@ -293,11 +302,11 @@ def describe_foreign_keys(name: str, table: sa.Table, names: set[str]) -> Iterat
 
 @lru_cache(maxsize=ALIASES_MAX)
 def aliased(table: Any, name: str) -> Any:
-    """A table under another name. It is made once: its columns were a third of the work of planning."""
+    """Return a table under an alias. Aliases are cached: creating their columns is a third of the planning time."""
     return table.alias(name)
 
 
 @cache
 def catalog() -> Catalog:
-    """The catalog of everything the API exposes."""
+    """Return the catalog of the API."""
     return Catalog(RESOURCES)

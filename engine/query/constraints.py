@@ -1,4 +1,4 @@
-"""What a database refuses by its constraints, as facts with their evidence. Knows no database by name."""
+"""The errors of constraints and of unavailable databases, independent of the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from models.errors import Fault
 
 
 class UniqueViolation(Fault):
-    """A key that is taken (23505)."""
+    """A duplicate key (23505)."""
 
     def __init__(self, constraint: str, details: str | None = None) -> None:
         super().__init__(f'duplicate key value violates unique constraint "{constraint}"', details)
@@ -25,7 +25,7 @@ class NotNullViolation(Fault):
 
 
 class CheckViolation(Fault):
-    """A row that a CHECK, or a rule of the schema, refuses (23514)."""
+    """A row that violates a CHECK constraint or a trigger's check (23514)."""
 
     def __init__(self, constraint: str) -> None:
         relation = next(
@@ -43,12 +43,12 @@ CHECKS = {
     "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled "
     "or demoted",
     "users_id_stays_check": "the id of a user cannot be changed",
-    "clients_id_once_check": "the id is one that a client had before, and is given to no other one",
+    "clients_id_once_check": "a client had this id before, and ids are not reused",
 }
 
 
 class ForeignKeyViolation(Fault):
-    """A row that points at nothing, or that others point at (23503)."""
+    """A reference to a missing row, or a delete of a referenced row (23503)."""
 
     def __init__(
         self,
@@ -59,17 +59,19 @@ class ForeignKeyViolation(Fault):
 
     @classmethod
     def missing(
-        cls, relation: str, constraint: str, column: str, value: object, there: str
+        cls, relation: str, constraint: str, column: str, value: object, referred: str
     ) -> ForeignKeyViolation:
+        """Return the violation of a row that refers to a missing row."""
         return cls(
             f'insert or update on table "{relation}" violates foreign key constraint "{constraint}"',
-            f'Key ({column})=({value}) is not present in table "{there}".',
+            f'Key ({column})=({value}) is not present in table "{referred}".',
         )
 
     @classmethod
     def referenced(
         cls, relation: str, constraint: str, key: str, value: object, by: str
     ) -> ForeignKeyViolation:
+        """Return the violation of a changed or deleted row that table `by` refers to."""
         return cls(
             f'update or delete on table "{relation}" violates foreign key constraint '
             f'"{constraint}" on table "{by}"',
@@ -78,48 +80,52 @@ class ForeignKeyViolation(Fault):
 
 
 class Locked(Fault):
-    """Somebody else holds the database for too long (55P03)."""
+    """The writer lock was not available in time (55P03)."""
 
 
 class Unreachable(Fault):
-    """A server that does not answer, or does not let us in (08006). Trying again is right."""
+    """The server does not answer or refuses the connection (08006). The client may retry."""
 
 
 class OnlyReads(Unreachable):
-    """A server that takes no writes, or not of this user: a standby, say. It may become a primary."""
+    """The server accepts no writes, for example because it is a standby. It may become a primary."""
 
     def __init__(self) -> None:
-        super().__init__("the database only reads: it is a standby, or it or its user was told to")
+        super().__init__(
+            "the database is read-only: it is a standby, or default_transaction_read_only is on"
+        )
 
 
 class NotPermitted(Fault):
-    """Something that the service needs, and its user may not do on the server (42501). What that is names tables which
-    are nobody's to see: commands say it, answers do not."""
+    """The service's database user lacks a privilege (42501).
 
-    def __init__(self, told: str) -> None:
-        super().__init__("the database does not let its user do what is needed")
-        self.told = told
+    `reason` may name hidden tables, so commands print it and responses do not hold it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("the service's database user lacks a privilege that it needs")
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.message}: {self.told}"
+        return f"{self.message}: {self.reason}"
 
 
 class Unresolved(Unreachable):
-    """A server that was told to COMMIT and did not answer (08007). To try again may be to write twice."""
+    """The server did not answer a COMMIT (08007). A retry may write twice."""
 
 
 VIOLATIONS = (UniqueViolation, ForeignKeyViolation, CheckViolation, NotNullViolation)
-"""What a row may be at fault of, after which a transaction goes on: not a full disk, nor time that is over."""
+"""The errors of single rows, after which a transaction can go on."""
 
 
 def unique_violation(columns: str) -> Fault:
-    """The violation of the constraint over columns named as `table.column, table.column`."""
+    """Return the violation of the unique constraint over columns that SQLite lists as `table.column, table.column`."""
     if columns.startswith("index '"):
         name = columns.removeprefix("index '").removesuffix("'")
         return UniqueViolation("users_email_key" if name == "users_lower_email_key" else name)
     relation_name = columns.split(".")[0]
-    named = tuple(part.split(".")[1] for part in columns.split(", "))
+    names = tuple(part.split(".")[1] for part in columns.split(", "))
     relation = catalog().relations.get(relation_name)
     uniques = relation.uniques if relation is not None else {}
-    constraint = next((name for name, over in uniques.items() if over == named), None)
-    return UniqueViolation(constraint or f"{relation_name}_{'_'.join(named)}_key")
+    constraint = next((name for name, key in uniques.items() if key == names), None)
+    return UniqueViolation(constraint or f"{relation_name}_{'_'.join(names)}_key")

@@ -1,6 +1,6 @@
-"""When: runs plans in the transaction it is given. Binds, checks, writes, reads back, counts, vetoes.
+"""Runs the plans of reads and writes in a transaction, and returns their results.
 
-This module builds no SQL. The planner (read/) and the write plans (write/) do.
+The packages `read` and `write` build the SQL.
 """
 
 from __future__ import annotations
@@ -14,27 +14,30 @@ from functools import partial
 
 from engine.query.catalog import Relation
 from engine.query.constraints import NotNullViolation
-from engine.query.read import plan
+from engine.query.read import plan as read_plan
 from engine.query.rule import Rule
 from engine.query.shape import Query
 from engine.query.shape import Shape
 from engine.query.statement import LARGE_CHARACTERS
 from engine.query.statement import Binding
 from engine.query.statement import Statement
-from engine.query.write import constraint_diagnosis as blame
-from engine.query.write import plan as mutate
+from engine.query.write import plan as write_plan
+from engine.query.write.constraint_diagnosis import REFUSE_CHANGE
+from engine.query.write.constraint_diagnosis import diagnose_deletion
+from engine.query.write.constraint_diagnosis import diagnose_write
+from engine.query.write.constraint_diagnosis import remaining_reference
 from engine.query.write.insert import Conflict
 from engine.query.write.insert import Insertion
+from engine.query.write.insert import InsertRows
 from engine.query.write.insert import Key
 from engine.query.write.insert import Row
-from engine.query.write.insert import Rows
 from engine.query.write.insert import WriteResult
-from engine.query.write.insert import converted
-from engine.query.write.insert import default
-from engine.query.write.insert import json_keys
+from engine.query.write.insert import convert_value
+from engine.query.write.insert import default_value
+from engine.query.write.insert import keys_as_json
 from engine.query.write.insert import require_id
-from engine.query.write.row_security import deny
-from engine.query.write.row_security import not_chosen
+from engine.query.write.row_security import protected_column
+from engine.query.write.row_security import require_allowed
 from engine.query.write.upsert import insert_new
 from engine.query.write.upsert import require_target
 from engine.query.write.upsert import upsert
@@ -45,14 +48,14 @@ from models.fields import ColumnDefault
 from models.types import Bound
 
 DEFAULT = object()
-"""Among the values of a change: whatever fills the column by itself."""
+"""As a value in an update: the column's default."""
 
-QUESTION_CHARACTERS_MAX = 2_000  # of the values of a list or a count that is cached
+CACHED_VALUE_CHARACTERS_MAX = 2_000  # the total length of a cached query's values
 
 
 @dataclass(frozen=True, slots=True)
 class SelectResult:
-    """Rows as JSON texts, and the number of all of them where that was asked for."""
+    """Rows as JSON texts, and the total number of rows if it was requested."""
 
     rows: list[str]
     total: int | None = None
@@ -64,14 +67,14 @@ class SelectResult:
 
 @dataclass(frozen=True, slots=True)
 class CountResult:
-    """The numbers that a SelectResult would have, without its rows."""
+    """The number of rows in the range, and the total number of rows if it was requested."""
 
     shown: int
     total: int | None = None
 
 
-Veto = Callable[[int], None]
-"""Called with the number of rows that a write touched, before it is kept; raises to stop it."""
+RowCountCheck = Callable[[int], None]
+"""A function that is called with the number of written rows before the commit. It raises to roll back."""
 
 
 def select(
@@ -83,15 +86,15 @@ def select(
     query: Query,
     count: bool,
 ) -> SelectResult:
-    """The rows within the binding's range, and their total where it is wanted."""
-    plans = plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
-    rows = listed(transaction, plans, binding)
+    """Return the rows in the binding's range; with `count`, also the total number of rows."""
+    plan = read_plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
+    rows = cached_rows(transaction, plan, binding)
     if not count:
         return SelectResult(rows)
-    complete = len(rows) < binding.limit and (rows or not binding.offset)
-    if complete and not plans.grouped:
+    is_last_page = len(rows) < binding.limit and (rows or not binding.offset)
+    if is_last_page and not plan.grouped:
         return SelectResult(rows, binding.offset + len(rows))
-    return SelectResult(rows, total_of(transaction, plans.count, binding))
+    return SelectResult(rows, cached_total(transaction, plan.count, binding))
 
 
 def count(
@@ -103,55 +106,57 @@ def count(
     query: Query,
     total: bool,
 ) -> CountResult:
-    """How many rows a select would show, and of how many: what HEAD asks."""
-    plans = plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
-    if plans.grouped:
-        selected = select(transaction, rule, binding, relation=relation, query=query, count=total)
-        return CountResult(selected.shown, selected.total)
+    """Return the number of rows in the binding's range, for HEAD; with `total`, also the total number of rows."""
+    plan = read_plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
+    if plan.grouped:
+        result = select(transaction, rule, binding, relation=relation, query=query, count=total)
+        return CountResult(result.shown, result.total)
     if not total:
-        return CountResult(transaction.value(plans.shown.sql, plans.shown.bind(binding)))
-    found = total_of(transaction, plans.count, binding)
-    return CountResult(max(0, min(binding.limit, found - binding.offset)), found)
+        return CountResult(transaction.value(plan.shown.sql, plan.shown.bind(binding)))
+    rows = cached_total(transaction, plan.count, binding)
+    return CountResult(max(0, min(binding.limit, rows - binding.offset)), rows)
 
 
-def listed(transaction: Transaction, plans: plan.ReadPlan, binding: Binding) -> list[str]:
-    """The rows of a list, cached until the next commit. The caller must not change the list."""
-    statement = plans.rows
+def cached_rows(transaction: Transaction, plan: read_plan.ReadPlan, binding: Binding) -> list[str]:
+    """Return the rows of a list, cached until the next commit. The caller must not change the list."""
+    statement = plan.rows
     values = statement.bind(binding)
-    if plans.is_of_one or is_long(statement, values):
-        return fetch(transaction, statement.sql, values)
+    if plan.is_point_read or is_too_large_to_cache(statement, values):
+        return fetch_rows(transaction, statement.sql, values)
     rows: list[str] = transaction.cached(
-        (statement.sql, *values), partial(fetch, transaction, statement.sql, values)
+        (statement.sql, *values), partial(fetch_rows, transaction, statement.sql, values)
     )
     return rows
 
 
-def is_long(statement: Statement, values: Iterable[Bound]) -> bool:
-    """Whether a statement or its values are too large to be cached."""
-    given = sum(len(each) for each in values if isinstance(each, str))
-    return given > QUESTION_CHARACTERS_MAX or len(statement.sql) > LARGE_CHARACTERS
+def is_too_large_to_cache(statement: Statement, values: Iterable[Bound]) -> bool:
+    characters = sum(len(each) for each in values if isinstance(each, str))
+    return characters > CACHED_VALUE_CHARACTERS_MAX or len(statement.sql) > LARGE_CHARACTERS
 
 
-def total_of(transaction: Transaction, statement: Statement, binding: Binding) -> int:
-    """The number of rows of a count, whatever the range; cached until the next commit.
+def cached_total(transaction: Transaction, statement: Statement, binding: Binding) -> int:
+    """Return the total number of rows, cached until the next commit.
 
-    The key holds all values of the statement, caller and client among them.
+    The cache key holds all values of the statement, including the caller's id and client.
     """
     values = statement.bind(binding)
-    count: Callable[[], int] = partial(transaction.value, statement.sql, values)
-    if is_long(statement, values):
-        return count()
-    total: int = transaction.cached((statement.sql, *values), count)
+    count_rows: Callable[[], int] = partial(transaction.value, statement.sql, values)
+    if is_too_large_to_cache(statement, values):
+        return count_rows()
+    total: int = transaction.cached((statement.sql, *values), count_rows)
     return total
 
 
-def fetch(transaction: Transaction, sql: str, parameters: Sequence[Bound]) -> list[str]:
-    """The rows of a statement, one by one: all of them at once could be gigabytes."""
+def fetch_rows(transaction: Transaction, sql: str, parameters: Sequence[Bound]) -> list[str]:
+    """Return the rows of a statement; raise ResponseTooLarge at VALUE_BYTES_MAX.
+
+    Rows are fetched one at a time, because all of them could be gigabytes.
+    """
     rows: list[str] = []
-    left = VALUE_BYTES_MAX
+    bytes_left = VALUE_BYTES_MAX
     for (row,) in transaction.each(sql, parameters):
-        left -= len(row) if row.isascii() else len(row.encode())
-        if left < 0:
+        bytes_left -= len(row) if row.isascii() else len(row.encode())
+        if bytes_left < 0:
             raise ResponseTooLarge
         rows.append(row)
     return rows
@@ -165,28 +170,28 @@ def insert(
     relation: Relation,
     insertion: Insertion,
     shape: Shape | None,
-    veto: Veto,
+    check_row_count: RowCountCheck,
 ) -> WriteResult:
-    """Insert or upsert every row or none; `shape` is the representation that is wanted, if any."""
-    require_showable(transaction, relation, rule, shape)
+    """Insert or upsert all rows or none. With `shape`, return the rows as they are after the write."""
+    check_representation(transaction, relation, rule, shape)
     require_target(relation, insertion)
-    rows = Rows(transaction, relation, insertion, binding)
-    require_chosen(relation, insertion, rule)
+    rows = InsertRows(transaction, relation, insertion, binding)
+    require_writable_columns(relation, insertion, rule)
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
-    written = write(transaction, relation, insertion, rule, rows)
-    veto(len(written.keys))
-    return represented(transaction, relation, written, rule, binding, shape)
+    result = write(transaction, relation, insertion, rule, rows)
+    check_row_count(len(result.keys))
+    return with_representation(transaction, relation, result, rule, binding, shape)
 
 
-def require_chosen(relation: Relation, insertion: Insertion, rule: Rule) -> None:
-    """Refuse values for columns the caller may not choose; an upsert's key is judged by its row."""
-    unchosen = rule.unchosen
+def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rule) -> None:
+    """Raise ProtectedColumn if the rows set a protected column. An upsert checks its key columns itself."""
+    protected = rule.protected_columns
     for name in insertion.columns:
-        if name not in unchosen:
+        if name not in protected:
             continue
-        keyed = name in relation.key and insertion.conflict is not Conflict.FAIL
-        if not keyed and insertion.saying(name):
-            raise not_chosen(name)
+        is_upsert_key = name in relation.key and insertion.conflict is not Conflict.FAIL
+        if not is_upsert_key and insertion.rows_with(name):
+            raise protected_column(name)
 
 
 def update(
@@ -198,84 +203,88 @@ def update(
     query: Query,
     changes: Row,
     shape: Shape | None,
-    veto: Veto,
+    check_row_count: RowCountCheck,
 ) -> WriteResult:
-    """Change every row within reach that the filters match, or none."""
-    require_showable(transaction, relation, rule, shape)
+    """Update all rows that match the filters and that the rule allows, or none. `changes` are raw JSON values."""
+    check_representation(transaction, relation, rule, shape)
     for name in changes:
-        if name in rule.unchosen:
-            raise not_chosen(name, of_a_change=True)
+        if name in rule.protected_columns:
+            raise protected_column(name, is_update=True)
     new = {
-        name: default(relation.payload_attribute(name).default, transaction.now, binding)
+        name: default_value(relation.payload_attribute(name).default, transaction.now, binding)
         if value is DEFAULT
-        else converted(relation.payload_attribute(name), value, binding)
+        else convert_value(relation.payload_attribute(name), value, binding)
         for name, value in changes.items()
     }
     for name, each in relation.attributes.items():
         if each.default is ColumnDefault.NOW_ON_WRITE and name not in new:
             new[name] = transaction.now
-    statements = mutate.plan_update(
+    plan = write_plan.plan_update(
         transaction.dialect.name, relation.name, tuple(new), query.shape, rule
     )
-    keys = change_one(transaction, relation, statements, new, binding)
+    keys = update_by_key(transaction, relation, plan, new, binding)
     if not keys:
-        keys = change_reached(transaction, relation, statements, new, binding)
-    veto(len(keys))
-    return represented(transaction, relation, WriteResult(keys), rule, binding, shape)
+        keys = update_matching(transaction, relation, plan, new, binding)
+    check_row_count(len(keys))
+    return with_representation(transaction, relation, WriteResult(keys), rule, binding, shape)
 
 
-def change_one(
+def update_by_key(
     transaction: Transaction,
     relation: Relation,
-    statements: mutate.UpdatePlan,
+    plan: write_plan.UpdatePlan,
     new: dict[str, Bound],
     binding: Binding,
 ) -> list[Key]:
-    """Change the one row that the filters name, if it may be; its key. Where there is none, why is not known yet."""
-    statement = statements.at_once
-    if statement is None or emptied(relation, new) is not None:
+    """Update the row that the filters select by its key, and return the key.
+
+    Return an empty list if no such row was updated. Then the row is missing, or the rule denies the update, or the
+    plan has no such statement.
+    """
+    statement = plan.update_by_key
+    if statement is None or null_violation(relation, new) is not None:
         return []
-    with blame.assigned(transaction, relation, lambda: new, []):
-        return keys_of(transaction, statement, binding.but(new=tuple(new.values())))
+    with diagnose_write(transaction, relation, lambda: new, []):
+        return fetch_keys(transaction, statement, binding.replace(new=tuple(new.values())))
 
 
-def change_reached(
+def update_matching(
     transaction: Transaction,
     relation: Relation,
-    statements: mutate.UpdatePlan,
+    plan: write_plan.UpdatePlan,
     new: dict[str, Bound],
     binding: Binding,
 ) -> list[Key]:
-    """Change every row that the filters match, or none if one may not be; the keys that they have now."""
-    keys = keys_of(transaction, statements.keys, binding)
+    """Update all rows that match the filters, and return their new keys; raise RowDenied if the rule denies a row."""
+    keys = fetch_keys(transaction, plan.keys, binding)
     if not keys:
         return []
-    bound = binding.but(keys=json_keys(keys), new=tuple(new.values()))
-    deny(transaction, relation, statements.denied, bound)
-    missing = emptied(relation, new)
-    if missing is not None:  # the database would ask its triggers first
-        raise NotNullViolation(relation.name, missing)
+    bound = binding.replace(keys=keys_as_json(keys), new=tuple(new.values()))
+    require_allowed(transaction, relation, plan.denied, bound)
+    name = null_violation(relation, new)
+    if name is not None:  # the database would run its triggers first
+        raise NotNullViolation(relation.name, name)
     for name, value in new.items():
         if relation.attributes[name].default is ColumnDefault.SEQUENCE:
             require_id(relation, value)
-    renamed = [key for key in keys if renewed(relation, key, new) != key]
-    # Looked for before: the hidden half of a compound key follows its row's client, and its id along with that.
-    pointed_at = blame.referenced(transaction, relation, renamed, blame.REFUSE_CHANGE)
-    with blame.assigned(transaction, relation, lambda: new, keys):
-        transaction.run(statements.update.sql, statements.update.bind(bound))
-    if pointed_at is not None:
-        raise pointed_at
-    return [renewed(relation, key, new) for key in keys]
+    changed_keys = [key for key in keys if updated_key(relation, key, new) != key]
+    # The search precedes the update: ON UPDATE CASCADE would change the references by their compound keys.
+    violation = remaining_reference(transaction, relation, changed_keys, REFUSE_CHANGE)
+    with diagnose_write(transaction, relation, lambda: new, keys):
+        transaction.run(plan.update.sql, plan.update.bind(bound))
+    if violation is not None:
+        raise violation
+    return [updated_key(relation, key, new) for key in keys]
 
 
-def emptied(relation: Relation, new: dict[str, Bound]) -> str | None:
-    """The first column that a row must have and that a change takes away."""
-    found = (name for name, value in new.items() if value is None)
-    return next((name for name in found if relation.attributes[name].required), None)
+def null_violation(relation: Relation, new: dict[str, Bound]) -> str | None:
+    """Return the first required column that an update sets to null."""
+    nulls = (name for name, value in new.items() if value is None)
+    return next((name for name in nulls if relation.attributes[name].required), None)
 
 
-def renewed(relation: Relation, key: Key, new: dict[str, Bound]) -> Key:
-    """A row's key after a change."""
+def updated_key(relation: Relation, key: Key, new: dict[str, Bound]) -> Key:
+    """Return a row's key after an update."""
     return tuple(new.get(name, old) for name, old in zip(relation.key, key, strict=True))
 
 
@@ -287,46 +296,46 @@ def delete(
     relation: Relation,
     query: Query,
     shape: Shape | None,
-    veto: Veto,
+    check_row_count: RowCountCheck,
 ) -> WriteResult:
-    """Delete every row within reach that the filters match, or none."""
-    require_showable(transaction, relation, rule, shape)
-    statements = mutate.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
-    keys = keys_of(transaction, statements.keys, binding)
-    veto(len(keys))
-    written = represented(transaction, relation, WriteResult(keys), rule, binding, shape)
+    """Delete all rows that match the filters and that the rule allows, or none."""
+    check_representation(transaction, relation, rule, shape)
+    plan = write_plan.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
+    keys = fetch_keys(transaction, plan.keys, binding)
+    check_row_count(len(keys))
+    result = with_representation(transaction, relation, WriteResult(keys), rule, binding, shape)
     if keys:
-        bound = binding.but(keys=json_keys(keys))
-        with blame.deleted(transaction, relation, keys):
-            transaction.run(statements.delete.sql, statements.delete.bind(bound))
-    return written
+        bound = binding.replace(keys=keys_as_json(keys))
+        with diagnose_deletion(transaction, relation, keys):
+            transaction.run(plan.delete.sql, plan.delete.bind(bound))
+    return result
 
 
-def keys_of(transaction: Transaction, statement: Statement, binding: Binding) -> list[Key]:
+def fetch_keys(transaction: Transaction, statement: Statement, binding: Binding) -> list[Key]:
     return [tuple(row) for row in transaction.all(statement.sql, statement.bind(binding))]
 
 
-def require_showable(
+def check_representation(
     transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None
 ) -> None:
-    """What cannot be shown is told before anything is written, and before anything else is wrong."""
+    """Plan the representation before the write, so that its errors precede all others."""
     if shape is not None:
-        plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
+        read_plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
 
 
-def represented(
+def with_representation(
     transaction: Transaction,
     relation: Relation,
-    written: WriteResult,
+    result: WriteResult,
     rule: Rule,
     binding: Binding,
     shape: Shape | None,
 ) -> WriteResult:
-    """The written rows, read back by key under the rule for reading."""
+    """Return the result with the written rows, read by key under the rule for reads."""
     if shape is None:
-        return written
-    statement = plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
-    bound = binding.but(keys=json_keys(written.keys))
-    rows = fetch(transaction, statement.sql, statement.bind(bound))
-    is_cut = len(rows) == binding.rows_max < len(written.keys)
-    return replace(written, rows=rows, is_cut=is_cut)
+        return result
+    statement = read_plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
+    bound = binding.replace(keys=keys_as_json(result.keys))
+    rows = fetch_rows(transaction, statement.sql, statement.bind(bound))
+    is_cut = len(rows) == binding.rows_max < len(result.keys)
+    return replace(result, rows=rows, is_cut=is_cut)

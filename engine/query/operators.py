@@ -1,7 +1,7 @@
-"""One row per operator: its expression, how its operand is prepared, and whether it is leak-proof.
+"""The table of operators: expression, preparation of the operand, and whether the operator is leak-proof.
 
-An operator that can raise, or whose time depends on the value it looks at, is not leak-proof: the plan
-keeps it behind the rule, so that it is never run on a row that the caller may not see.
+An operator is not leak-proof if it can fail or if its time depends on the column's value. The planner puts the access
+rule before it, so it never runs on a row that the caller may not see.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Expression = sa.ColumnElement[Any]
 
 
 class UnknownOperator(Fault):
-    """An operator that the column's type has not (42883)."""
+    """An operator that does not exist for the column's type (42883)."""
 
 
 class NotBoolean(Fault):
-    """`is.true` and its kin on a column that is none (42804)."""
+    """`is.true`, `is.false` or `is.unknown` on a column that is not boolean (42804)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator's row."""
+    """An operator in PostgreSQL's notation, and how SQL and operands are made for it."""
 
     symbol: str
     compare: Callable[[SqlDialect, Expression, Expression], Expression]
@@ -66,7 +66,7 @@ def imatch_operand(dialect: SqlDialect, kind: ColumnType, text: str) -> Bound:
 
 
 def read_moments(binding: Binding, place: int) -> Bound:
-    """A timestamp operand, or a list of them, read in the time zone that the request prefers."""
+    """Return a timestamp operand, or a list of them as a JSON array, read in the request's preferred time zone."""
     value = binding.values[place]
     if isinstance(value, tuple):
         return json_array(read_moment(text, binding) for text in value)
@@ -110,10 +110,10 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-def costly(conditions: Iterable[Condition]) -> int:
-    """How many of the filters among these take their time, or may raise."""
+def costly_filters(conditions: Iterable[Condition]) -> int:
+    """Return the number of filters that are not leak-proof, JSON paths included."""
     return sum(
-        costly(each.operands)
+        costly_filters(each.operands)
         if isinstance(each, LogicTree)
         else bool(each.path)
         or (each.operator in OPERATORS and not OPERATORS[each.operator].leak_proof)
@@ -121,19 +121,22 @@ def costly(conditions: Iterable[Condition]) -> int:
     )
 
 
-ELSEWHERE = {
+UNSUPPORTED_SYMBOLS = {
     "cs": "@>", "cd": "<@", "ov": "&&", "sl": "<<", "sr": ">>", "nxr": "&<", "nxl": "&>",
     "adj": "-|-", "fts": "@@", "plfts": "@@", "phfts": "@@", "wfts": "@@",
 }  # fmt: skip
-"""PostgREST's operators on arrays, ranges and documents, of which no resource has a column."""
+"""The symbols of PostgREST's operators on arrays, ranges and documents. No resource has such a column."""
 
 
 def operator_for(name: str, kind: ColumnType) -> Operator:
-    """The operator of that name on a column of that type, or UnknownOperator."""
-    found = OPERATORS.get(name)
-    if found is not None and kind.name != "json" and (kind.name == "text" or not found.text_only):
-        return found
-    symbol = found.symbol if found is not None else ELSEWHERE.get(name, name)
+    """Return the operator for a column of a type; raise UnknownOperator if the type does not have it."""
+    operator = OPERATORS.get(name)
+    if operator is None:
+        symbol = UNSUPPORTED_SYMBOLS.get(name, name)
+    elif kind.name == "json" or (operator.text_only and kind.name != "text"):
+        symbol = operator.symbol
+    else:
+        return operator
     raise UnknownOperator(
         f"operator does not exist: {kind.name} {symbol} unknown",
         hint="No operator matches the given name and argument types. "
@@ -142,7 +145,7 @@ def operator_for(name: str, kind: ColumnType) -> Operator:
 
 
 def require_comparable(kind: str, purpose: str) -> None:
-    """Refuse an `ordering` by JSON, or groups by its `equality`: PostgreSQL has no such operators of it."""
+    """Raise UnknownOperator for JSON. PostgreSQL has no `ordering` and no `equality` operator for it."""
     if kind == "json":
         raise UnknownOperator(f"could not identify an {purpose} operator for type json")
 
@@ -151,7 +154,10 @@ IS_KEYWORDS = {"true": "IS TRUE", "false": "IS FALSE", "unknown": "IS UNKNOWN"}
 
 
 def is_condition(column: Expression, kind: ColumnType, keyword: str) -> Expression:
-    """`is.null` and `is.not_null`; the truth values need a boolean, which no resource has."""
+    """Return the condition of `is.null` or `is.not_null`; raise NotBoolean for truth values.
+
+    No resource has a boolean column.
+    """
     if keyword == "null":
         return column.is_(None)
     if keyword == "not_null":

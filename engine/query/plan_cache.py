@@ -1,7 +1,7 @@
-"""A cache of plans by shape, rule and database. A large plan is made anew each time.
+"""A cache of plans by shape, rule and database. Large plans are not cached.
 
-The plan of a select with hundreds of items takes 250 KB. Callers choose shapes; thousands of large plans would fill a
-small machine's memory.
+The plan of a select with hundreds of items takes 250 KB. Clients choose the shapes, so thousands of large plans could
+fill the memory.
 """
 
 from __future__ import annotations

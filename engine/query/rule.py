@@ -1,7 +1,7 @@
-"""The rule as the query engine receives it: which rows an action reaches, and which it may leave behind.
+"""The interface of access rules: which rows an action may touch, and which rows a write may produce.
 
-The engine does not know who decides. It is handed a `Rule`, an argument without a default, so that a
-plan without one cannot be made; `access/policy.py` is where rules come from.
+Every planner takes a `Rule` as an argument without a default, so no plan exists without one. `access/policy.py`
+implements it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from models.fields import Row
 
 
 class Action(Enum):
-    """What is done to rows."""
+    """An action on rows."""
 
     READ = "read"
     INSERT = "insert"
@@ -25,34 +25,34 @@ class Action(Enum):
 
 
 class ReadScope(Enum):
-    """How far reads reach, where that is simple."""
+    """The rows that a caller may read, if the client of a row decides."""
 
     EVERYTHING = "everything"
     OWN_CLIENT = "own client"
 
 
 class Rule(Protocol):
-    """Hashable and equal when it decides alike: it is part of a plan's key."""
+    """An access rule. It is part of a plan's cache key, so rules that decide the same are equal."""
 
     def rows(self, action: Action, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
-        """The existing rows within reach of an action."""
+        """Return the condition on existing rows for an action."""
         ...
 
     def check(self, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
-        """The rows that a write may leave behind."""
+        """Return the condition on rows that a write produces."""
         ...
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
-        """Whether whoever sees a row of `by` sees the rows of `model` tied to it."""
+        """Return whether a caller who may read a row of `by` may read the related rows of `model`."""
         ...
 
     def read_scope(self, model: type[Model]) -> ReadScope | None:
-        """How far reads reach, if it takes no more to say it than whose client's a row is."""
+        """Return the scope of reads; None if it does not depend on the row's client alone."""
         ...
 
     @property
-    def unchosen(self) -> frozenset[str]:
-        """The columns that a payload may give no value."""
+    def protected_columns(self) -> frozenset[str]:
+        """The columns that a payload may not set."""
         ...
 
     def __hash__(self) -> int: ...

@@ -1,8 +1,7 @@
-"""What can be asked, as plain data: frozen, hashable, and without a single value in it.
+"""The shape of a query: frozen, hashable data without values, which is the key of the plan cache.
 
-A `Shape` says which columns, embeds, operators and orders; the values (operands, limits, offsets) stand
-beside it in reading order, and a shape points at them by their place. Two requests that differ in
-values only are equal in shape and share a plan. This module knows no SQL, no model and no HTTP.
+A `Shape` holds columns, embeds, operators and orders. It refers to operands, limits and offsets by their position in
+a tuple of values. Requests that differ only in values have equal shapes and share a plan.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from dataclasses import field
 from models.errors import Fault
 
 Value = str | int | tuple[str, ...]
-"""An operand as it stood on the wire (`eq.5` -> "5"), a list's elements, or a limit or offset."""
+"""An operand as text (`eq.5` -> "5"), the elements of a list, a limit, or an offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a JSON path: `->name`, or `->>name` (`as_text`); a whole number is a place in an array."""
+    """A step of a JSON path: `->name`, or `->>name` (`as_text`). An integer is an array index."""
 
     name: str
     as_text: bool = False
@@ -34,7 +33,7 @@ Path = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One item of a select: `alias:name->path::cast.aggregate()::aggregate_cast`; `*` is every column."""
+    """An item of `select`: `alias:name->path::cast.aggregate()::aggregate_cast`. The name `*` is every column."""
 
     name: str
     alias: str | None = None
@@ -45,7 +44,7 @@ class Column:
 
     @property
     def key(self) -> str:
-        """The key it has in printed rows; a place in an array (`->0`) names nothing.
+        """The column's key in a printed row. An array index in the path is no name.
 
         >>> Column("after", path=(Step("a"), Step("0"))).key, Column("after", path=(Step("-1"),)).key
         ('a', 'after')
@@ -55,14 +54,14 @@ class Column:
 
 
 SHORT_CHARACTERS_MAX = 200
-"""A text of so many stands in an index wherever texts of 64 KiB may not."""
+"""The longest text that indexes hold in every database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`column=not.operator(quantifier).value`; `is` keeps its keyword, having no value.
+    """A filter `column=not.operator(quantifier).value`. An `is` filter has a keyword and no value.
 
-    `is_long` says that a value has more than SHORT_CHARACTERS_MAX characters.
+    `is_long`: a value has more than SHORT_CHARACTERS_MAX characters.
     """
 
     column: str
@@ -75,30 +74,30 @@ class Filter:
     is_long: bool = False
 
     @property
-    def names_values(self) -> bool:
-        """Whether it says which values its column is to have, or is not to have."""
-        of_any = self.operator == "in" or (self.operator == "eq" and self.quantifier != "all")
-        return of_any and not self.path
+    def is_membership_test(self) -> bool:
+        """Whether the filter compares its column with a list of values, negated or not."""
+        is_any = self.operator == "in" or (self.operator == "eq" and self.quantifier != "all")
+        return is_any and not self.path
 
     @property
-    def names_few(self) -> bool:
-        """Whether it names the few values that its column is to have."""
-        return self.names_values and not self.negated
+    def is_selective(self) -> bool:
+        """Whether the filter lists the values that match."""
+        return self.is_membership_test and not self.negated
 
     @property
-    def is_of_short_values(self) -> bool:
-        """Whether no long text is among those that it finds."""
-        return self.names_values and not self.is_long
+    def matches_short_texts_only(self) -> bool:
+        """Whether the filter can match short texts only."""
+        return self.is_membership_test and not self.is_long
 
     @property
     def is_equality(self) -> bool:
-        """Whether it is `column=eq.value`: not negated, not quantified, no path."""
+        """Whether the filter is `column=eq.value`: without negation, quantifier and path."""
         return self.operator == "eq" and not (self.negated or self.quantifier or self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class LogicTree:
-    """`and=(…)`, `or=(…)`, and what is nested in them."""
+    """A tree of conditions: `and=(…)` or `or=(…)`."""
 
     operator: str
     operands: tuple[Condition, ...]
@@ -108,14 +107,14 @@ class LogicTree:
 Condition = Filter | LogicTree
 
 
-def size_of(condition: Condition) -> int:
-    """How many filters there are in it."""
-    return 1 if isinstance(condition, Filter) else sum(map(size_of, condition.operands))
+def filter_count(condition: Condition) -> int:
+    """Return the number of filters in a condition."""
+    return 1 if isinstance(condition, Filter) else sum(map(filter_count, condition.operands))
 
 
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
-    """`column.desc.nullslast`, or `embed(column).desc` by a to-one embed."""
+    """A term of `order`: `column.desc.nullslast`, or `embed(column).desc` for a to-one embed."""
 
     column: str
     path: Path = ()
@@ -126,7 +125,7 @@ class OrderTerm:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """`alias:relation!hint!inner(node)`, or `...relation(node)` when spread."""
+    """An embed `alias:relation!hint!inner(node)`, or a spread `...relation(node)`."""
 
     relation: str
     node: Node
@@ -137,12 +136,12 @@ class Embed:
 
     @property
     def name(self) -> str:
-        """The key the embed has in its parent's rows."""
+        """The embed's key in the rows of its parent."""
         return self.alias or self.relation
 
     @property
     def size(self) -> int:
-        """Of how many items and so on it is made. Each that is spread may be a select of its own, and `*` some ten."""
+        """The size of the embed's node. Each item of a spread embed may be a sub-select, and `*` counts as 10 items."""
         if not self.spread:
             return self.node.size
         return SELECT_SIZE * (self.node.size + STAR_SIZE * self.node.items.count(Column("*")))
@@ -150,7 +149,7 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A level of the select tree, with the filters, order and range that were addressed to it."""
+    """A level of the select tree with its filters, order and range."""
 
     items: tuple[Column | Embed, ...] = (Column("*"),)
     conditions: tuple[Condition, ...] = ()
@@ -160,44 +159,44 @@ class Node:
 
     @property
     def embeds(self) -> list[Embed]:
-        """What is embedded in its rows."""
+        """The embeds among the items."""
         return [item for item in self.items if isinstance(item, Embed)]
 
-    def names_one(self, key: tuple[str, ...]) -> bool:
-        """Whether its filters say each column of a key, and no range counts on from there."""
-        said = {
+    def selects_one(self, key: tuple[str, ...]) -> bool:
+        """Return whether the filters give every column of a key, and there is no limit or offset."""
+        equal = {
             each.column for each in self.conditions if isinstance(each, Filter) and each.is_equality
         }
-        return set(key) <= said and self.limit is None and self.offset is None
+        return set(key) <= equal and self.limit is None and self.offset is None
 
     @property
     def size(self) -> int:
-        """Of how many items, filters and order terms it is made, what is embedded included."""
-        own = len(self.items) + len(self.order) + sum(map(size_of, self.conditions))
+        """The number of items, filters and order terms, embeds included."""
+        own = len(self.items) + len(self.order) + sum(map(filter_count, self.conditions))
         return own + sum(embed.size for embed in self.embeds)
 
     @property
-    def letters(self) -> int:
-        """How many letters all names in it have together, what is embedded included."""
+    def name_characters(self) -> int:
+        """The total length of all names, embeds included."""
         parts = (*self.items, *self.order, *self.conditions)
-        return sum(len(name) for name in names_in(*parts) if name is not None)
+        return sum(len(name) for name in names_of(*parts) if name is not None)
 
     @property
-    def is_total(self) -> bool:
-        """Whether its rows are one in any case: it aggregates, and groups by nothing."""
+    def is_single_group(self) -> bool:
+        """Whether the node always has one row: every item is an aggregate."""
         return bool(self.items) and all(
             isinstance(item, Column) and item.aggregate is not None for item in self.items
         )
 
 
-def names_in(*parts: Column | Embed | OrderTerm | Condition) -> Iterator[str | None]:
-    """Every name that a request has chosen, or None in the place of one."""
+def names_of(*parts: Column | Embed | OrderTerm | Condition) -> Iterator[str | None]:
+    """Yield the names in parts of a request; None for a name that is absent."""
     for part in parts:
         if isinstance(part, LogicTree):
-            yield from names_in(*part.operands)
+            yield from names_of(*part.operands)
         elif isinstance(part, Embed):
             yield from (part.relation, part.alias, part.hint)
-            yield from names_in(*part.node.items, *part.node.order, *part.node.conditions)
+            yield from names_of(*part.node.items, *part.node.order, *part.node.conditions)
         else:
             if isinstance(part, Column):
                 yield from (part.name, part.alias, part.cast, part.aggregate_cast)
@@ -206,16 +205,16 @@ def names_in(*parts: Column | Embed | OrderTerm | Condition) -> Iterator[str | N
             yield from (step.name for step in part.path)
 
 
-SELECT_SIZE = 4  # of a select that is there for an item alone, in items
+SELECT_SIZE = 4  # the size of a sub-select for one item, in items
 STAR_SIZE = 10
 LARGE_SIZE = 80
-LARGE_LETTERS = 3_000
-"""What a shape of more is made of, or of longer names, is worth remembering only for a while."""
+LARGE_NAME_CHARACTERS = 3_000
+"""Plans of larger shapes, or of shapes with longer names, are not cached."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A whole query without its values. Its hash is computed once: shapes are keys of the plan cache."""
+    """A query without its values. The hash is computed once, because shapes are keys of the plan cache."""
 
     root: Node = Node()
     columns: tuple[str, ...] | None = None
@@ -228,7 +227,9 @@ class Shape:
         parts = (self.root, self.columns, self.on_conflict, self.timezone)
         object.__setattr__(self, "fingerprint", hash(parts))
         object.__setattr__(
-            self, "is_large", self.root.size > LARGE_SIZE or self.root.letters > LARGE_LETTERS
+            self,
+            "is_large",
+            self.root.size > LARGE_SIZE or self.root.name_characters > LARGE_NAME_CHARACTERS,
         )
 
     def __hash__(self) -> int:
@@ -237,14 +238,14 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A shape and the values its places point at."""
+    """A shape and its values."""
 
     shape: Shape
     values: tuple[Value, ...] = ()
 
 
 class NotEmbedded(Fault):
-    """A parameter, or an order, is addressed to something that `select` does not embed (PGRST108)."""
+    """A parameter or an order that refers to a relation which `select` does not embed (PGRST108)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

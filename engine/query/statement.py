@@ -1,7 +1,7 @@
-"""Finished SQL text and its slots: what stands where when it is run.
+"""Compiled SQL statements and the slots of their parameters.
 
-A slot is a small function from a `Binding` (one request's values) to what the database is handed, so
-that binding a plan is one pass over a tuple. Conversion errors (22P02 and its kin) are born here.
+A slot is a function from a `Binding`, the values of a request, to one parameter. Conversion errors, such as 22P02,
+are raised when a slot is called.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from models.types import Bound
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What one request brings to a plan."""
+    """The values of one request for the slots of a plan."""
 
     values: tuple[Value, ...] = ()
     caller_id: str | None = None
@@ -37,14 +37,14 @@ class Binding:
     new: tuple[Bound, ...] = ()
     now: str = ""
 
-    def but(
+    def replace(
         self,
         *,
         keys: str | None = None,
         rows: str | None = None,
         new: tuple[Bound, ...] | None = None,
     ) -> Binding:
-        """The same with other keys, rows or new values; `dataclasses.replace` takes five times as long."""
+        """Return a copy with other keys, rows or new values. `dataclasses.replace` takes five times as long."""
         return Binding(
             self.values,
             self.caller_id,
@@ -61,7 +61,7 @@ class Binding:
 
 
 LARGE_CHARACTERS = 8_000
-"""A statement of more is large: prepared it takes a dozen bytes for each, and nothing is remembered under its words."""
+"""The longest statement that is cached. A prepared statement needs about 12 bytes a character."""
 
 Slot = Callable[[Binding], Bound]
 
@@ -79,33 +79,32 @@ SHARED_SLOTS: dict[str, Slot] = {
 
 
 def new_value(place: int) -> Slot:
-    """The slot of what stands there among the new values."""
+    """Return the slot of the new value at `place`."""
     return lambda binding: binding.new[place]
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL text with positional parameters, and the slot of each.
+    """SQL text with positional parameters, and the slot of each parameter.
 
-    `unaliased_tables` are the tables that it reads by their own name: those have no alias. `unprinted` are operands of
-    conditions that decide nothing of it, as those of an empty embed, or of rows that nobody sees: they are read all the
-    same, and refused where they make no sense.
+    `unaliased_tables`: the tables that it reads without an alias. `validated_operands`: the slots of operands that the
+    text does not use, such as filters of an empty embed. `bind` calls them to raise their conversion errors.
     """
 
     sql: str
     slots: tuple[Slot, ...]
     unaliased_tables: tuple[sa.Table, ...] = ()
-    unprinted: tuple[Slot, ...] = ()
+    validated_operands: tuple[Slot, ...] = ()
 
     def bind(self, binding: Binding) -> list[Bound]:
-        """The parameters in order; raises the conversion faults of the values' types."""
-        for slot in self.unprinted:
+        """Return the parameters in order; raise the conversion errors of the values' types."""
+        for slot in self.validated_operands:
             slot(binding)
         return [slot(binding) for slot in self.slots]
 
 
 def parameter(name: str, type_: Any = sa.types.NullType) -> sa.BindParameter[Any]:
-    """A place in a statement that is filled by the slot of that name."""
+    """Return a parameter whose value is that of the slot of the same name."""
     return sa.bindparam(name, type_=type_, required=False)
 
 
@@ -115,7 +114,7 @@ def compile_statement(
     slots: Mapping[str, Slot],
     operands: Mapping[str, Slot] = MappingProxyType({}),
 ) -> Statement:
-    """Compile once: what is not a slot, nor an operand's, is a constant of the statement."""
+    """Compile a statement. A parameter without a slot is a constant."""
     compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     names: Sequence[str] = compiled.positiontup or ()
     known = {**SHARED_SLOTS, **slots, **operands}
@@ -131,10 +130,12 @@ UNALIASED_TABLES = "unaliased_tables"
 
 
 class TableTrackingCompiler(SQLCompiler):
-    """Notes the tables that a statement reads by their own name, as it writes them down."""
+    """A compiler that records the tables which a statement reads without an alias."""
 
     def visit_table(self, table: Any, *arguments: Any, **named: Any) -> Any:
-        alias = named.get("enclosing_alias")  # that of a sub-select reaches the tables in it, too
+        alias = named.get(
+            "enclosing_alias"
+        )  # within an aliased sub-select, it is the sub-select's alias
         has_alias = alias is not None and alias.element is table
         if named.get("asfrom") and not named.get("iscrud") and not has_alias:
             vars(self).setdefault(UNALIASED_TABLES, []).append(table)
@@ -142,7 +143,7 @@ class TableTrackingCompiler(SQLCompiler):
 
 
 def with_table_tracking(dialect: sa.Dialect) -> sa.Dialect:
-    """The same dialect, whose statements tell what they read."""
+    """Make a dialect compile statements with a TableTrackingCompiler, and return the dialect."""
     bases = (TableTrackingCompiler, dialect.statement_compiler)
     dialect.statement_compiler = type("Compiler", bases, {})
     return dialect

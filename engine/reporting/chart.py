@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import cast
 
-from engine.audit import last_change
+from engine.audit import last_event_id
 from engine.reporting.chart_counts import BusyBuilding
 from engine.reporting.chart_counts import Points
 from engine.reporting.chart_counts import Window
@@ -92,7 +92,7 @@ def read_chart(
     key = ("chart", visible, start, end)
 
     def draw() -> tuple[int, Points, Chart]:
-        entry = last_change(transaction)
+        entry = last_event_id(transaction)
         points = count_points(transaction, visible, window, key, entry)
         series = series_of(points, interval, periods)
         return entry, points, Chart(window.start, window.end, interval, series, points.busiest)

@@ -13,7 +13,7 @@ from engine.query.dialect.in_subquery import SmallInSubquery
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.disjuncts import Disjunct
 from engine.query.read.disjuncts import disjuncts
-from engine.query.read.disjuncts import parts_of
+from engine.query.read.disjuncts import or_operands
 from engine.query.read.index_prefix import prefix_of_parent
 from engine.query.read.planner import Planner
 from engine.query.read.skip_scan import owners_of
@@ -107,7 +107,7 @@ class CountPlanner(Planner):
 
     def scans_index(self, scope: Expression) -> bool:
         """Return whether an index of the client's rows finds the rows: of one client, or of every client in turn."""
-        is_one = len(parts_of(scope)) == 1 and not isinstance(scope, SmallInSubquery)
+        is_one = len(or_operands(scope)) == 1 and not isinstance(scope, SmallInSubquery)
         return self.dialect.uses_skip_scans and is_one
 
 

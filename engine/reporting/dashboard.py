@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from dataclasses import replace
 
-from engine.audit import last_change
+from engine.audit import last_event_id
 from engine.reporting import counts
 from engine.reporting.counts import COMPLETED
 from engine.reporting.counts import FAILED
@@ -80,7 +80,7 @@ def count_dashboard(
 
     Update the cached counts, if possible; else count all rows.
     """
-    entry, dashboard_counts = last_change(transaction), None
+    entry, dashboard_counts = last_event_id(transaction), None
     latest = transaction.cache.latest(key)
     if latest is not None and latest[0] <= entry:
         counted_at, cached, _ = latest

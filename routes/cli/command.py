@@ -1,4 +1,4 @@
-"""What all commands have in common: what they take, how they end, and what they say and where."""
+"""The base of the command line: arguments, signals, output and errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import click
 from flask import Flask
 from flask.cli import ScriptInfo
 
-REFUSAL: Final = "walkthrough.refusal"
-"""The extension of an application whose database cannot be opened, as its disk takes nothing: the reason."""
+DATABASE_ERROR: Final = "walkthrough.refusal"
+"""The key of `app.extensions` that holds the reason why the database cannot be opened."""
 
 
-class Text(click.ParamType[str]):
-    """An argument that is text: a terminal can send any bytes."""
+class Utf8Text(click.ParamType[str]):
+    """A text argument. A terminal may send any bytes."""
 
     name = "text"
 
@@ -31,12 +31,13 @@ class Text(click.ParamType[str]):
         return value
 
 
-TEXT = Text()
+TEXT = Utf8Text()
 
 
 class Command(click.Command):
-    """A command that is told to end (TERM), or whose terminal is gone (HUP), ends as by Ctrl-C: what it was making is
-    taken away. Who was told to outlast its terminal (nohup) does."""
+    """A command that cleans up on SIGTERM and SIGHUP as on Ctrl-C. Signals ignored by the parent (nohup)
+    stay ignored.
+    """
 
     def invoke(self, ctx: click.Context) -> object:
         self.require_database(ctx.ensure_object(ScriptInfo).load_app())
@@ -52,49 +53,51 @@ class Command(click.Command):
                     signal.signal(number, handler)
 
     def require_database(self, app: Flask) -> None:
-        """Refuse where the database cannot be opened."""
-        if (reason := app.extensions.get(REFUSAL)) is not None:
+        """Raise ClickException if the database cannot be opened."""
+        if (reason := app.extensions.get(DATABASE_ERROR)) is not None:
             raise click.ClickException(reason)
 
 
-class Rescue(Command):
-    """A command that saves what it can, also from a disk that takes nothing."""
+class RecoveryCommand(Command):
+    """A command that also works if the database cannot be opened for writing."""
 
     def require_database(self, app: Flask) -> None:
-        """It looks by itself."""
+        """Do nothing: the command opens the file itself."""
 
 
-def say(line: str, *, done: str = "") -> None:
-    """Write a line to standard output; where that cannot be, it is told what was `done` all the same."""
+def print_line(line: str, *, done: str = "") -> None:
+    """Write a line to standard output. If that fails, standard error reports `done`, the completed work."""
     try:
         require_output(done)
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # A locale may have few letters; standard error tells of others in the same way.
+            # The locale's encoding may lack characters; standard error escapes them in the same way.
             sys.stdout.reconfigure(errors="backslashreplace")
         click.echo(line)
     except OSError as error:
-        refuse_output(error, done)
+        fail_output(error, done)
 
 
-def say_done(line: str) -> None:
-    """Write what was done; nothing of it is secret."""
-    say(line, done=line)
+def print_result(line: str) -> None:
+    """Report the completed work. It contains no secret."""
+    print_line(line, done=line)
 
 
 def require_output(done: str = "") -> None:
-    if sys.stdout is None:  # closed by whoever started us
-        refuse_output(OSError(errno.EBADF, os.strerror(errno.EBADF)), done)
+    if sys.stdout is None:  # closed by the parent process
+        fail_output(OSError(errno.EBADF, os.strerror(errno.EBADF)), done)
 
 
-def refuse_output(error: OSError, done: str = "") -> NoReturn:
-    """Say that standard output takes nothing more; what could not be written is not tried again at the end."""
+def fail_output(error: OSError, done: str = "") -> NoReturn:
+    """Exit because standard output fails. It is redirected to /dev/null so that the flush at exit does not
+    fail as well.
+    """
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    refuse(f"standard output: {error.strerror}" + (f"; {done}" if done else ""))
+    fail(f"standard output: {error.strerror}" + (f"; {done}" if done else ""))
 
 
-def refuse(reason: str) -> NoReturn:
-    """End for a reason, which is told in one line, whatever it quotes."""
+def fail(reason: str) -> NoReturn:
+    """Print the reason on one line and exit with status 1."""
     line = "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in reason
     )

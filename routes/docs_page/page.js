@@ -1,18 +1,18 @@
-// Asks for the document with the reader's apikey, and hands it to Swagger UI. Nothing is kept: a reload forgets.
+// Loads the document with the given apikey and shows it in Swagger UI. Nothing is stored; a reload clears the keys.
 "use strict";
 
 const form = document.getElementById("keys");
-const said = document.getElementById("said");
+const message = document.getElementById("message");
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const apikey = form.elements.apikey.value.trim();
   const bearer = form.elements.bearer.value.trim();
-  said.textContent = "";
+  message.textContent = "";
   try {
     show(await read(apikey), apikey, bearer);
   } catch (error) {
-    said.textContent = error.message;
+    message.textContent = error.message;
   }
 });
 

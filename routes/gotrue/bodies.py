@@ -1,7 +1,7 @@
-"""What the sign-in answers: sessions, users, lists of them. Data in, text out; no caller and no clock.
+"""Response bodies of the sign-in API: sessions, users and lists of users.
 
-A person's role, client and name are their row's; here they are put into the metadata in which
-Supabase's clients look for them.
+A user's role, client and name are columns. They are added to the metadata in which Supabase clients look for
+them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Final
 from urllib.parse import urlencode
 
 from access.accounts.access_token import AUDIENCE
-from access.accounts.person import Person
-from access.accounts.sign_in import SignedIn
+from access.accounts.person import UserAccount
+from access.accounts.sign_in import IssuedSession
 from models.types import write_timestamp
 from routes.gotrue.payload import Object
 
-API_VERSION: Final = "2024-01-01"  # from which on clients read `code` as a word
+API_VERSION: Final = "2024-01-01"  # since this version, clients read `code` as a string
 PER_PAGE: Final = 50
 
 
-def session_body(signed_in: SignedIn, access_token: str, seconds: int) -> Object:
-    """A session, as every client version takes it."""
+def session_body(signed_in: IssuedSession, access_token: str, seconds: int) -> Object:
+    """Return a session in the form that all client versions accept."""
     return {
         "access_token": access_token,
         "token_type": "bearer",
@@ -37,8 +37,8 @@ def session_body(signed_in: SignedIn, access_token: str, seconds: int) -> Object
     }
 
 
-def user_body(person: Person, now: int) -> Object:
-    """A user: GoTrue's keys, none of them missing that a client's types ask for."""
+def user_body(person: UserAccount, now: int) -> Object:
+    """Return a user with all keys of GoTrue's type."""
     client = {} if person.client_id is None else {"client_id": person.client_id}
     banned = {}
     if person.is_disabled(now):
@@ -62,26 +62,28 @@ def user_body(person: Person, now: int) -> Object:
     }
 
 
-def users_body(persons: Iterable[Person], now: int) -> Object:
+def users_body(persons: Iterable[UserAccount], now: int) -> Object:
     return {"users": [user_body(person, now) for person in persons], "aud": AUDIENCE}
 
 
 def page_headers(
-    number: int, size: int, total: int, asked: Mapping[str, str] | None = None
+    number: int, size: int, total: int, requested: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Where the next page and the last are: `page` first and `rel` quoted, or clients misread it.
+    """Return the total and the links to the next and the last page.
+
+    Client libraries require `page` to come first and `rel` to be quoted.
 
     >>> page_headers(2, 50, 203)["Link"]
     '</admin/users?page=3&per_page=50>; rel="next", </admin/users?page=5&per_page=50>; rel="last"'
     """
     last = max(1, math.ceil(total / size))
     links = [(number + 1, "next")] if number < last else []
-    search = {name: text for name in ("filter", "sort") if (text := (asked or {}).get(name))}
-    shown = (
+    search = {name: text for name in ("filter", "sort") if (text := (requested or {}).get(name))}
+    links_written = (
         f'</admin/users?{urlencode({"page": page, "per_page": size, **search})}>; rel="{rel}"'
         for page, rel in (*links, (last, "last"))
     )
-    return {"X-Total-Count": str(total), "Link": ", ".join(shown)}
+    return {"X-Total-Count": str(total), "Link": ", ".join(links_written)}
 
 
 SETTINGS: Final[Object] = {
@@ -97,9 +99,9 @@ HEALTH: Final[Object] = {"name": "walkthrough", "description": "sign-in"}
 VERSION_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def version_header(asked: str | None) -> str:
-    """The API version that was asked for, or the one that is spoken."""
-    return asked if asked is not None and VERSION_DATE.fullmatch(asked) else API_VERSION
+def version_header(requested: str | None) -> str:
+    """Return the requested API version if it is a date, else the supported one."""
+    return requested if requested is not None and VERSION_DATE.fullmatch(requested) else API_VERSION
 
 
 def write(body: Object) -> bytes:

@@ -1,7 +1,6 @@
-"""Every fact that the sign-in's endpoints tell: GoTrue's status and code. The nearest class counts.
+"""The faults of the sign-in API: GoTrue's status and code for each. The nearest base class applies.
 
-The one body reads right in every version of Supabase's clients: `code` and `error_code`, `message` and
-`msg`, and the dialect's other two keys.
+One body serves all versions of Supabase's clients: it has `code` and `error_code`, `message` and `msg`.
 """
 
 from __future__ import annotations
@@ -33,30 +32,30 @@ from routes.postgrest import limits
 from routes.postgrest import media
 from routes.postgrest import payload
 from routes.postgrest import requests
-from routes.postgrest.errors import Answer
+from routes.postgrest.errors import RenderedFault
 
 UNEXPECTED = (500, "unexpected_failure")
 
 
 class SignupDisabled(Fault):
-    """A wish to sign up, where people are made by those who may."""
+    """A sign-up. Administrators create the users."""
 
     def __init__(self) -> None:
         super().__init__("Signups not allowed for this instance")
 
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
-    # What is asked
+    # Requests
     requests.UnknownPath: (404, "not_found"),
     requests.UnknownRelation: (404, "not_found"),
     requests.MethodNotAllowed: (405, "method_not_allowed"),
     requests.BadRequest: (400, "bad_json"),
     requests.BodyTooLarge: (413, "request_too_large"),
-    media.EncodedBody: (415, "bad_json"),
+    media.UnsupportedContentEncoding: (415, "bad_json"),
     encoding.Undecodable: (400, "bad_json"),
     payload.InvalidPayload: (400, "bad_json"),
     payload.UntranslatableText: (400, "bad_json"),
-    limits.TooMuch: (400, "bad_json"),
+    limits.LimitExceeded: (400, "bad_json"),
     limits.NumberOutOfRange: (400, "bad_json"),
     gotrue_payload.BadJson: (400, "bad_json"),
     gotrue_payload.InvalidBody: (400, "validation_failed"),
@@ -65,7 +64,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sessions.PhoneNotServed: (422, "phone_provider_disabled"),
     users.NotAnId: (404, "validation_failed"),
     SignupDisabled: (422, "signup_disabled"),
-    # Who asks
+    # Authenticator
     decorators.InvalidApiKey: (401, "no_authorization"),
     decorators.AnonymousDenied: (401, "no_authorization"),
     decorators.NoUserAccount: (403, "bad_jwt"),
@@ -75,13 +74,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     session.UserGone: (403, "user_not_found"),
     session.UserDisabled: (403, "user_banned"),
     session.SessionGone: (403, "session_not_found"),
-    # Signing in
+    # Sign-in
     password.WeakPassword: (422, "weak_password"),
-    password.UnfitPassword: (422, "validation_failed"),
+    password.InvalidPassword: (422, "validation_failed"),
     password.HashQueueFull: (429, "over_request_rate_limit"),
-    throttle.TooManyTries: (429, "over_request_rate_limit"),
+    throttle.RateLimitExceeded: (429, "over_request_rate_limit"),
     sign_in.WrongCredentials: (400, "invalid_credentials"),
-    sign_in.Banned: (400, "user_banned"),
+    sign_in.UserBanned: (400, "user_banned"),
     sign_in.RefreshTokenNotFound: (400, "refresh_token_not_found"),
     sign_in.RefreshTokenUsed: (400, "refresh_token_already_used"),
     sign_in.SessionExpired: (400, "session_expired"),
@@ -90,13 +89,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     own_account.WrongCurrentPassword: (400, "current_password_invalid"),
     own_account.EmailNotOwn: (422, "validation_failed"),
     # Users
-    person.InvalidPerson: (422, "validation_failed"),
+    person.InvalidUserAccount: (422, "validation_failed"),
     person.InvalidEmail: (400, "validation_failed"),
     person.EmailTaken: (422, "email_exists"),
     person.IdTaken: (422, "user_already_exists"),
     person.MetadataTooLong: (422, "validation_failed"),
     administration.UserNotFound: (404, "user_not_found"),
-    administration.OutOfReach: (403, "not_admin"),
+    administration.UserNotAllowed: (403, "not_admin"),
     types.InvalidInput: (422, "validation_failed"),
     types.OutOfRange: (422, "validation_failed"),
     types.NulInText: (422, "validation_failed"),
@@ -120,19 +119,19 @@ MESSAGES: dict[type[Fault], str] = {
     session.UserDisabled: "User is banned",
     session.SessionGone: "Session from session_id claim in JWT does not exist",
 }
-"""What GoTrue says where the data API has other words."""
+"""GoTrue's messages where the data API has others."""
 
 
-def answer(fault: Fault) -> Answer:
-    """A fault's status, headers and body, in GoTrue's words."""
+def render_fault(fault: Fault) -> RenderedFault:
+    """Return a fault's status, headers and body in GoTrue's format."""
     status, code = next(
         (STATUSES[kind] for kind in type(fault).__mro__ if kind in STATUSES), UNEXPECTED
     )
-    return Answer(status, headers(fault, status), body(fault, code))
+    return RenderedFault(status, error_headers(fault, status), error_body(fault, code))
 
 
-def body(fault: Fault, code: str) -> bytes:
-    message = worded(fault, code)
+def error_body(fault: Fault, code: str) -> bytes:
+    message = message_of(fault, code)
     shape: dict[str, object] = {
         "code": code,
         "error_code": code,
@@ -146,18 +145,18 @@ def body(fault: Fault, code: str) -> bytes:
     return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def worded(fault: Fault, code: str) -> str:
+def message_of(fault: Fault, code: str) -> str:
     if code == "bad_jwt":
         return f"invalid JWT: {fault.message}"
     return MESSAGES.get(type(fault), fault.message)
 
 
-def headers(fault: Fault, status: int) -> dict[str, str]:
-    found = {"Content-Type": "application/json; charset=utf-8"}
-    if isinstance(fault, throttle.TooManyTries | password.HashQueueFull):
-        found["Retry-After"] = str(fault.retry_after_seconds)
+def error_headers(fault: Fault, status: int) -> dict[str, str]:
+    fields = {"Content-Type": "application/json; charset=utf-8"}
+    if isinstance(fault, throttle.RateLimitExceeded | password.HashQueueFull):
+        fields["Retry-After"] = str(fault.retry_after_seconds)
     elif status == 503 and not isinstance(fault, constraints.Unresolved):
-        found["Retry-After"] = "1"
+        fields["Retry-After"] = "1"
     if isinstance(fault, requests.MethodNotAllowed):
-        found["Allow"] = ", ".join(fault.allowed)
-    return found
+        fields["Allow"] = ", ".join(fault.allowed)
+    return fields

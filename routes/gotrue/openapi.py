@@ -1,4 +1,4 @@
-"""The sign-in's part of the document: the paths under /auth/v1, in GoTrue's shapes. Data, no more."""
+"""The paths and schemas of the sign-in API in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def record(properties: Json, required: Iterable[str] | None = None) -> Json:
 
 APP_METADATA: Final[Json] = {
     "type": "object",
-    "description": "The role and the client; whatever else is put here is kept.",
+    "description": "The role and the client. Other keys are stored unchanged.",
     "properties": {"role": ROLE, "client_id": {"type": ["integer", "null"], "format": "int64"}},
 }
 USER_METADATA: Final[Json] = {
     "type": "object",
-    "description": "The name; whatever else is put here is kept.",
+    "description": "The name. Other keys are stored unchanged.",
     "properties": {"name": TEXT},
 }
 
@@ -50,7 +50,7 @@ USER_KEYS: Final = (
     "id", "aud", "role", "email", "email_confirmed_at", "phone", "last_sign_in_at", "app_metadata", "user_metadata",
     "identities", "created_at", "updated_at", "is_anonymous",
 )  # fmt: skip
-"""What is said of every user: what may be missing is one more case in each program made of this."""
+"""The keys that every user has. Listing them as required spares generated clients a null check."""
 
 SCHEMAS: Final[Json] = {
     "auth.error": {
@@ -66,7 +66,7 @@ SCHEMAS: Final[Json] = {
             },
             ["code", "error_code", "message", "msg", "details", "hint"],
         ),
-        "description": "What went wrong; the code is GoTrue's.",
+        "description": "An error with GoTrue's code.",
     },
     "auth.user": record(
         {
@@ -111,7 +111,7 @@ SCHEMAS: Final[Json] = {
             "current_password": {
                 "type": "string",
                 "format": "password",
-                "description": "Wanted for a new password in a session older than a day.",
+                "description": "Required to change the password in a session older than a day.",
             },
             "data": USER_METADATA,
         },
@@ -122,7 +122,7 @@ SCHEMAS: Final[Json] = {
             "id": UUID,
             "email": EMAIL,
             "password": PASSWORD,
-            "role": {"type": "string", "description": "Counts as app_metadata.role if it is one."},
+            "role": {"type": "string", "description": "Used as app_metadata.role if it is a role."},
             "client_id": {"type": ["integer", "null"], "format": "int64"},
             "ban_duration": {"type": "string", "description": "`24h`, or `none` to end a ban."},
             "app_metadata": APP_METADATA,
@@ -134,7 +134,7 @@ SCHEMAS: Final[Json] = {
 
 
 def paths() -> Json:
-    """The paths under /auth/v1."""
+    """Return the paths under /auth/v1."""
     return {f"/auth/v1{path}": methods for path, methods in PATHS.items()}
 
 
@@ -146,74 +146,79 @@ def content(shape: Json) -> Json:
     return {"application/json": {"schema": shape}}
 
 
-def answered(told: str, shape: Json, **headers: str) -> Json:
-    found: Json = {"description": told, "content": content(shape)}
+def json_response(description: str, shape: Json, **headers: str) -> Json:
+    built: Json = {"description": description, "content": content(shape)}
     if headers:
-        found["headers"] = {
+        built["headers"] = {
             name.replace("_", "-"): {"description": note, "schema": TEXT}
             for name, note in headers.items()
         }
-    return found
+    return built
 
 
 ERRORS: Final = {
-    400: "What was sent is not as it has to be, or is refused.",
-    401: "No apikey, or nobody asks.",
-    403: "The token is not in force, or its user may not do this.",
-    404: "There is no such user, or none within reach.",
-    413: "The body has too many bytes.",
-    422: "The user cannot be like that.",
-    429: "Too many tries; Retry-After says when to try again.",
-    500: "Something broke.",
-    503: "Busy; Retry-After says when to try again.",
+    400: "The request is malformed or refused.",
+    401: "The apikey or the token is missing.",
+    403: "The token is invalid, or its user may not do this.",
+    404: "The user does not exist or is not visible.",
+    413: "The body is too large.",
+    422: "The user's data is invalid.",
+    429: "Too many attempts; Retry-After holds the waiting time in seconds.",
+    500: "An internal error.",
+    503: "Busy; Retry-After holds the waiting time in seconds.",
 }
-ANYBODY: Final = (400, 401, 413, 422, 429, 500, 503)
-SOMEBODY: Final = (400, 401, 403, 413, 422, 429, 500, 503)
-ADMIN: Final = (400, 401, 403, 404, 413, 422, 429, 500, 503)
+PUBLIC_ERRORS: Final = (400, 401, 413, 422, 429, 500, 503)
+USER_ERRORS: Final = (400, 401, 403, 413, 422, 429, 500, 503)
+ADMIN_ERRORS: Final = (400, 401, 403, 404, 413, 422, 429, 500, 503)
 
 
 def errors(statuses: Iterable[int]) -> Json:
-    return {str(status): answered(ERRORS[status], schema("error")) for status in statuses}
+    return {str(status): json_response(ERRORS[status], schema("error")) for status in statuses}
 
 
 def operation(
     name: str,
     summary: str,
     answers: Json,
-    refused: Iterable[int],
+    error_statuses: Iterable[int],
     *,
     sent: Json | None = None,
     parameters: Iterable[Json] = (),
     apikey_only: bool = False,
 ) -> Json:
-    found: Json = {"operationId": f"auth_{name}", "tags": TAG, "summary": summary}
+    built: Json = {"operationId": f"auth_{name}", "tags": TAG, "summary": summary}
     if apikey_only:
-        found["security"] = APIKEY_ONLY
+        built["security"] = APIKEY_ONLY
     if parameters:
-        found["parameters"] = list(parameters)
+        built["parameters"] = list(parameters)
     if sent is not None:
-        found["requestBody"] = {"required": True, "content": content(sent)}
-    found["responses"] = {**answers, **errors(refused)}
-    return found
+        built["requestBody"] = {"required": True, "content": content(sent)}
+    built["responses"] = {**answers, **errors(error_statuses)}
+    return built
 
 
-def reads(name: str, summary: str, answers: Json, refused: Iterable[int], **more: Any) -> Json:
-    """GET, and HEAD, which is the same without a body."""
-    refused = tuple(refused)
-    head = operation(f"head_{name}", f"{summary}: headers only", answers, refused, **more)
+def get_and_head(
+    name: str, summary: str, answers: Json, error_statuses: Iterable[int], **more: Any
+) -> Json:
+    """Return GET, and HEAD with the same headers and no body."""
+    error_statuses = tuple(error_statuses)
+    head = operation(f"head_{name}", f"{summary}: headers only", answers, error_statuses, **more)
     head["responses"] = {
         status: {key: part for key, part in answer.items() if key != "content"}
         for status, answer in head["responses"].items()
     }
-    return {"get": operation(f"read_{name}", summary, answers, refused, **more), "head": head}
+    return {
+        "get": operation(f"read_{name}", summary, answers, error_statuses, **more),
+        "head": head,
+    }
 
 
-def in_query(name: str, told: str, shape: Json, *, required: bool = False) -> Json:
-    found = {"name": name, "in": "query", "description": told, "schema": shape}
-    return {**found, "required": True} if required else found
+def in_query(name: str, description: str, shape: Json, *, required: bool = False) -> Json:
+    built = {"name": name, "in": "query", "description": description, "schema": shape}
+    return {**built, "required": True} if required else built
 
 
-USER: Final = {"200": answered("The user.", schema("user"))}
+USER: Final = {"200": json_response("The user.", schema("user"))}
 USER_ID: Final = {"name": "user_id", "in": "path", "required": True, "schema": UUID}
 NUMBER: Final = {"type": "integer", "minimum": 1}
 
@@ -221,14 +226,14 @@ PATHS: Final[Json] = {
     "/token": {
         "post": operation(
             "token",
-            "Sign in, or go on with a refresh token",
-            {"200": answered("A session.", schema("session"))},
-            ANYBODY,
+            "Sign in or refresh a session",
+            {"200": json_response("A session.", schema("session"))},
+            PUBLIC_ERRORS,
             sent=either(schema("password"), schema("refresh")),
             parameters=[
                 in_query(
                     "grant_type",
-                    "What the body holds.",
+                    "The kind of credentials in the body.",
                     {"type": "string", "enum": ["password", "refresh_token"]},
                     required=True,
                 )
@@ -237,25 +242,25 @@ PATHS: Final[Json] = {
         )
     },
     "/user": {
-        **reads("user", "One's own account", USER, (401, 403, 500, 503)),
+        **get_and_head("user", "Your own account", USER, (401, 403, 500, 503)),
         "put": operation(
             "change_user",
-            "Change one's own password, name or metadata",
+            "Change your own password, name or metadata",
             USER,
-            SOMEBODY,
+            USER_ERRORS,
             sent=schema("own_changes"),
         ),
     },
     "/logout": {
         "post": operation(
             "sign_out",
-            "End sessions of one's own",
-            {"204": {"description": "They have ended."}},
+            "End your own sessions",
+            {"204": {"description": "The sessions have ended."}},
             (400, 401, 403, 413, 500, 503),
             parameters=[
                 in_query(
                     "scope",
-                    "Which: all (global), this one, or the others.",
+                    "The sessions to end: all (global), this one (local) or the others.",
                     {
                         "type": "string",
                         "enum": [scope.value for scope in Scope],
@@ -268,59 +273,61 @@ PATHS: Final[Json] = {
     "/signup": {
         "post": operation(
             "sign_up",
-            "Refused: people are made by those who may",
+            "Always refused: administrators create the users",
             {},
             (401, 422, 500),
             apikey_only=True,
         )
     },
-    "/settings": reads(
+    "/settings": get_and_head(
         "settings",
-        "How one can sign in here",
-        {"200": answered("The settings.", OBJECT)},
+        "The sign-in methods",
+        {"200": json_response("The settings.", OBJECT)},
         (401, 500),
         apikey_only=True,
     ),
-    "/health": reads(
+    "/health": get_and_head(
         "health",
-        "Whether the sign-in answers",
-        {"200": answered("It does.", OBJECT)},
+        "Whether the sign-in API responds",
+        {"200": json_response("The API responds.", OBJECT)},
         (401, 500),
         apikey_only=True,
     ),
     "/admin/users": {
-        **reads(
+        **get_and_head(
             "users",
-            "Users within reach, by pages",
+            "Visible users, paged",
             {
-                "200": answered(
+                "200": json_response(
                     "A page of users.",
                     schema("users"),
-                    X_Total_Count="How many there are.",
-                    Link="Where the next page is, and the last.",
+                    X_Total_Count="The number of users.",
+                    Link="The next and the last page.",
                 )
             },
             (400, 401, 403, 500, 503),
             parameters=[
-                in_query("page", "Which page, from 1.", NUMBER),
-                in_query("per_page", "How many users a page.", NUMBER),
-                in_query("filter", "A part of the e-mail or name, in any case.", TEXT),
-                in_query("sort", "`created_at desc`, or `created_at asc`, as unless said.", TEXT),
+                in_query("page", "The page number, from 1.", NUMBER),
+                in_query("per_page", "Users per page.", NUMBER),
+                in_query("filter", "A part of the e-mail or name, case-insensitive.", TEXT),
+                in_query("sort", "`created_at desc` or `created_at asc` (default).", TEXT),
             ],
         ),
-        "post": operation("create_user", "Make a user", USER, ADMIN, sent=schema("wanted_user")),
+        "post": operation(
+            "create_user", "Create a user", USER, ADMIN_ERRORS, sent=schema("wanted_user")
+        ),
     },
     "/admin/users/{user_id}": {
         "parameters": [USER_ID],
-        **reads("one_user", "A user within reach", USER, (401, 403, 404, 500, 503)),
+        **get_and_head("one_user", "A visible user", USER, (401, 403, 404, 500, 503)),
         "put": operation(
-            "change_one_user", "Change a user", USER, ADMIN, sent=schema("wanted_user")
+            "change_one_user", "Change a user", USER, ADMIN_ERRORS, sent=schema("wanted_user")
         ),
         "delete": operation(
             "delete_one_user",
             "Delete a user",
-            {"200": answered("The user is gone.", OBJECT)},
-            ADMIN,
+            {"200": json_response("The user is deleted.", OBJECT)},
+            ADMIN_ERRORS,
         ),
     },
 }

@@ -1,6 +1,6 @@
-"""What a sign-in's request holds: bytes, or a number in its address, to values of the kind that was asked for.
+"""Parses the sign-in API's bodies and page numbers.
 
-What the values mean is said where they are asked for (`sessions.py`, `users.py`).
+`sessions.py` and `users.py` interpret the values.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from models.errors import Fault
 from routes.postgrest.payload import parse_payload
 
 BODY_BYTES_MAX: Final = 16 << 10
-DIGITS_MAX: Final = 9  # a page beyond 10^9 is nobody's
+DIGITS_MAX: Final = 9
 
 Object = dict[str, object]
 
 
 class BadJson(Fault):
-    """A body that is no JSON object."""
+    """A body that is not a JSON object."""
 
 
 class InvalidBody(Fault):
-    """A value in a body that is not what it has to be."""
+    """An invalid value in a body."""
 
 
 # Fields
 
 
-class Text(fields.Field[str]):
-    """A string and nothing else: marshmallow's own takes bytes."""
+class StringField(fields.Field[str]):
+    """A string. marshmallow's own field also accepts bytes."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str):
@@ -42,8 +42,8 @@ class Text(fields.Field[str]):
         return value
 
 
-class JsonObject(fields.Field[Object]):
-    """An object with whatever in it."""
+class ObjectField(fields.Field[Object]):
+    """A JSON object with any content."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Object:
         if not isinstance(value, dict):
@@ -51,19 +51,19 @@ class JsonObject(fields.Field[Object]):
         return value
 
 
-def text() -> Text:
-    return Text(load_default=None, allow_none=True)
+def text() -> StringField:
+    return StringField(load_default=None, allow_none=True)
 
 
-def json_object() -> JsonObject:
-    return JsonObject(load_default=None, allow_none=True)
+def json_object() -> ObjectField:
+    return ObjectField(load_default=None, allow_none=True)
 
 
 # Bodies
 
 
 def read_object(body: bytes) -> Object:
-    """The JSON object that a body is; no body is an empty one, as GoTrue's clients mean it."""
+    """Return the JSON object of a body. An empty body is an empty object, as GoTrue's clients expect."""
     if not body.strip():
         return {}
     payload = parse_payload(body, "application/json")
@@ -72,8 +72,8 @@ def read_object(body: bytes) -> Object:
     return payload.rows[0]
 
 
-def load(schema: Schema, body: bytes) -> Object:
-    """What a schema knows of a body; other keys are let pass, as GoTrue does."""
+def load_body(schema: Schema, body: bytes) -> Object:
+    """Return the fields of a body that a schema declares. Other keys are ignored, as in GoTrue."""
     try:
         loaded: Object = schema.load(read_object(body), unknown=EXCLUDE)
     except ValidationError as refused:
@@ -83,22 +83,22 @@ def load(schema: Schema, body: bytes) -> Object:
     return loaded
 
 
-def said(loaded: Object, name: str) -> str | None:
+def text_value(loaded: Object, name: str) -> str | None:
     value = loaded[name]
     assert value is None or isinstance(value, str)
     return value
 
 
-def entries(loaded: Object, name: str) -> Object:
+def object_value(loaded: Object, name: str) -> Object:
     value = loaded[name]
     return dict(value) if isinstance(value, dict) else {}
 
 
-# Addresses
+# Query parameters
 
 
 def read_page(name: str, text: str | None, default: int, most: int | None = None) -> int:
-    """A number of a page, or a page's size; empty is unsaid, as the clients send it.
+    """Return a page number or page size. An empty value means the default.
 
     >>> read_page("page", "", 1), read_page("per_page", "2000", 50, 1000)
     (1, 1000)

@@ -1,4 +1,4 @@
-"""Signing in and out, as a request says it: a password, a refresh token, which sessions are to end."""
+"""Parses sign-in, refresh and sign-out requests."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from marshmallow import Schema
 from access.accounts.sign_in import Scope
 from models.errors import Fault
 from routes.gotrue.payload import InvalidBody
-from routes.gotrue.payload import load
-from routes.gotrue.payload import said
+from routes.gotrue.payload import load_body
 from routes.gotrue.payload import text
+from routes.gotrue.payload import text_value
 
 
 class UnknownGrant(Fault):
-    """A grant_type that is not served here."""
+    """An unsupported grant_type."""
 
 
 class PhoneNotServed(Fault):
-    """A phone number, where only e-mails are known."""
+    """A sign-in by phone number. Only e-mails are supported."""
 
 
 class PasswordGrantSchema(Schema):
@@ -39,31 +39,31 @@ REFRESH_GRANT = RefreshGrantSchema()
 
 @dataclass(frozen=True, slots=True)
 class PasswordGrant:
-    """What signs somebody in. A password is not shown, not even to a debugger."""
+    """An e-mail and a password. `repr` omits the password."""
 
     email: str
     password: str = field(repr=False)
 
 
 def read_password_grant(body: bytes) -> PasswordGrant:
-    loaded = load(PASSWORD_GRANT, body)
-    email, password = said(loaded, "email"), said(loaded, "password")
+    loaded = load_body(PASSWORD_GRANT, body)
+    email, password = text_value(loaded, "email"), text_value(loaded, "password")
     if not email:
-        if said(loaded, "phone"):
+        if text_value(loaded, "phone"):
             raise PhoneNotServed("Phone logins are disabled")
         raise InvalidBody("missing email or phone")
     return PasswordGrant(email, password or "")
 
 
 def read_refresh_grant(body: bytes) -> str:
-    token = said(load(REFRESH_GRANT, body), "refresh_token")
+    token = text_value(load_body(REFRESH_GRANT, body), "refresh_token")
     if not token:
         raise InvalidBody("refresh_token required")
     return token
 
 
 def read_scope(text: str | None) -> Scope:
-    """Which sessions; all of them where nothing is said, as GoTrue has it."""
+    """Return the sessions to end. The default is all, as in GoTrue."""
     try:
         return Scope(text or Scope.GLOBAL.value)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Users as a request describes them: one's own changes, and what an administrator wants of somebody.
+"""Parses users: changes of one's own account, and an administrator's input.
 
-A person's role, client and name are their row's: they are taken out of the metadata in which Supabase's
-clients send them.
+A user's role, client and name are columns. They are taken out of the metadata in which Supabase clients send
+them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import field
 from marshmallow import Schema
 from marshmallow import fields
 
-from access.accounts.administration import Search
-from access.accounts.administration import Wanted
-from access.accounts.own_account import OwnChanges
-from access.accounts.person import UNSAID
-from access.accounts.person import Unsaid
+from access.accounts.administration import UserRequest
+from access.accounts.administration import UserSearch
+from access.accounts.own_account import OwnAccountChanges
+from access.accounts.person import UNSET
+from access.accounts.person import Unset
 from access.accounts.person import read_email
 from access.caller import Role
 from models.errors import Fault
@@ -26,22 +26,22 @@ from models.types import BIGINT
 from models.types import read_uuid
 from routes.gotrue.payload import InvalidBody
 from routes.gotrue.payload import Object
-from routes.gotrue.payload import entries
 from routes.gotrue.payload import json_object
-from routes.gotrue.payload import load
-from routes.gotrue.payload import said
+from routes.gotrue.payload import load_body
+from routes.gotrue.payload import object_value
 from routes.gotrue.payload import text
+from routes.gotrue.payload import text_value
 from routes.gotrue.sessions import PhoneNotServed
 
-SOUGHT_CHARACTERS_MAX = 256  # as of a like pattern
+SEARCH_CHARACTERS_MAX = 256  # as of a like pattern
 
 
 class InvalidUser(Fault):
-    """A user in a body who cannot be: a role or client said twice, or none that exists."""
+    """Invalid data of a user, such as two different roles."""
 
 
 class NotAnId(Fault):
-    """A path that should end in a user's id."""
+    """A path whose user id is not a UUID."""
 
 
 class OwnChangesSchema(Schema):
@@ -59,7 +59,7 @@ class UserSchema(Schema):
     password = text()
     password_hash = text()
     role = fields.Raw(load_default=None, allow_none=True)
-    client_id = fields.Raw(load_default=UNSAID, allow_none=True)
+    client_id = fields.Raw(load_default=UNSET, allow_none=True)
     ban_duration = text()
     app_metadata = json_object()
     user_metadata = json_object()
@@ -74,59 +74,62 @@ USER = UserSchema()
 DELETION = DeletionSchema()
 
 
-def read_own_changes(body: bytes) -> OwnChanges:
-    """What somebody wants of themselves; rights are no part of it, whatever keys there are."""
-    loaded = load(OWN_CHANGES, body)
-    require_no_phone(loaded)
-    email = said(loaded, "email")
-    user_metadata = entries(loaded, "data")
-    name = take_name(user_metadata)
-    return OwnChanges(
+def read_own_changes(body: bytes) -> OwnAccountChanges:
+    """Return the changes of one's own account. Keys that would change rights are ignored."""
+    loaded = load_body(OWN_CHANGES, body)
+    refuse_phone(loaded)
+    email = text_value(loaded, "email")
+    user_metadata = object_value(loaded, "data")
+    name = pop_name(user_metadata)
+    return OwnAccountChanges(
         read_email(email) if email else None,
         name,
         user_metadata,
-        said(loaded, "password"),
-        said(loaded, "current_password"),
+        text_value(loaded, "password"),
+        text_value(loaded, "current_password"),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class WantedUser:
-    """A user as an administrator describes them, and their password, which is hashed first."""
+    """An administrator's input, and the password to hash."""
 
-    wanted: Wanted
+    wanted: UserRequest
     password: str | None = field(repr=False)
 
 
-def read_user(body: bytes) -> WantedUser:
-    """A user to be made or changed.
+def parse_user(body: bytes) -> WantedUser:
+    """Return the data of a user to create or change.
 
-    >>> user = read_user(b'{"email": "eva@acme.example", "app_metadata": {"role": "client_admin"}}')
+    >>> user = parse_user(b'{"email": "eva@acme.example", "app_metadata": {"role": "client_admin"}}')
     >>> user.wanted.role, user.wanted.client_id
-    (<Role.CLIENT_ADMIN: 'client_admin'>, <Unsaid.UNSAID: 'unsaid'>)
+    (<Role.CLIENT_ADMIN: 'client_admin'>, <Unset.UNSET: 'unset'>)
     """
-    loaded = load(USER, body)
-    require_no_phone(loaded)
-    if said(loaded, "password_hash"):
+    loaded = load_body(USER, body)
+    refuse_phone(loaded)
+    if text_value(loaded, "password_hash"):
         raise InvalidUser("password_hash is not taken: send the password")
-    app_metadata, user_metadata = entries(loaded, "app_metadata"), entries(loaded, "user_metadata")
-    email, user_id = said(loaded, "email"), said(loaded, "id")
-    wanted = Wanted(
+    app_metadata, user_metadata = (
+        object_value(loaded, "app_metadata"),
+        object_value(loaded, "user_metadata"),
+    )
+    email, user_id = text_value(loaded, "email"), text_value(loaded, "id")
+    wanted = UserRequest(
         read_id(user_id) if user_id is not None else None,
         read_email(email) if email else None,
-        take_name(user_metadata),
+        pop_name(user_metadata),
         read_role(loaded["role"], app_metadata.pop("role", None)),
-        read_client(loaded["client_id"], app_metadata.pop("client_id", UNSAID)),
+        read_client(loaded["client_id"], app_metadata.pop("client_id", UNSET)),
         app_metadata,
         user_metadata,
-        read_ban(said(loaded, "ban_duration")),
+        read_ban(text_value(loaded, "ban_duration")),
     )
-    return WantedUser(wanted, said(loaded, "password"))
+    return WantedUser(wanted, text_value(loaded, "password"))
 
 
-def require_no_phone(loaded: Object) -> None:
-    """Refuse a number that would be lost; clients send an empty one, too."""
-    if said(loaded, "phone"):
+def refuse_phone(loaded: Object) -> None:
+    """Raise PhoneNotServed for a phone number. Clients also send an empty one."""
+    if text_value(loaded, "phone"):
         raise PhoneNotServed("Phone numbers are not kept")
 
 
@@ -145,23 +148,23 @@ def read_path_id(text: str) -> str:
 
 
 def read_role(top: object, in_metadata: object) -> Role | None:
-    """The role, in app_metadata or at the top, where GoTrue's own "authenticated" may stand too."""
+    """Return the role, from app_metadata or the top level. GoTrue's own roles at the top level are ignored."""
     names = {each.value for each in Role}
     if in_metadata is not None and not (isinstance(in_metadata, str) and in_metadata in names):
         raise InvalidUser(f"app_metadata.role is one of {', '.join(each.value for each in Role)}")
-    said_at_top = top if isinstance(top, str) and top in names else None
-    if said_at_top is not None and in_metadata is not None and said_at_top != in_metadata:
+    top_level = top if isinstance(top, str) and top in names else None
+    if top_level is not None and in_metadata is not None and top_level != in_metadata:
         raise InvalidUser("role and app_metadata.role differ")
-    role = in_metadata if isinstance(in_metadata, str) else said_at_top
+    role = in_metadata if isinstance(in_metadata, str) else top_level
     return Role(role) if role is not None else None
 
 
-def read_client(top: object, in_metadata: object) -> int | Unsaid | None:
-    """The client, in app_metadata or at the top; null is none."""
-    found = {read_client_id(each) for each in (top, in_metadata) if each is not UNSAID}
+def read_client(top: object, in_metadata: object) -> int | Unset | None:
+    """Return the client id, from app_metadata or the top level; None for null."""
+    found = {read_client_id(each) for each in (top, in_metadata) if each is not UNSET}
     if len(found) > 1:
         raise InvalidUser("client_id and app_metadata.client_id differ")
-    return found.pop() if found else UNSAID
+    return found.pop() if found else UNSET
 
 
 def read_client_id(value: object) -> int | None:
@@ -173,8 +176,8 @@ def read_client_id(value: object) -> int | None:
     return client_id
 
 
-def take_name(user_metadata: Object) -> str | None:
-    """The name out of the metadata: it is kept in the user's row."""
+def pop_name(user_metadata: Object) -> str | None:
+    """Remove the name from the metadata and return it. It is stored in a column."""
     name = user_metadata.pop("name", None)
     if name is None:
         return None
@@ -186,11 +189,11 @@ def take_name(user_metadata: Object) -> str | None:
 DURATION = re.compile(r"(?:[0-9]{1,12}(?:\.[0-9]{1,9})?(?:ns|us|µs|ms|s|m|h))+")
 DURATION_PART = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0}
-BAN_SECONDS_MAX = 290 * 365 * 24 * 3_600  # what Go's durations hold
+BAN_SECONDS_MAX = 290 * 365 * 24 * 3_600  # the maximum of Go's durations
 
 
 def read_ban(duration: str | None) -> int | None:
-    """Seconds of a ban, in Go's words; 0 ends one, None says nothing.
+    """Return the seconds of a ban in Go's notation: 0 ends a ban, None changes nothing.
 
     >>> read_ban("24h"), read_ban("1h30m"), read_ban("none"), read_ban("0"), read_ban(None)
     (86400, 5400, 0, 0, None)
@@ -207,23 +210,23 @@ def read_ban(duration: str | None) -> int | None:
 
 
 def read_deletion(body: bytes) -> None:
-    """Refuse to delete for good where a soft deletion was meant."""
-    loaded = load(DELETION, body)
+    """Raise InvalidUser for a soft deletion, which is not supported."""
+    loaded = load_body(DELETION, body)
     if loaded["should_soft_delete"] not in (None, False):
         raise InvalidUser("There is no soft deletion", hint="Disable the user: ban_duration.")
 
 
-def read_search(sought: str | None, sort: str | None) -> Search:
-    """Whom a list is about, and its order, the oldest first unless it says; as GoTrue reads both.
+def read_search(search: str | None, sort: str | None) -> UserSearch:
+    """Return the filter and the order of a list of users. The default order is oldest first, as in GoTrue.
 
     >>> read_search("ada", "created_at desc"), read_search("", None)
     (Search(text='ada', newest_first=True), Search(text=None, newest_first=False))
     """
-    if sought and (len(sought) > SOUGHT_CHARACTERS_MAX or "\0" in sought):
-        raise InvalidBody(f"filter: at most {SOUGHT_CHARACTERS_MAX} characters, and no NUL")
+    if search and (len(search) > SEARCH_CHARACTERS_MAX or "\0" in search):
+        raise InvalidBody(f"filter: at most {SEARCH_CHARACTERS_MAX} characters, and no NUL")
     name, _, direction = (sort or "created_at asc").partition(" ")
     if name != "created_at":
         raise InvalidBody("Bad Sort Parameters: users are sorted by created_at")
     if direction.lower() not in ("", "asc", "desc"):
         raise InvalidBody("Bad Sort Parameters: only 'asc' and 'desc' allowed")
-    return Search(sought or None, newest_first=direction.lower() != "asc")
+    return UserSearch(search or None, newest_first=direction.lower() != "asc")

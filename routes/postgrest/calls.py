@@ -1,6 +1,6 @@
-"""Calls: from names and values, however they were sent, to a function's arguments; then its answer.
+"""Function calls: parses the arguments and renders the result.
 
-What a function takes is its signature (`signatures.py`). Knows no function by name.
+`signatures.py` describes the parameters. This module knows no function by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from engine.query.catalog import UnknownColumn
 from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
-from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import ParseState
 from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import LIMITS
 from routes.postgrest.limits import excerpt
@@ -35,44 +35,44 @@ from routes.postgrest.representation import applied
 from routes.postgrest.representation import cell
 from routes.postgrest.representation import content_headers
 from routes.postgrest.representation import content_range
-from routes.postgrest.representation import stripped
+from routes.postgrest.representation import without_nulls
 from routes.postgrest.requests import MethodNotAllowed
 from routes.postgrest.selection import parse_names
 from routes.postgrest.signatures import PREFIX
 from routes.postgrest.signatures import Signature
-from routes.postgrest.signatures import bare
+from routes.postgrest.signatures import unprefixed
 
 Arguments = dict[str, Any]
-"""Values by parameter, without `p_`; what is absent is not in it."""
+"""Values by parameter name without `p_`. Absent arguments have no entry."""
 
-WORDS_OF_THE_DIALECT: Final = frozenset(
+RESERVED_PARAMETERS: Final = frozenset(
     {"select", "order", "limit", "offset", "columns", "on_conflict"}
 )
-"""No parameters: consumers send them with any call, and none of them changes a single value."""
-NO_TEXTS: Final = frozenset({"", "null"})
-"""How consumers put an absent value into a query string: Python's nothing, JavaScript's null."""
-NOTHING: Final = b"null"
-"""What Dart's client, and JavaScript's where it is told null, send with a call that has no arguments."""
+"""Query parameters that are not arguments. Client libraries send them with any call."""
+ABSENT_TEXTS: Final = frozenset({"", "null"})
+"""Texts of an absent value in a query string: Python's client sends "", JavaScript's sends "null"."""
+NULL_BODY: Final = b"null"
+"""The body of a call without arguments from Dart's client, and from JavaScript's for null."""
 NAME_CHARACTERS_MAX: Final = 64
-"""Of a name that is compared with those of functions; PostgreSQL's are no longer."""
+"""Longer names are cut before they are compared with function names. PostgreSQL's names are no longer."""
 LIKENESS_MIN: Final = 0.75
-"""Of a name to the one that may have been meant, as PostgREST has it."""
+"""The minimum similarity of a name to a suggestion, as in PostgREST."""
 SCALAR: Final = "pgrst_scalar"
-"""What PostgREST calls the one column of a single value."""
+"""PostgREST's column name for a scalar result."""
 
 
 class UnknownFunction(Fault):
-    """No function of that name takes parameters of these names (PGRST202)."""
+    """No function has this name and these parameters (PGRST202)."""
 
-    def __init__(self, name: str, sent: Sent, hint: str | None) -> None:
+    def __init__(self, name: str, call: CallInput, hint: str | None) -> None:
         named = excerpt(f"public.{name}")
-        names = sorted(sent.given)
+        names = sorted(call.values)
         listed = excerpt(", ".join(names))
         called = f"{named}({listed})" if names else f"{named} without parameters"
         searched = (
             f"with parameter{'s' * (len(names) > 1)} {listed}" if names else "without parameters"
         )
-        if sent.as_json:
+        if call.as_json:
             searched += " or with a single unnamed json/jsonb parameter"
         super().__init__(
             f"Could not find the function {called} in the schema cache",
@@ -82,7 +82,7 @@ class UnknownFunction(Fault):
 
 
 class ConflictingArguments(Fault):
-    """One parameter in both its spellings, with different values (22023)."""
+    """A parameter with and without `p_`, with different values (22023)."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -92,15 +92,15 @@ class ConflictingArguments(Fault):
 
 
 class MethodCannotCall(MethodNotAllowed):
-    """A method by which a function cannot be called (PGRST101)."""
+    """A method that cannot call the function (PGRST101)."""
 
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         super().__init__(method, allowed)
         self.message = f"Cannot use the {method} method on RPC"
 
 
-class NoRowsToBound(Fault):
-    """A strict max-affected for a function that returns no rows (PGRST128)."""
+class MaxAffectedOnScalar(Fault):
+    """A strict max-affected preference on a function that returns no rows (PGRST128)."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -113,102 +113,112 @@ class NoRowsToBound(Fault):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """Names and values as they came; `absent` are the values that stand for none, `filters` the names
-    beside them that filter the answer."""
+class CallInput:
+    """The arguments of a call as they were sent.
 
-    given: Mapping[str, object]
+    `absent` are the values that mean "not given". `filters` are names in the query that filter the result.
+    """
+
+    values: Mapping[str, object]
     absent: frozenset[object] = frozenset({None})
     as_json: bool = False
     filters: tuple[str, ...] = ()
 
 
-def read_query(query_string: bytes) -> Sent:
-    """The arguments in a query string; of one that repeats the last counts, as in PostgREST, and what
-    reads as a filter is one.
+def read_query(query_string: bytes) -> CallInput:
+    """Return the arguments in a query string.
 
-    >>> read_query(b"id=1&select=name&id=2&flag").given
+    As in PostgREST, the last of a repeated parameter applies, and a value in filter syntax is a filter.
+
+    >>> read_query(b"id=1&select=name&id=2&flag").values
     {'id': '2'}
     >>> read_query(b"id=1&city=eq.Boston").filters
     ('city',)
     """
-    said = words(query_string)
-    filters = tuple(key for key, value in said.items() if reads_as_filter(key, value))
-    given = {key: value for key, value in said.items() if key not in filters}
-    return Sent(given, NO_TEXTS, filters=filters)
+    parameters_sent = call_parameters(query_string)
+    filters = tuple(key for key, value in parameters_sent.items() if reads_as_filter(key, value))
+    values = {key: value for key, value in parameters_sent.items() if key not in filters}
+    return CallInput(values, ABSENT_TEXTS, filters=filters)
 
 
-def words(query_string: bytes) -> dict[str, str]:
-    """What a query string says in other words than the dialect's own."""
+def call_parameters(query_string: bytes) -> dict[str, str]:
+    """Return the query's parameters except the reserved ones."""
     return {
         key: value
         for key, value in pairs(query_string)
-        if value is not None and key not in WORDS_OF_THE_DIALECT
+        if value is not None and key not in RESERVED_PARAMETERS
     }
 
 
 def reads_as_filter(name: str, text: str) -> bool:
     try:
-        parse_filter(name, (), text, Reading(LIMITS))
+        parse_filter(name, (), text, ParseState(LIMITS))
     except Unparsable:
         return False
     return True
 
 
-def read_body(name: str, body: bytes, content_type: str | None, query_string: bytes) -> Sent:
-    """The arguments in a body, which may be empty; those that `columns` chooses, if it is there. What else stands in
-    the query are filters on the answer, and a single value has no columns to filter by.
+def read_body(name: str, body: bytes, content_type: str | None, query_string: bytes) -> CallInput:
+    """Return the arguments in a body, which may be empty, limited to `columns` if that is given.
 
-    >>> read_body("f", b'{"id": 1}', "application/json", b"select=*").given
+    Other query parameters are filters on the result. A scalar has no columns, so they raise UnknownColumn.
+
+    >>> read_body("f", b'{"id": 1}', "application/json", b"select=*").values
     {'id': 1}
-    >>> read_body("f", b"null", "application/json", b"").given
+    >>> read_body("f", b"null", "application/json", b"").values
     {}
-    >>> read_body("f", b'{"id": 1, "name": "x"}', "application/json", b"columns=id").given
+    >>> read_body("f", b'{"id": 1, "name": "x"}', "application/json", b"columns=id").values
     {'id': 1}
     >>> read_body("f", b"", None, b"id=eq.1")
     Traceback (most recent call last):
     engine.query.catalog.UnknownColumn: column f.id does not exist
     """
-    for key, value in words(query_string).items():
-        parse_filter(key, (), value, Reading(LIMITS))
+    for key, value in call_parameters(query_string).items():
+        parse_filter(key, (), value, ParseState(LIMITS))
         raise no_column(name, key)
     media = parse_content_type(content_type)
     as_json = media is MediaType.JSON
-    chosen = chosen_names(query_string)
-    if not body.strip() or (as_json and body.strip() == NOTHING):
-        return Sent(dict.fromkeys(chosen or ()), as_json=as_json)
+    selected = column_names(query_string)
+    if not body.strip() or (as_json and body.strip() == NULL_BODY):
+        return CallInput(dict.fromkeys(selected or ()), as_json=as_json)
     payload = parse_payload(body, content_type)
     if payload.is_array:
-        # Differs from PostgREST 12, which takes the first object of an array.
+        # Differs from PostgREST 12, which uses the first object of an array.
         raise InvalidPayload("A JSON object is expected")
     row = payload.rows[0]
-    given = row if chosen is None else {name: row.get(name) for name in chosen}
-    return Sent(given, frozenset({None}) if as_json else NO_TEXTS, as_json)
+    values = row if selected is None else {name: row.get(name) for name in selected}
+    return CallInput(values, frozenset({None}) if as_json else ABSENT_TEXTS, as_json)
 
 
-def chosen_names(query_string: bytes) -> tuple[str, ...] | None:
-    """The names in `columns`, of which the first counts; None if it is not there, or empty."""
-    said = (value for key, value in pairs(query_string) if key == "columns")
-    text = next(said, None)
+def column_names(query_string: bytes) -> tuple[str, ...] | None:
+    """Return the names in the first `columns` parameter; None if it is absent or empty."""
+    parameters_sent = (value for key, value in pairs(query_string) if key == "columns")
+    text = next(parameters_sent, None)
     return parse_names("columns", text, LIMITS) if text else None
 
 
-def read_arguments(signed: Signature, sent: Sent) -> Arguments:
-    """The function's arguments, or UnknownFunction where it takes no parameters of these names."""
-    parameters = signed.schema.fields
+def read_arguments(signature: Signature, call: CallInput) -> Arguments:
+    """Return the function's arguments; raise UnknownFunction if the names do not match its parameters."""
+    parameters = signature.schema.fields
     required = {name for name, parameter in parameters.items() if parameter.required}
-    named = {bare(key) for key in sent.given if is_spelling(key, signed)}
-    if not required <= named or not all(is_spelling(key, signed) for key in sent.given):
-        raise UnknownFunction(signed.name, sent, f"Perhaps you meant to call the function {signed}")
-    for name in sent.filters:
-        raise no_column(signed.name, name)
+    named = {unprefixed(key) for key in call.values if is_spelling(key, signature)}
+    if not required <= named or not all(is_spelling(key, signature) for key in call.values):
+        raise UnknownFunction(
+            signature.name, call, f"Perhaps you meant to call the function {signature}"
+        )
+    for name in call.filters:
+        raise no_column(signature.name, name)
     present = {
         key: value
-        for key, value in sent.given.items()
-        if parameters[bare(key)].required or not is_absent(value, sent.absent)
+        for key, value in call.values.items()
+        if parameters[unprefixed(key)].required or not is_absent(value, call.absent)
     }
-    plain = load(signed, {key: present[key] for key in present if not key.startswith(PREFIX)})
-    prefixed = load(signed, {bare(key): present[key] for key in present if key.startswith(PREFIX)})
+    plain = deserialize(
+        signature, {key: present[key] for key in present if not key.startswith(PREFIX)}
+    )
+    prefixed = deserialize(
+        signature, {unprefixed(key): present[key] for key in present if key.startswith(PREFIX)}
+    )
     for name in plain.keys() & prefixed.keys():
         if plain[name] != prefixed[name]:
             raise ConflictingArguments(name)
@@ -219,10 +229,10 @@ def no_column(function: str, name: str) -> UnknownColumn:
     return UnknownColumn(f"column {function}.{excerpt(name)} does not exist")
 
 
-def is_spelling(key: str, signed: Signature) -> bool:
-    """Whether a key is one of the two names of a parameter."""
-    return key in signed.schema.fields or (
-        key.startswith(PREFIX) and bare(key) in signed.schema.fields
+def is_spelling(key: str, signature: Signature) -> bool:
+    """Return whether a key is a parameter's name, with or without `p_`."""
+    return key in signature.schema.fields or (
+        key.startswith(PREFIX) and unprefixed(key) in signature.schema.fields
     )
 
 
@@ -230,22 +240,22 @@ def is_absent(value: object, absent: frozenset[object]) -> bool:
     return (value is None or isinstance(value, str)) and value in absent
 
 
-def load(signed: Signature, given: dict[str, object]) -> Arguments:
-    loaded: Arguments = signed.schema.load(given, partial=True)
+def deserialize(signature: Signature, values: dict[str, object]) -> Arguments:
+    loaded: Arguments = signature.schema.load(values, partial=True)
     return loaded
 
 
-# The answer
+# The result
 
 
-def require_no_bound(preferences: Preferences) -> None:
-    """Refuse to be bound in rows; to ignore it would let through what was meant to be stopped."""
+def refuse_max_affected(preferences: Preferences) -> None:
+    """Raise MaxAffectedOnScalar for a strict max-affected preference, which a scalar cannot honour."""
     if preferences.handling is Handling.STRICT and preferences.max_affected is not None:
-        raise NoRowsToBound
+        raise MaxAffectedOnScalar
 
 
 def represent(value: object, media: MediaType, preferences: Preferences) -> Representation:
-    """One value, which is always one row of one column, as PostgREST has it.
+    """Return the representation of a scalar: one row with one column, as in PostgREST.
 
     >>> represent(True, MediaType.JSON, Preferences())
     Representation(status=200, headers={'Content-Range': '0-0/*', \
@@ -261,26 +271,26 @@ def represent(value: object, media: MediaType, preferences: Preferences) -> Repr
     if media is MediaType.CSV:
         return Representation(200, headers, f"{SCALAR}\n{cell(value)}")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Representation(200, headers, stripped(text) if media in STRIPPED else text)
+    return Representation(200, headers, without_nulls(text) if media in STRIPPED else text)
 
 
-def as_json(answered: object) -> object:
-    """What a function answers as a JSON value: dataclasses by their fields, in order.
+def as_json(result: object) -> object:
+    """Return a function's result as a JSON value. A dataclass becomes an object of its fields, in order.
 
-    `dataclasses.asdict` copies all that they hold, too, and takes several times as long.
+    `dataclasses.asdict` copies nested values and is several times slower.
     """
-    if isinstance(answered, list | tuple):
-        return [as_json(each) for each in answered]
-    kind: Any = type(answered)
+    if isinstance(result, list | tuple):
+        return [as_json(each) for each in result]
+    kind: Any = type(result)
     names = field_names(kind)
     if names is None:
-        return answered
-    return {name: as_json(getattr(answered, name)) for name in names}
+        return result
+    return {name: as_json(getattr(result, name)) for name in names}
 
 
 @cache
 def field_names(kind: Any) -> tuple[str, ...] | None:
-    """The fields of a dataclass; None for any other type."""
+    """Return the field names of a dataclass; None for any other type."""
     if not dataclasses.is_dataclass(kind):
         return None
     return tuple(each.name for each in dataclasses.fields(kind))

@@ -1,6 +1,6 @@
-"""Which rows: filters and the trees of and/or, with the values they hold.
+"""Parses filters and and/or trees into the data of `engine.query.shape`.
 
-Yields plain data of `engine.query.shape`; whether an operator suits a column is the planner's.
+The planner checks operators against column types.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from engine.query.shape import Filter
 from engine.query.shape import LogicTree
 from engine.query.shape import Path
 from routes.postgrest.lexer import FIELD_NAME
-from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import ParseState
 from routes.postgrest.lexer import Scanner
 from routes.postgrest.lexer import Unparsable
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.operands import parse_array
 from routes.postgrest.operands import parse_list
 from routes.postgrest.operands import parse_rest
@@ -43,68 +43,68 @@ _LANGUAGE: Final = re.compile(r"\([A-Za-z0-9_ $]+\)")
 _TREE: Final = re.compile(r"(not\.)?(and|or)[ \t]*(?=\()")
 
 
-class BareTree(Unparsable):
-    """An `and=` or `or=` whose conditions stand in no parentheses."""
+class UnparenthesizedTree(Unparsable):
+    """An `and=` or `or=` without parentheses."""
 
 
-def parse_filter(column: str, path: Path, text: str, reading: Reading) -> Filter:
-    """Read a filter's `not.operator(quantifier).value`; a plain value runs to the end of its text.
+def parse_filter(column: str, path: Path, text: str, state: ParseState) -> Filter:
+    """Parse `not.operator(quantifier).value`. A plain value extends to the end of the text.
 
-    >>> reading = Reading(Limits())
-    >>> parse_filter("id", (), "not.in.(1,2)", reading)  # doctest: +NORMALIZE_WHITESPACE
+    >>> state = ParseState(Limits())
+    >>> parse_filter("id", (), "not.in.(1,2)", state)  # doctest: +NORMALIZE_WHITESPACE
     Filter(column='id', operator='in', path=(), negated=True,
            quantifier=None, keyword=None, value=0, is_long=False)
-    >>> parse_filter("name", (), 'like(any).{a*,"b,c"}', reading).quantifier
+    >>> parse_filter("name", (), 'like(any).{a*,"b,c"}', state).quantifier
     'any'
-    >>> parse_filter("notes", (), "is.NULL", reading).keyword
+    >>> parse_filter("notes", (), "is.NULL", state).keyword
     'null'
-    >>> parse_filter("name", (), 'eq.a,"b"(c)', reading).value
+    >>> parse_filter("name", (), 'eq.a,"b"(c)', state).value
     2
-    >>> reading.values
+    >>> state.values
     [('1', '2'), ('a*', 'b,c'), 'a,"b"(c)']
     """
     scanner = Scanner("filter", text)
-    found = _parse_operation(scanner, column, path, reading, parse_rest)
+    parsed = _parse_operation(scanner, column, path, state, parse_rest)
     scanner.finish('"," or ")"')
-    return found
+    return parsed
 
 
-def parse_logic_tree(operator: str, negated: str, text: str, reading: Reading) -> LogicTree:
-    """Read the `(…)` of `and=`, `or=`, `not.and=` (negated is then `not.`) and so on.
+def parse_logic_tree(operator: str, negated: str, text: str, state: ParseState) -> LogicTree:
+    """Parse the `(…)` of `and=`, `or=` and `not.and=`; `negated` is `not.` or empty.
 
-    >>> reading = Reading(Limits())
-    >>> tree = parse_logic_tree("or", "", '(id.eq.1,not.and(name.eq."a,b",id.in.(2,3)))', reading)
+    >>> state = ParseState(Limits())
+    >>> tree = parse_logic_tree("or", "", '(id.eq.1,not.and(name.eq."a,b",id.in.(2,3)))', state)
     >>> tree.operator, tree.operands[1].operator, tree.operands[1].negated
     ('or', 'and', True)
-    >>> reading.values
+    >>> state.values
     ['1', 'a,b', ('2', '3')]
     """
     scanner = Scanner("logic tree", text, shift=len(negated + operator))
     scanner.skip_blanks()
     if not scanner.at("(") and not negated:
-        _refuse_bare(operator, text, reading)
-    tree = LogicTree(operator, _parse_operands(scanner, reading, 1), negated != "")
+        _refuse_bare(operator, text, state)
+    tree = LogicTree(operator, _parse_operands(scanner, state, 1), negated != "")
     scanner.finish('"," or ")"')
     return tree
 
 
-def _refuse_bare(operator: str, text: str, reading: Reading) -> None:
-    """Refuse `or=id.eq.1`, which PostgREST takes for a filter by a column `orid`; else do nothing."""
+def _refuse_bare(operator: str, text: str, state: ParseState) -> None:
+    """Raise UnparenthesizedTree for `or=id.eq.1`, which PostgREST reads as a filter on a column `orid`."""
     try:
-        _parse_operand(Scanner("logic tree", operator + text), reading, 1)
+        _parse_operand(Scanner("logic tree", operator + text), state, 1)
     except Unparsable:
         return
-    raise BareTree("logic tree", text, len(operator) + 1, f'"{text[:1]}"', '"("')
+    raise UnparenthesizedTree("logic tree", text, len(operator) + 1, f'"{text[:1]}"', '"("')
 
 
-def _parse_operands(scanner: Scanner, reading: Reading, depth: int) -> tuple[Condition, ...]:
-    if depth > reading.limits.logic_deep:
-        raise TooMuch(reading.limits.logic_deep, "levels of and/or")
+def _parse_operands(scanner: Scanner, state: ParseState, depth: int) -> tuple[Condition, ...]:
+    if depth > state.limits.logic_deep:
+        raise LimitExceeded(state.limits.logic_deep, "levels of and/or")
     scanner.expect("(", '"("')
     operands: list[Condition] = []
     while True:
         scanner.skip_blanks()
-        operands.append(_parse_operand(scanner, reading, depth))
+        operands.append(_parse_operand(scanner, state, depth))
         scanner.skip_blanks()
         if not scanner.take(","):
             break
@@ -112,28 +112,28 @@ def _parse_operands(scanner: Scanner, reading: Reading, depth: int) -> tuple[Con
     return tuple(operands)
 
 
-def _parse_operand(scanner: Scanner, reading: Reading, depth: int) -> Condition:
+def _parse_operand(scanner: Scanner, state: ParseState, depth: int) -> Condition:
     tree = _TREE.match(scanner.text, scanner.position)
     if tree:
         scanner.position = tree.end()
-        operands = _parse_operands(scanner, reading, depth + 1)
+        operands = _parse_operands(scanner, state, depth + 1)
         return LogicTree(tree[2], operands, tree[1] is not None)
     if scanner.at(")") or scanner.at(","):
         raise scanner.refusal(_OPERAND)
     column, path = parse_field(scanner)
     scanner.expect(".", _AFTER_FIELD)
-    return _parse_operation(scanner, column, path, reading, parse_tree_operand)
+    return _parse_operation(scanner, column, path, state, parse_tree_operand)
 
 
 def _parse_operation(
     scanner: Scanner,
     column: str,
     path: Path,
-    reading: Reading,
+    state: ParseState,
     parse_operand: Callable[[Scanner], str],
 ) -> Filter:
-    """Read `not.operator(quantifier).value`, whose value ends where `parse_operand` says."""
-    reading.count_condition()
+    """Parse `not.operator(quantifier).value`. `parse_operand` determines the end of the value."""
+    state.count_condition()
     negated = scanner.take("not.")
     operator = _parse_operator(scanner)
     quantifier = _parse_quantifier(scanner, operator) if scanner.at("(") else None
@@ -142,15 +142,17 @@ def _parse_operation(
         return Filter(column, operator, path, negated, keyword=_parse_keyword(scanner))
     value: str | tuple[str, ...]
     if operator == "in":
-        value = parse_list(scanner, reading.limits)
+        value = parse_list(scanner, state.limits)
     elif quantifier:
-        value = parse_array(parse_operand(scanner), reading.limits)
+        value = parse_array(parse_operand(scanner), state.limits)
     else:
         value = parse_operand(scanner)
     if operator in PATTERNS:
-        _bound_patterns(value, reading.limits)
+        _limit_patterns(value, state.limits)
     is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in listed(value))
-    return Filter(column, operator, path, negated, quantifier, None, reading.hold(value), is_long)
+    return Filter(
+        column, operator, path, negated, quantifier, None, state.add_value(value), is_long
+    )
 
 
 def _parse_operator(scanner: Scanner) -> str:
@@ -163,7 +165,7 @@ def _parse_operator(scanner: Scanner) -> str:
 
 
 def _parse_quantifier(scanner: Scanner, operator: str) -> str | None:
-    """Read `(any)` or `(all)`; a text search's `(english)` is no quantifier and is let go."""
+    """Parse `(any)` or `(all)`. A full-text search's `(english)` is skipped."""
     if operator in QUANTIFIED:
         for quantifier in ("any", "all"):
             if scanner.take(f"({quantifier})"):
@@ -184,10 +186,10 @@ def _parse_keyword(scanner: Scanner) -> str:
     return keyword
 
 
-def _bound_patterns(value: str | tuple[str, ...], limits: Limits) -> None:
+def _limit_patterns(value: str | tuple[str, ...], limits: Limits) -> None:
     for pattern in listed(value):
         if len(pattern) > limits.pattern_characters:
-            raise TooMuch(limits.pattern_characters, "characters in a pattern")
+            raise LimitExceeded(limits.pattern_characters, "characters in a pattern")
 
 
 def listed(value: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""CSV in: a header line and rows (RFC 4180), after the parser PostgREST uses.
+"""Parses CSV bodies (RFC 4180): a header line and rows, after PostgREST's parser.
 
-Every cell is a text, but NULL is null, quoted or not. Blank lines count for nothing. Stricter than
-PostgREST, which drops surplus cells and lets the first row be short: all lines have as many cells.
+Every cell is a text, except that NULL, quoted or not, is null. Blank lines are ignored. All lines must have the
+same number of cells; PostgREST drops surplus cells and accepts a short first row.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from models.errors import Fault
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
-from routes.postgrest.limits import TooMuch
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
-"""What spreadsheets begin a CSV with. Left there it would be part of the first column's name, which `columns` then
-does not know: the column would be dropped in silence."""
+"""Spreadsheets start a CSV with a byte order mark. It would become part of the first column's name."""
 
 _CELL: Final = re.compile(r'"([^"]*(?:""[^"]*)*+)"|([^",\r\n]*)')
 _LINE_END: Final = re.compile(r"\r\n|\n|\r|\Z")
@@ -24,11 +23,11 @@ _BLANK_LINES: Final = re.compile(r"[\r\n]*")
 
 
 class MalformedCsv(Fault):
-    """A text that is no table."""
+    """A body that is not valid CSV."""
 
 
 def parse_csv(text: str, limits: Limits) -> list[dict[str, object]]:
-    """Read a table; every row has the header's names, of which the last of its kind counts.
+    """Return the rows, each keyed by the header's names. The last of equal names applies.
 
     >>> parse_csv('name,city\\n"Ash, ""The"" Lofts",NULL\\n', Limits())
     [{'name': 'Ash, "The" Lofts', 'city': None}]
@@ -47,7 +46,7 @@ def parse_csv(text: str, limits: Limits) -> list[dict[str, object]]:
         if len(cells) != len(header):
             raise MalformedCsv("All lines must have same number of fields")
         if len(rows) == limits.payload_rows:
-            raise TooMuch(limits.payload_rows, "rows in a payload")
+            raise LimitExceeded(limits.payload_rows, "rows in a payload")
         values = (None if cell == "NULL" else cell for cell in cells)
         rows.append(dict(zip(header, values, strict=True)))
     return rows
@@ -59,7 +58,7 @@ def _parse_lines(text: str, limits: Limits) -> Iterator[list[str]]:
         cells: list[str] = []
         while True:
             if len(cells) == limits.payload_columns:
-                raise TooMuch(limits.payload_columns, "columns in a payload")
+                raise LimitExceeded(limits.payload_columns, "columns in a payload")
             match = _CELL.match(text, position)
             assert match is not None  # an empty cell is a cell
             quoted, bare = match.groups()

@@ -1,4 +1,4 @@
-"""From bytes to text: percent-encoding and UTF-8, strictly. Knows no key and no meaning."""
+"""Strict decoding of percent-encoded UTF-8."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from models.errors import Fault
 
 
 class Undecodable(Fault):
-    """Bytes that are no UTF-8 text, lone surrogates included."""
+    """Bytes that are not UTF-8, lone surrogates included."""
 
     def __init__(self, found: bytes) -> None:
         shown = " ".join(f"0x{byte:02x}" for byte in found[:4])
@@ -17,9 +17,9 @@ class Undecodable(Fault):
 
 
 def decode_pairs(encoded: bytes) -> list[tuple[str, str | None]]:
-    """Split `key=value&key` and decode both sides; a key without `=` has no value.
+    """Split `key=value&key` and decode both sides. A key without `=` has the value None.
 
-    Only `&` separates, `+` is a space, and a `%` that begins no escape stands for itself.
+    Only `&` separates pairs, `+` is a space, and a `%` without two hexadecimal digits stands for itself.
 
     >>> decode_pairs(b"name=eq.a+b%26c&id&or=(a.eq.1)&x=100%")
     [('name', 'eq.a b&c'), ('id', None), ('or', '(a.eq.1)'), ('x', '100%')]
@@ -38,7 +38,7 @@ def decode_pairs(encoded: bytes) -> list[tuple[str, str | None]]:
 
 
 def decode_utf8(encoded: bytes) -> str:
-    """Decode, refusing NUL too: no text of ours may hold it.
+    """Decode UTF-8 without NUL; raise Undecodable otherwise.
 
     >>> decode_utf8(b"Z\\xc3\\xbcrich")
     'Zürich'

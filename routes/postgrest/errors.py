@@ -1,6 +1,6 @@
-"""Every fact that a caller may be told: its status and code. The whole table; the nearest class counts.
+"""The data API's faults: status and code of each. The nearest base class applies.
 
-The words are the fault's own. The family of a code tells the room in which the fact was found.
+Messages are the fault's own.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from routes.postgrest import representation
 from routes.postgrest import requests
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
-    # The wire
+    # Parsing
     lexer.Unparsable: (400, "PGRST100"),
-    conditions.BareTree: (400, "42703"),
-    limits.TooMuch: (400, "PGRST100"),
+    conditions.UnparenthesizedTree: (400, "42703"),
+    limits.LimitExceeded: (400, "PGRST100"),
     encoding.Undecodable: (400, "PGRST100"),
     operands.MalformedArray: (400, "22P02"),
     limits.NumberOutOfRange: (400, "22003"),
     limits.UnsatisfiableRange: (416, "PGRST103"),
     payload.InvalidPayload: (400, "PGRST102"),
-    payload.UnequalKeys: (400, "PGRST102"),
+    payload.KeysDiffer: (400, "PGRST102"),
     payload.UntranslatableText: (400, "22P05"),
     csv.MalformedCsv: (400, "PGRST102"),
     media.UnsupportedMediaType: (415, "PGRST102"),
-    media.EncodedBody: (415, "PGRST102"),
+    media.UnsupportedContentEncoding: (415, "PGRST102"),
     media.NotAcceptable: (406, "PGRST107"),
     preferences.InvalidPreferences: (400, "PGRST122"),
     requests.UnknownPath: (404, "PGRST125"),
@@ -73,30 +73,30 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     requests.MissingWhere: (400, "21000"),
     requests.LimitWithoutOrder: (400, "PGRST109"),
     requests.KeyNotFiltered: (405, "PGRST105"),
-    requests.KeyCut: (400, "PGRST114"),
+    requests.PutWithRange: (400, "PGRST114"),
     requests.KeyNotNamed: (400, "42703"),
     requests.KeyMismatch: (400, "PGRST115"),
     requests.NotSingular: (406, "PGRST116"),
     requests.TooManyAffected: (400, "PGRST124"),
     representation.TooDeep: (400, "54001"),
     representation.TooLarge: (400, "22003"),
-    # Who asks
+    # Authenticator
     decorators.InvalidApiKey: (401, "PGRST302"),
     decorators.AnonymousDenied: (401, "42501"),
     faults.Denial: (403, "42501"),
     access_token.InvalidToken: (401, "PGRST301"),
     access_token.RefusedClaims: (401, "PGRST303"),
-    throttle.TooManyTries: (429, "PGRST429"),
+    throttle.RateLimitExceeded: (429, "PGRST429"),
     # Functions
     calls.UnknownFunction: (404, "PGRST202"),
     calls.MethodCannotCall: (405, "PGRST101"),
     calls.ConflictingArguments: (400, "22023"),
-    calls.NoRowsToBound: (400, "PGRST128"),
+    calls.MaxAffectedOnScalar: (400, "PGRST128"),
     dashboard.NoSuchBuilding: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
     chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
-    # What is asked
+    # Queries
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),
     catalog.UnknownRelationship: (400, "PGRST200"),
@@ -125,7 +125,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.TextTooLong: (400, "22001"),
     types.NulInText: (400, "22P05"),
     # Writes
-    judge.NotChosen: (400, "428C9"),
+    judge.ProtectedColumn: (400, "428C9"),
     upsert.NoSuchConstraint: (400, "42P10"),
     upsert.SameRowTwice: (400, "21000"),
     sqlite.ResponseTooLarge: (400, "54000"),
@@ -149,60 +149,64 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An error as it goes out: always JSON with the same four keys."""
+class RenderedFault:
+    """A rendered error: JSON with the same four keys every time."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
 
-def answer(fault: Fault) -> Answer:
-    """A fault's status, headers and body."""
+def render_fault(fault: Fault) -> RenderedFault:
+    """Return a fault's status, headers and body."""
     status, code = lookup(type(fault))
     details: object = fault.details
     if isinstance(fault, catalog.AmbiguousRelationship):
-        details = fault.ways
-    return Answer(
-        status, headers(fault, status, code), body(code, fault.message, details, fault.hint)
+        details = fault.candidates
+    return RenderedFault(
+        status,
+        error_headers(fault, status, code),
+        error_body(code, fault.message, details, fault.hint),
     )
 
 
 def lookup(kind: type[Fault]) -> tuple[int, str]:
-    """The row of the nearest class; a fault without one is a bug, and told as such."""
+    """Return the status and code of the nearest base class. A fault without an entry is a bug and gives
+    status 500.
+    """
     for ancestor in kind.__mro__:
         if ancestor in STATUSES:
             return STATUSES[ancestor]
     return 500, "XX000"
 
 
-def body(code: str, message: str, details: object, hint: str | None) -> bytes:
-    """The one shape of an error."""
+def error_body(code: str, message: str, details: object, hint: str | None) -> bytes:
+    """Return the JSON body of an error."""
     shape = {"code": code, "message": message, "details": details, "hint": hint}
     return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def headers(fault: Fault, status: int, code: str) -> dict[str, str]:
-    """The headers of an error; Proxy-Status tells its code to HEAD too, in the words clients look for."""
-    found = {
+def error_headers(fault: Fault, status: int, code: str) -> dict[str, str]:
+    """Return an error's headers. Proxy-Status carries the code to HEAD, in the form that clients parse."""
+    fields = {
         "Content-Type": "application/json; charset=utf-8",
         "Proxy-Status": f"PostgREST; error={code}",
     }
     if status == 401:
-        found["WWW-Authenticate"] = challenge(fault)
+        fields["WWW-Authenticate"] = challenge(fault)
     if status == 503 and not isinstance(fault, constraints.Unresolved):
-        found["Retry-After"] = "1"
-    if isinstance(fault, throttle.TooManyTries):
-        found["Retry-After"] = str(fault.retry_after_seconds)
-    if isinstance(fault, requests.OutOfRows):
-        found |= {"Content-Range": f"*/{fault.total}", **fault.applied}
+        fields["Retry-After"] = "1"
+    if isinstance(fault, throttle.RateLimitExceeded):
+        fields["Retry-After"] = str(fault.retry_after_seconds)
+    if isinstance(fault, requests.OffsetOutOfRange):
+        fields |= {"Content-Range": f"*/{fault.total}", **fault.applied}
     if isinstance(fault, requests.MethodNotAllowed):
-        found["Allow"] = ", ".join(fault.allowed)
-    return found
+        fields["Allow"] = ", ".join(fault.allowed)
+    return fields
 
 
 def challenge(fault: Fault) -> str:
     if isinstance(fault, access_token.InvalidToken | access_token.RefusedClaims):
-        described = fault.message.replace("\\", "").replace('"', "'")
-        return f'Bearer error="invalid_token", error_description="{described}"'
+        description = fault.message.replace("\\", "").replace('"', "'")
+        return f'Bearer error="invalid_token", error_description="{description}"'
     return "Bearer"

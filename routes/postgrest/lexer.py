@@ -1,8 +1,7 @@
-"""Where are we in a text, and what stands there: names, quoted names, JSON paths, blanks.
+"""The scanner of query parameters: names, quoted names, JSON paths and blanks.
 
-Knows the dialect's words and nothing of what they are put together to. Grammar after PostgREST's
-`ApiRequest/QueryParams.hs`, with two differences that hold for everything read with a `Scanner`:
-blanks may stand around any item, and what follows a complete item is refused instead of ignored.
+The grammar is that of PostgREST's `ApiRequest/QueryParams.hs`, with two differences. Blanks may surround any
+item, and text after a complete item is refused instead of ignored.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from engine.query.shape import Step
 from engine.query.shape import Value
 from models.errors import Fault
 from routes.postgrest.limits import LIMITS
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.limits import excerpt
 
 FIELD_NAME: Final = "field name (* or [a..z0..9_$])"
@@ -30,7 +29,7 @@ _JSON_KEY: Final = re.compile(r"[^(\-:.,>)]+")
 
 
 class Unparsable(Fault):
-    """A parameter's text that does not follow the grammar."""
+    """A parameter that does not follow the grammar."""
 
     def __init__(self, subject: str, text: str, column: int, found: str, expecting: str) -> None:
         super().__init__(
@@ -42,8 +41,8 @@ class Unparsable(Fault):
         self.column = column
 
 
-class Reading:
-    """What one request has said so far: its values in reading order, and how much of each bound."""
+class ParseState:
+    """The state of parsing one request: the values in reading order and the counts of limited items."""
 
     __slots__ = ("conditions", "limits", "order_terms", "values")
 
@@ -53,28 +52,28 @@ class Reading:
         self.conditions = 0
         self.order_terms = 0
 
-    def hold(self, value: Value) -> int:
-        """Keep a value and tell its place."""
+    def add_value(self, value: Value) -> int:
+        """Store a value and return its index."""
         self.values.append(value)
         return len(self.values) - 1
 
     def count_condition(self) -> None:
-        """Count one more filter of the request."""
+        """Count a filter; raise LimitExceeded above the limit."""
         self.conditions += 1
         if self.conditions > self.limits.conditions:
-            raise TooMuch(self.limits.conditions, "conditions")
+            raise LimitExceeded(self.limits.conditions, "conditions")
 
     def count_order_term(self) -> None:
-        """Count one more order term of the request."""
+        """Count an order term; raise LimitExceeded above the limit."""
         self.order_terms += 1
         if self.order_terms > self.limits.order_terms:
-            raise TooMuch(self.limits.order_terms, "order terms")
+            raise LimitExceeded(self.limits.order_terms, "order terms")
 
 
 class Scanner:
-    """A place in a text that only moves forward.
+    """A position in a text that only moves forward.
 
-    `subject` names the text in messages; `shift` is how many characters PostgREST counts before it.
+    `subject` names the text in messages. `shift` is the number of characters that PostgREST counts before it.
     """
 
     __slots__ = ("position", "shift", "subject", "text")
@@ -86,23 +85,23 @@ class Scanner:
         self.shift = shift
 
     def at(self, token: str) -> bool:
-        """Tell whether a token stands here."""
+        """Return whether a token follows."""
         return self.text.startswith(token, self.position)
 
     def take(self, token: str) -> bool:
-        """Step over a token if it stands here."""
+        """Skip a token and return whether it was there."""
         if self.text.startswith(token, self.position):
             self.position += len(token)
             return True
         return False
 
     def expect(self, token: str, expecting: str) -> None:
-        """Step over a token that has to stand here."""
+        """Skip a token; raise Unparsable if it is missing."""
         if not self.take(token):
             raise self.refusal(expecting)
 
     def match(self, pattern: re.Pattern[str]) -> str:
-        """Step over what a token's pattern matches here, perhaps nothing."""
+        """Skip the text that matches a pattern and return it. It may be empty."""
         match = pattern.match(self.text, self.position)
         if match is None:
             return ""
@@ -110,29 +109,29 @@ class Scanner:
         return match.group()
 
     def skip_blanks(self) -> None:
-        """Step over spaces and tabs."""
+        """Skip spaces and tabs."""
         if self.text[self.position : self.position + 1] in (" ", "\t"):
             self.match(_BLANKS)
 
     def at_end(self) -> bool:
-        """Tell whether the whole text was read."""
+        """Return whether the whole text is read."""
         return self.position == len(self.text)
 
     def finish(self, expecting: str) -> None:
-        """Refuse anything but blanks from here on."""
+        """Raise Unparsable if anything except blanks follows."""
         self.skip_blanks()
         if not self.at_end():
             raise self.refusal(f"{expecting} or end of input")
 
     def refusal(self, expecting: str) -> Unparsable:
-        """Say what stands here, and what should."""
+        """Return the fault that names the unexpected character and what is expected."""
         found = self.text[self.position : self.position + 1]
         shown = f'"{found}"' if found else "end of input"
         column = self.shift + self.position + 1
         return Unparsable(self.subject, self.text, column, shown, expecting)
 
     def name(self, expecting: str = FIELD_NAME) -> str:
-        """Read a field name: quoted, or letters, digits, `_`, `$`, inner blanks and dashes.
+        """Parse a field name: quoted, or letters, digits, `_`, `$`, inner blanks and dashes.
 
         >>> Scanner("name", "first  name ,x").name()
         'first  name'
@@ -150,7 +149,7 @@ class Scanner:
         return name
 
     def identifier(self, expecting: str) -> str:
-        """Read letters of any script, digits, `_`, `$` and inner blanks."""
+        """Parse letters of any script, digits, `_`, `$` and inner blanks."""
         text = self.text
         end = _WORD.match(text, self.position).end()  # type: ignore[union-attr]
         while text[end : end + 1].isalpha():
@@ -162,7 +161,7 @@ class Scanner:
         return word
 
     def quoted(self) -> str:
-        """Read a quoted text, in which a backslash takes the next character as it is."""
+        """Parse a quoted text. A backslash escapes the next character."""
         quoted = self.match(_QUOTED)
         if not quoted:
             self.position = len(self.text)
@@ -171,7 +170,7 @@ class Scanner:
         return unescape(quoted)
 
     def json_path(self) -> Path:
-        """Read `->key->>key`, or TooMuch; usually there is none.
+        """Parse `->key->>key`, which may be empty; raise LimitExceeded if it has too many steps.
 
         >>> Scanner("path", "->a->-1->>\\"b c\\"::text").json_path()
         (Step(name='a', as_text=False), Step(name='-1', as_text=False), Step(name='b c', as_text=True))
@@ -179,7 +178,7 @@ class Scanner:
         steps: list[Step] = []
         while self.take("->"):
             if len(steps) == LIMITS.path_steps:
-                raise TooMuch(LIMITS.path_steps, "steps of a JSON path")
+                raise LimitExceeded(LIMITS.path_steps, "steps of a JSON path")
             as_text = self.take(">")
             steps.append(Step(self._json_key(), as_text))
         return tuple(steps)
@@ -206,7 +205,7 @@ class Scanner:
 
 
 def unescape(quoted: str) -> str:
-    """Take the quotes off, and the backslashes that kept characters from meaning something.
+    """Remove the quotes and the escaping backslashes.
 
     >>> unescape('"a \\\\"b\\\\" \\\\\\\\ c"')
     'a "b" \\\\ c'

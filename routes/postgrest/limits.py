@@ -1,7 +1,6 @@
-"""How much one query string may ask for: the parser's bounds, each with its reason.
+"""The limits of a query string and a payload, each with its reason.
 
-Where the others stand is told in docs/SAFETY.md. Knows numbers only: which text ran into a bound is
-known where it is read, and the wire's status for it stands in `errors.py`.
+docs/SAFETY.md lists the other limits.
 """
 
 from __future__ import annotations
@@ -12,48 +11,48 @@ from typing import Final
 from models.errors import Fault
 
 BIGINT_MAX: Final = 2**63 - 1
-"""The largest number PostgreSQL's bigint holds, and SQLite's integer."""
+"""The largest PostgreSQL bigint and SQLite integer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of docs/DIALECT.md, and the few beside them that keep reading itself cheap."""
+    """The limits of docs/DIALECT.md, and some that bound the parser's time."""
 
     query_bytes: int = 65_536
-    """As long as a request line may be."""
+    """The maximum length of a request line."""
     select_items: int = 500
-    """Also names in `columns`: far above any table's width, and one item costs one expression."""
+    """Also applies to `columns`. No table is as wide, and each item costs an expression."""
     embeds_deep: int = 5
-    """The resources are four foreign keys deep; each level multiplies the rows read."""
+    """The resources are four foreign keys deep, and each level multiplies the rows read."""
     embeds: int = 32
-    """Of all levels: each is planned, and SQLite joins no more than 64 tables."""
+    """On all levels together. Each embed is planned, and SQLite joins at most 64 tables."""
     logic_deep: int = 10
-    """A tree is read and planned by descending into it."""
+    """The parser and the planner recurse into a tree."""
     conditions: int = 100
-    """Of the whole request, embeds included: each is tried on every row."""
+    """In the whole request, embeds included. Each condition is evaluated on every row."""
     list_values: int = 1_000
-    """A list is one bound value, searched once per row."""
+    """A list is one bound value and is searched once per row."""
     pattern_characters: int = 256
-    """The time of like and match grows with pattern times text."""
+    """The time of like and match grows with the product of pattern and text."""
     path_steps: int = 16
-    """A step into JSON is an expression around the one before; the trail's JSON is one deep."""
+    """Each step nests another expression. The audit log's JSON is one level deep."""
     order_terms: int = 16
-    """Each term is another comparison in the sort, and only the first few ever decide."""
+    """Each term adds a comparison to the sort."""
     payload_rows: int = 1_000
-    """As many as an answer shows; one transaction holds the write lock for all of them."""
+    """The maximum number of rows in a response. One transaction holds the writer lock for all of them."""
     payload_columns: int = 100
-    """No table is half as wide: more is a mistake, or meant to be slow."""
+    """Twice the width of the widest table."""
     payload_depth: int = 64
-    """No column holds a document; anything nested is refused by its type later."""
+    """No column stores documents. Column types refuse nested values later."""
     number_characters: int = 400
-    """The longest double in full has 309 digits before its point; longer ones only cost time."""
+    """The longest double has 309 digits before its point."""
 
 
 LIMITS: Final = Limits()
 
 
-class TooMuch(Fault):
-    """The request asks for more than one of the bounds allows; the message names the bound."""
+class LimitExceeded(Fault):
+    """A request that exceeds a limit. The message names the limit."""
 
     def __init__(self, bound: int, what: str) -> None:
         super().__init__(f"A request may have at most {bound} {what}.")
@@ -62,30 +61,30 @@ class TooMuch(Fault):
 
 
 class NumberOutOfRange(Fault):
-    """A number that its type cannot hold; on the wire there are bigints and doubles."""
+    """A number that does not fit its type, bigint or double."""
 
     def __init__(self, digits: str, type_name: str = "bigint") -> None:
-        which = "" if type_name == "double precision" else "value "  # PostgreSQL's own words
+        which = "" if type_name == "double precision" else "value "  # as PostgreSQL words it
         super().__init__(f'{which}"{excerpt(digits)}" is out of range for type {type_name}')
         self.digits = digits
 
 
 class UnsatisfiableRange(Fault):
-    """No row can be in the range asked for."""
+    """A range that cannot contain a row."""
 
     def __init__(self, details: str) -> None:
         super().__init__("Requested range not satisfiable", details)
 
 
 class NegativeLimit(UnsatisfiableRange):
-    """A limit below zero, or what limit, offset and Range have in common is nothing."""
+    """A negative limit, or a Range header that does not overlap limit and offset."""
 
     def __init__(self) -> None:
         super().__init__("Limit should be greater than or equal to zero.")
 
 
 def parse_bigint(digits: str) -> int:
-    """Read ASCII digits, however many.
+    """Return the number in a text of ASCII digits; raise NumberOutOfRange above bigint's maximum.
 
     >>> parse_bigint("007")
     7
@@ -100,5 +99,5 @@ def parse_bigint(digits: str) -> int:
 
 
 def excerpt(text: str, characters: int = 200) -> str:
-    """Shorten what a message quotes: nobody reads 64 KiB of it back."""
+    """Return the start of a text, for a message."""
     return text if len(text) <= characters else text[:characters] + "…"

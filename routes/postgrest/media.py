@@ -1,4 +1,4 @@
-"""Which format: what a consumer accepts, and what it says it sends. Formats only, no rows."""
+"""Media types: parses Accept and Content-Type."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 from models.errors import Fault
 from routes.postgrest.limits import excerpt
 
-HEADERS_REMEMBERED_MAX: Final = 256
-"""A consumer sends the same few headers all its life; others push each other out."""
+CACHED_HEADERS_MAX: Final = 256
+"""Cache entries. A client sends the same few headers in all its requests."""
 
 
 class MediaType(StrEnum):
-    """The formats spoken; the value is what Content-Type says, before its charset."""
+    """The supported formats. The value is the media type without its charset."""
 
     JSON = "application/json"
     OBJECT = "application/vnd.pgrst.object+json"
@@ -34,13 +34,13 @@ ROWS: Final = (
     MediaType.ARRAY_STRIPPED,
     MediaType.CSV,
 )
-"""What a table or a function that returns rows may be asked for; `*/*` is the first."""
+"""The formats of rows; `*/*` selects the first."""
 DOCUMENT: Final = (MediaType.JSON, MediaType.OPENAPI)
-"""What the root may be asked for; `*/*` is the first."""
+"""The formats of the document at /; `*/*` selects the first."""
 DOCUMENT_AS_POSTGREST: Final = (MediaType.OPENAPI, MediaType.JSON)
-"""The same, where Supabase's clients look."""
+"""The formats of the document at /rest/v1, where Supabase clients look."""
 BODIES: Final = (MediaType.JSON, MediaType.CSV, MediaType.FORM)
-"""What a write may be sent as."""
+"""The formats of a request body."""
 
 _PLAIN: Final = {
     "application/json": MediaType.JSON,
@@ -62,7 +62,7 @@ _QUALITY: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{0,9})?")
 
 
 class NotAcceptable(Fault):
-    """None of the formats a consumer accepts is to be had here."""
+    """No accepted format is available."""
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
         listed = excerpt(", ".join(accepted))
@@ -70,15 +70,15 @@ class NotAcceptable(Fault):
         self.accepted = accepted
 
 
-class EncodedBody(Fault):
-    """A body that is compressed or otherwise encoded."""
+class UnsupportedContentEncoding(Fault):
+    """A body with a Content-Encoding."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__(f"Content-Encoding not acceptable: {excerpt(encoding)}")
 
 
 class UnsupportedMediaType(Fault):
-    """A body in a format or character set that is not read here."""
+    """A body in an unsupported format or character set."""
 
     def __init__(self, content_type: str) -> None:
         super().__init__(f"Content-Type not acceptable: {excerpt(content_type)}")
@@ -87,14 +87,14 @@ class UnsupportedMediaType(Fault):
 
 @dataclass(frozen=True, slots=True)
 class MediaRange:
-    """One item of an Accept header, or a Content-Type: `type/subtype;parameter=value`."""
+    """An item of Accept, or a Content-Type: `type/subtype;parameter=value`."""
 
     name: str
     parameters: tuple[tuple[str, str], ...]
 
     @property
     def quality(self) -> float:
-        """The `q` it was given; what is no number counts as 1, as in PostgREST."""
+        """The `q` parameter. As in PostgREST, an invalid one counts as 1."""
         for parameter, value in self.parameters:
             if parameter == "q" and _QUALITY.fullmatch(value):
                 return float(value)
@@ -102,22 +102,23 @@ class MediaRange:
 
     @property
     def specificity(self) -> int:
-        """More parameters first, fewer stars first, at the same quality."""
-        told = sum(parameter != "q" for parameter, _ in self.parameters)
-        return told - self.name.count("*")
+        """The rank at equal quality: more parameters first, then fewer asterisks."""
+        parameter_count = sum(parameter != "q" for parameter, _ in self.parameters)
+        return parameter_count - self.name.count("*")
 
     def resolve(self) -> MediaType | None:
-        """Find the format this stands for."""
+        """Return the format, or None if it is not supported."""
         stripped = ("nulls", "stripped") in self.parameters
         return (stripped and _STRIPPED.get(self.name)) or _PLAIN.get(self.name)
 
 
-@lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_HEADERS_MAX)
 def parse_accept(accept: str | None, offered: tuple[MediaType, ...] = ROWS) -> MediaType:
-    """Choose among the offered formats by quality, then specificity, then order.
+    """Return the best offered format by quality, then specificity, then order; raise NotAcceptable if there
+    is none.
 
-    As in PostgREST, a star counts only as `*/*` and `q=0` is merely the last choice. Differs from
-    it: an empty header is as good as none, and names are read in any case.
+    As in PostgREST, only `*/*` is a wildcard, and `q=0` ranks last. Differs from PostgREST: an empty header
+    equals none, and names are case-insensitive.
 
     >>> parse_accept(None), parse_accept("image/png, */*")
     (<MediaType.JSON: 'application/json'>, <MediaType.JSON: 'application/json'>)
@@ -143,9 +144,9 @@ text/html, image/png
     raise NotAcceptable(tuple(item.name for item in ranges))
 
 
-@lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_HEADERS_MAX)
 def parse_content_type(content_type: str | None) -> MediaType:
-    """Tell a body's format; without a header it is JSON, as in PostgREST.
+    """Return a body's format. Without the header it is JSON, as in PostgREST.
 
     >>> parse_content_type("application/json; charset=UTF-8").name, parse_content_type(None).name
     ('JSON', 'JSON')
@@ -157,18 +158,18 @@ def parse_content_type(content_type: str | None) -> MediaType:
     """
     if content_type is None:
         return MediaType.JSON
-    told = parse_media_range(content_type)
-    media = told.resolve()
+    media_range = parse_media_range(content_type)
+    media = media_range.resolve()
     if media is None or media not in BODIES:
-        raise UnsupportedMediaType(told.name)
-    for parameter, value in told.parameters:
+        raise UnsupportedMediaType(media_range.name)
+    for parameter, value in media_range.parameters:
         if parameter == "charset" and value.lower() not in ("utf-8", "utf8"):
-            raise UnsupportedMediaType(f"{told.name};charset={value}")
+            raise UnsupportedMediaType(f"{media_range.name};charset={value}")
     return media
 
 
 def parse_media_range(text: str) -> MediaRange:
-    """Take `type/subtype; parameter="value"` apart.
+    """Parse `type/subtype; parameter="value"`.
 
     >>> parse_media_range(' Text/CSV ; Charset="utf-8";q=0.5;')
     MediaRange(name='text/csv', parameters=(('charset', 'utf-8'), ('q', '0.5')))

@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 document: what can be asked of which path, and what is answered.
+"""The OpenAPI 3.1 document: paths, parameters and responses.
 
-Made from catalog, column types, operators and the functions that it is given; so it names what the
-resources and functions are, and is the same for everybody. Knows no caller and no request.
+It is generated from the catalog, column types, operators and function signatures, and is the same for every
+caller.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from routes.postgrest.signatures import Signature
 
 TITLE: Final = "Walkthrough"
 DESCRIPTION: Final = (
-    "Building inspections, and who may see them. Tables and functions speak PostgREST's dialect, "
-    "/auth/v1 speaks GoTrue's. Tables and functions stand under /rest/v1 as well, where Supabase's clients look. "
-    "A row that the caller may not see is answered for as one that is not there."
+    "Building inspections and their access rules. Tables and functions follow PostgREST's API, "
+    "/auth/v1 follows GoTrue's. Tables and functions are also served under /rest/v1, for Supabase clients. "
+    "A row that the caller may not see is treated as nonexistent."
 )
 SERVERS: Final = [{"url": "/"}]
-"""The one that has all paths. A second one, /rest/v1, would have to be taken back from the sign-in's paths, and what
-openapi-generator makes of that asks there for a server of no name."""
+"""The only server. With /rest/v1 as a second one, each sign-in path would need its own server entry, which
+openapi-generator turns into a server without a name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, and the methods it is called by."""
+    """A function, and the methods that call it."""
 
     signature: Signature
     methods: tuple[str, ...]
@@ -52,8 +53,8 @@ CALL_ERRORS: Final = (400, 401, 403, 404, 406, 500, 503)
 BODY_CALL_ERRORS: Final = (*CALL_ERRORS, 413, 415)
 
 
-def document(calls: Iterable[Call]) -> Json:
-    """The whole document."""
+def openapi_document(calls: Iterable[Call]) -> Json:
+    """Return the document."""
     relations = catalog().published()
     return {
         "openapi": "3.1.0",
@@ -75,18 +76,18 @@ def document(calls: Iterable[Call]) -> Json:
 def tags(relations: Iterable[Relation]) -> Iterator[Json]:
     for relation in relations:
         yield {"name": relation.name, "description": relation.model.__doc__ or ""}
-    yield {"name": "functions", "description": "What takes more than one query."}
-    yield {"name": "sign-in", "description": "Tokens, one's own account, and users."}
-    yield {"name": "service", "description": "The service itself."}
+    yield {"name": "functions", "description": "Functions that combine several queries."}
+    yield {"name": "sign-in", "description": "Tokens, your own account, and users."}
+    yield {"name": "service", "description": "Health and description of the service."}
 
 
 # Paths
 
 
 def root() -> Json:
-    answers = {
+    responses = {
         "200": {
-            "description": "The document; Swagger 2.0, of tables and functions, for application/openapi+json.",
+            "description": "This document; with application/openapi+json, Swagger 2.0 of tables and functions.",
             "content": {
                 MediaType.JSON.value: {"schema": {"type": "object"}},
                 MediaType.OPENAPI.value: {"schema": {"type": "object"}},
@@ -94,11 +95,11 @@ def root() -> Json:
         }
     }
     parameters = refs("parameters", ["AcceptProfile"])
-    return reads("document", ["service"], "This document", parameters, answers, (401, 406))
+    return reads("document", ["service"], "This document", parameters, responses, (401, 406))
 
 
 def relation_path(relation: Relation) -> Json:
-    """A table by its methods; what finds its rows is said alike to all of them."""
+    """Return a table's path with its methods. Their row parameters are the same."""
     filtered = [f"filter.{relation.name}.{column}" for column in relation.attributes]
     filtered += ["and", "or"]
     ranged = ["order", "limit", "offset"]
@@ -111,80 +112,82 @@ def relation_path(relation: Relation) -> Json:
     }
 
 
-SOME: Final = "At least one filter says which."
+SOME: Final = "At least one filter is required."
 
 
-def reading(relation: Relation, finding: list[str]) -> Json:
+def reading(relation: Relation, row_parameters: list[str]) -> Json:
     name = relation.name
-    answers = {"200": page(name), "206": page(name, whole=False)}
-    asked = refs("parameters", [*finding, *READ_HEADERS])
-    return reads(name, [name], f"Read {name}", asked, answers, READ_ERRORS)
+    responses = {"200": rows_response(name), "206": rows_response(name, whole=False)}
+    parameters = refs("parameters", [*row_parameters, *READ_HEADERS])
+    return reads(name, [name], f"Read {name}", parameters, responses, READ_ERRORS)
 
 
 def creation(relation: Relation) -> Json:
     name = relation.name
-    named = ["select", "columns", "on_conflict", "PreferInsert", "ContentProfile"]
+    parameters = ["select", "columns", "on_conflict", "PreferInsert", "ContentProfile"]
     return {
-        **operation(f"create_{name}", [name], f"Create {name}", refs("parameters", named)),
-        "requestBody": body(ref("schemas", f"{name}.new"), several=True),
+        **operation(f"create_{name}", [name], f"Create {name}", refs("parameters", parameters)),
+        "requestBody": request_body(ref("schemas", f"{name}.new"), several=True),
         "responses": {
-            "201": written(name, "Created.", located=True),
-            "200": written(name, "Every row was there already, and was merged or left."),
+            "201": write_response(name, "Created.", located=True),
+            "200": write_response(name, "All rows existed; they were merged or left unchanged."),
             **errors(WRITE_ERRORS),
         },
     }
 
 
-def change(relation: Relation, finding: list[str]) -> Json:
+def change(relation: Relation, row_parameters: list[str]) -> Json:
     name = relation.name
-    asked = refs("parameters", [*finding, "columns", "PreferUpdate", "ContentProfile"])
+    parameters = refs("parameters", [*row_parameters, "columns", "PreferUpdate", "ContentProfile"])
     return {
-        **operation(f"change_{name}", [name], f"Change {name}", asked, SOME),
-        "requestBody": body(ref("schemas", f"{name}.changes"), several=True),
+        **operation(f"change_{name}", [name], f"Change {name}", parameters, SOME),
+        "requestBody": request_body(ref("schemas", f"{name}.changes"), several=True),
         "responses": {
-            "200": written(name, "Changed; the rows as they are now."),
-            "204": written(name, "Changed.", empty=True),
+            "200": write_response(name, "Changed; the new rows."),
+            "204": write_response(name, "Changed.", empty=True),
             **errors(WRITE_ERRORS),
         },
     }
 
 
-def replacement(relation: Relation, finding: list[str]) -> Json:
+def replacement(relation: Relation, row_parameters: list[str]) -> Json:
     name = relation.name
-    asked = refs("parameters", [*finding, "columns", "PreferPut", "ContentProfile"])
-    told = f"The filters say `eq` of the key ({', '.join(relation.key)}), and nothing else."
+    parameters = refs("parameters", [*row_parameters, "columns", "PreferPut", "ContentProfile"])
+    description = f"The filters are `eq` on the key ({', '.join(relation.key)}), and no others."
     whole = {"allOf": [ref("schemas", f"{name}.new"), {"required": list(relation.key)}]}
     return {
-        **operation(f"put_{name}", [name], f"Make or replace one of {name}", asked, told),
-        "requestBody": body(whole),
+        **operation(
+            f"put_{name}", [name], f"Create or replace a row of {name}", parameters, description
+        ),
+        "requestBody": request_body(whole),
         "responses": {
-            "200": written(name, "Replaced; the row as it is now."),
-            "201": written(name, "Made; the row as it is now."),
-            "204": written(name, "Made or replaced.", empty=True),
+            "200": write_response(name, "Replaced; the new row."),
+            "201": write_response(name, "Created; the new row."),
+            "204": write_response(name, "Created or replaced.", empty=True),
             **errors(WRITE_ERRORS),
         },
     }
 
 
-def deletion(relation: Relation, finding: list[str]) -> Json:
+def deletion(relation: Relation, row_parameters: list[str]) -> Json:
     name = relation.name
-    asked = refs("parameters", [*finding, "PreferDelete", "ContentProfile"])
+    parameters = refs("parameters", [*row_parameters, "PreferDelete", "ContentProfile"])
     return {
-        **operation(f"delete_{name}", [name], f"Delete {name}", asked, SOME),
+        **operation(f"delete_{name}", [name], f"Delete {name}", parameters, SOME),
         "responses": {
-            "200": written(name, "Deleted; the rows as they were."),
-            "204": written(name, "Deleted.", empty=True),
+            "200": write_response(name, "Deleted; the former rows."),
+            "204": write_response(name, "Deleted.", empty=True),
             **errors(WRITE_ERRORS),
         },
     }
 
 
 def call_path(call: Call) -> Json:
-    """A function by its methods: arguments in the query of a GET, in the body of a POST."""
+    """Return a function's path: arguments in the query of a GET, or in the body of a POST."""
     name, tag = call.signature.name, ["functions"]
-    summary, schema = schemas.answer(name)
+    summary, schema = schemas.result_schema(name)
     headers = {"Content-Range": ref("headers", "ContentRange"), **APPLIED}
-    answers = {"200": {"description": "The value.", "headers": headers, "content": value(schema)}}
+    responses = {"200": {"description": "The value.", "headers": headers, "content": value(schema)}}
     parameters = call.signature.parameters
     found: Json = {}
     if "GET" in call.methods:
@@ -194,17 +197,17 @@ def call_path(call: Call) -> Json:
                 "in": "query",
                 "required": parameter.required,
                 "schema": parameter.document,
-                "description": spelled(each),
+                "description": alternate_name(each),
             }
             for each, parameter in parameters.items()
         ]
         profile = refs("parameters", ["PreferCall", "AcceptProfile"])
-        found = reads(name, tag, summary, [*given, *profile], answers, CALL_ERRORS)
+        found = reads(name, tag, summary, [*given, *profile], responses, CALL_ERRORS)
     arguments = {
         "type": "object",
         "required": [each for each, parameter in parameters.items() if parameter.required],
         "properties": {
-            each: {**parameter.document, "description": spelled(each)}
+            each: {**parameter.document, "description": alternate_name(each)}
             for each, parameter in parameters.items()
         },
     }
@@ -216,12 +219,12 @@ def call_path(call: Call) -> Json:
             "required": bool(arguments["required"]),
             "content": {MediaType.JSON.value: {"schema": arguments}},
         },
-        "responses": {**answers, **errors(BODY_CALL_ERRORS)},
+        "responses": {**responses, **errors(BODY_CALL_ERRORS)},
     }
     return found
 
 
-def spelled(name: str) -> str:
+def alternate_name(name: str) -> str:
     other = name.removeprefix("p_") if name.startswith("p_") else f"p_{name}"
     return f"Also spelled `{other}`."
 
@@ -245,7 +248,7 @@ def health() -> Json:
     }
 
 
-# What paths are made of
+# Parts of paths
 
 
 def reads(
@@ -253,24 +256,24 @@ def reads(
     tag: list[str],
     summary: str,
     parameters: list[Json],
-    answers: Json,
-    refused: Iterable[int],
+    responses: Json,
+    error_statuses: Iterable[int],
 ) -> Json:
-    """GET, and HEAD, which is the same without a body."""
-    refused = tuple(refused)
-    bare = {
-        status: {key: part for key, part in answer.items() if key != "content"}
-        for status, answer in answers.items()
+    """Return GET, and HEAD with the same headers and no body."""
+    error_statuses = tuple(error_statuses)
+    head_responses = {
+        status: {key: part for key, part in response.items() if key != "content"}
+        for status, response in responses.items()
     }
-    silent = {str(status): {"description": ERRORS[status][1]} for status in refused}
+    head_errors = {str(status): {"description": ERRORS[status][1]} for status in error_statuses}
     return {
         "get": {
             **operation(f"read_{name}", tag, summary, parameters),
-            "responses": {**answers, **errors(refused)},
+            "responses": {**responses, **errors(error_statuses)},
         },
         "head": {
             **operation(f"head_{name}", tag, f"{summary}: headers only", parameters),
-            "responses": {**bare, **silent},
+            "responses": {**head_responses, **head_errors},
         },
     }
 
@@ -278,17 +281,20 @@ def reads(
 def operation(
     name: str, tag: list[str], summary: str, parameters: list[Json], description: str | None = None
 ) -> Json:
-    told = {"description": description} if description is not None else {}
-    found: Json = {"operationId": name, "tags": tag, "summary": summary, **told}
-    return {**found, "parameters": parameters} if parameters else found
+    built: Json = {"operationId": name, "tags": tag, "summary": summary}
+    if description is not None:
+        built["description"] = description
+    if parameters:
+        built["parameters"] = parameters
+    return built
 
 
 def errors(statuses: Iterable[int]) -> Json:
     return {str(status): ref("responses", ERRORS[status][0]) for status in statuses}
 
 
-def body(schema: Json, *, several: bool = False) -> Json:
-    """A write's body, in each format it may have."""
+def request_body(schema: Json, *, several: bool = False) -> Json:
+    """Return a write's body in each of its formats."""
     rows = {"type": "array", "items": schema, "maxItems": LIMITS.payload_rows}
     return {
         "required": True,
@@ -308,14 +314,18 @@ def body(schema: Json, *, several: bool = False) -> Json:
 APPLIED: Final = {"Preference-Applied": {"$ref": "#/components/headers/PreferenceApplied"}}
 
 
-def page(name: str, *, whole: bool = True) -> Json:
-    told = "Rows." if whole else "Some of the rows; Content-Range says which, of how many."
-    return {"description": told, "headers": ROW_HEADERS, "content": rows_of(name)}
+def rows_response(name: str, *, whole: bool = True) -> Json:
+    description = (
+        "Rows." if whole else "A part of the rows; Content-Range holds the range and the total."
+    )
+    return {"description": description, "headers": ROW_HEADERS, "content": rows_of(name)}
 
 
-def written(name: str, told: str, *, located: bool = False, empty: bool = False) -> Json:
+def write_response(
+    name: str, description: str, *, located: bool = False, empty: bool = False
+) -> Json:
     location = {"Location": {"$ref": "#/components/headers/Location"}} if located else {}
-    found: Json = {"description": told, "headers": {**ROW_HEADERS, **location}}
+    found: Json = {"description": description, "headers": {**ROW_HEADERS, **location}}
     return found if empty else {**found, "content": rows_of(name)}
 
 
@@ -323,7 +333,7 @@ ROW_HEADERS: Final = {"Content-Range": {"$ref": "#/components/headers/ContentRan
 
 
 def rows_of(name: str) -> Json:
-    """Rows, in each format they may have."""
+    """Return rows in each of their formats."""
     one = ref("schemas", f"{name}.selected")
     many = {"type": "array", "items": one}
     by_format = {MediaType.JSON: many, MediaType.ARRAY_STRIPPED: many, MediaType.CSV: CSV_TEXT}

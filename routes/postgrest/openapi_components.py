@@ -1,4 +1,4 @@
-"""What the document's paths refer to: parameters, headers, errors, ways to say who asks. No path is known here."""
+"""The components of the OpenAPI document: parameters, headers, errors and security schemes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,27 @@ from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.requests import PROFILE
 
 ERRORS: Final[dict[int, tuple[str, str]]] = {
-    300: ("Ambiguous", "Several foreign keys lead to an embed; the details say which."),
+    300: ("Ambiguous", "Several foreign keys match an embed; the details list them."),
     400: (
         "BadRequest",
-        "The request, a value, or what would come of a write is not as it has to be.",
+        "The request, a value or the written row is invalid.",
     ),
-    401: ("Unauthorized", "No apikey, or no token that is in force."),
-    403: ("Forbidden", "The role may not do this, or a row would end up out of reach."),
-    404: ("NotFound", "There is no such thing, or none that the caller can see."),
-    405: ("NotAllowed", "Not by this method."),
-    406: ("NotAcceptable", "No such format or schema, or the rows are not one."),
-    409: ("Conflict", "A key is taken, or still referred to."),
-    413: ("TooLarge", "The body has too many bytes."),
-    415: ("Unsupported", "The body is in a format that is not read here."),
-    416: ("OutOfRange", "No row can be in that range."),
-    422: ("Unprocessable", "What is asked for cannot be."),
-    429: ("TooManyTries", "Too many tries; Retry-After says when to try again."),
-    500: ("ServerError", "The statement ran for too long, or something broke."),
-    503: ("TryAgain", "Busy; Retry-After says when to try again."),
+    401: ("Unauthorized", "The apikey is missing, or the token is invalid."),
+    403: (
+        "Forbidden",
+        "The role may not do this, or the row would become invisible to the caller.",
+    ),
+    404: ("NotFound", "The resource does not exist or is not visible."),
+    405: ("NotAllowed", "The method is not allowed."),
+    406: ("NotAcceptable", "The format or schema is unknown, or the result is not a single row."),
+    409: ("Conflict", "A key exists already, or a row is still referenced."),
+    413: ("TooLarge", "The body is too large."),
+    415: ("Unsupported", "The body's format is not supported."),
+    416: ("OutOfRange", "The range is not satisfiable."),
+    422: ("Unprocessable", "The request cannot be processed."),
+    429: ("TooManyTries", "Too many attempts; Retry-After holds the waiting time in seconds."),
+    500: ("ServerError", "The statement timed out, or an internal error occurred."),
+    503: ("TryAgain", "Busy; Retry-After holds the waiting time in seconds."),
 }
 
 
@@ -51,12 +54,14 @@ def components(relations: list[Relation]) -> Json:
         },
         "parameters": {**PARAMETERS, **dict(filters(relations))},
         "headers": HEADERS,
-        "responses": {name: response(status, told) for status, (name, told) in ERRORS.items()},
+        "responses": {
+            name: response(status, description) for status, (name, description) in ERRORS.items()
+        },
     }
 
 
 def selected(relation: Relation) -> Json:
-    made = {"type": "object", "description": "What `select` made of it."}
+    made = {"type": "object", "description": "A row as `select` shapes it."}
     return {"anyOf": [ref("schemas", relation.name), made]}
 
 
@@ -65,20 +70,20 @@ SECURITY: Final[Json] = {
         "type": "apiKey",
         "in": "header",
         "name": "apikey",
-        "description": "Which anybody may have who may ask at all.",
+        "description": "Identifies the client application. It is not secret.",
     },
     "bearer": {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "Who asks: the access token of a session, or the service key.",
+        "description": "Identifies the caller: a session's access token, or the service key.",
     },
 }
 
 
-def response(status: int, told: str) -> Json:
+def response(status: int, description: str) -> Json:
     found: Json = {
-        "description": told,
+        "description": description,
         "content": {MediaType.JSON.value: {"schema": ref("schemas", "Error")}},
     }
     named = {
@@ -95,15 +100,15 @@ def response(status: int, told: str) -> Json:
 
 HEADERS: Final[Json] = {
     "ContentRange": {
-        "description": "Which rows, of how many: `0-19/*`, `0-19/57`, `*/0`.",
+        "description": "The range and the total: `0-19/*`, `0-19/57`, `*/0`.",
         "schema": {"type": "string", "pattern": r"^([0-9]+-[0-9]+|\*)/([0-9]+|\*)$"},
     },
     "PreferenceApplied": {
-        "description": "The preferences that were followed.",
+        "description": "The applied preferences.",
         "schema": {"type": "string"},
     },
     "Location": {
-        "description": "Where the one new row is, for `return=headers-only`.",
+        "description": "The URL of the new row, for `return=headers-only`.",
         "schema": {"type": "string"},
     },
 }
@@ -120,24 +125,29 @@ READ_HEADERS: Final = ("PreferRead", "Range", "AcceptProfile")
 
 
 def prefers(*preferences: str) -> Json:
-    told = f"Comma-separated: {'; '.join(preferences)}."
-    return {"name": "Prefer", "in": "header", "description": told, "schema": {"type": "string"}}
+    description = f"Comma-separated: {'; '.join(preferences)}."
+    return {
+        "name": "Prefer",
+        "in": "header",
+        "description": description,
+        "schema": {"type": "string"},
+    }
 
 
-def in_query(name: str, told: str, schema: Json | None = None) -> Json:
+def in_query(name: str, description: str, schema: Json | None = None) -> Json:
     return {
         "name": name,
         "in": "query",
-        "description": told,
+        "description": description,
         "schema": schema or {"type": "string"},
     }
 
 
 def profile(name: str) -> Json:
-    told = "The schema; there is one."
-    # An enum of one: generators of clients know no constants without a type.
+    description = "The schema."
+    # An enum of one value: client generators do not support `const` without a type.
     schema = {"type": "string", "enum": [PROFILE]}
-    return {"name": name, "in": "header", "description": told, "schema": schema}
+    return {"name": name, "in": "header", "description": description, "schema": schema}
 
 
 PARAMETERS: Final[Json] = {
@@ -145,16 +155,18 @@ PARAMETERS: Final[Json] = {
         "select", "Columns, `alias:column`, `column::cast`, embeds `relation!hint(…)`, aggregates."
     ),
     "order": in_query("order", "`column.desc.nullslast,other`, or `relation(column)` of an embed."),
-    "limit": in_query("limit", "At most so many rows.", {"type": "integer", "minimum": 0}),
-    "offset": in_query("offset", "After so many rows.", {"type": "integer", "minimum": 0}),
-    "columns": in_query("columns", "Which of the body's columns count."),
-    "on_conflict": in_query("on_conflict", "The unique columns by which an upsert finds its row."),
-    "and": in_query("and", "`(column.eq.1,or(…))`: all of them."),
-    "or": in_query("or", "`(column.eq.1,other.is.null)`: any of them."),
+    "limit": in_query("limit", "The maximum number of rows.", {"type": "integer", "minimum": 0}),
+    "offset": in_query("offset", "The number of rows to skip.", {"type": "integer", "minimum": 0}),
+    "columns": in_query("columns", "The body's columns to write."),
+    "on_conflict": in_query(
+        "on_conflict", "The unique columns that identify an existing row in an upsert."
+    ),
+    "and": in_query("and", "`(column.eq.1,or(…))`: all conditions hold."),
+    "or": in_query("or", "`(column.eq.1,other.is.null)`: any condition holds."),
     "Range": {
         "name": "Range",
         "in": "header",
-        "description": "`0-19`: rows, from 0; together with limit and offset what both allow.",
+        "description": "`0-19`: rows, counted from 0, intersected with limit and offset.",
         "schema": {"type": "string"},
     },
     "AcceptProfile": profile("Accept-Profile"),
@@ -169,16 +181,19 @@ PARAMETERS: Final[Json] = {
 
 
 def filters(relations: Iterable[Relation]) -> Iterator[tuple[str, Json]]:
-    """A parameter for each column; a filter may also stand there several times."""
+    """Yield a filter parameter for each column. A filter may be repeated."""
     for relation in relations:
         for attribute in relation.attributes.values():
-            told = f"Rows by {attribute.name} ({attribute.type.name}): `eq.…`, `not.in.(…)`, `is.null`."
+            description = f"Rows by {attribute.name} ({attribute.type.name}): `eq.…`, `not.in.(…)`, `is.null`."
             schema = {"type": "string", "pattern": filter_pattern(attribute)}
-            yield f"filter.{relation.name}.{attribute.name}", in_query(attribute.name, told, schema)
+            yield (
+                f"filter.{relation.name}.{attribute.name}",
+                in_query(attribute.name, description, schema),
+            )
 
 
 def filter_pattern(attribute: Attribute) -> str:
-    """What a filter on a column begins with: an operator that its type has."""
+    """Return the pattern of a column's filters: the operators of its type."""
     symbols = "|".join(
         name
         for name, operator in operators.OPERATORS.items()

@@ -1,7 +1,6 @@
-"""What the documents call things: schemas of rows, of bodies, of what functions answer, and of an error.
+"""The schemas of the documents: rows, bodies, function results and errors.
 
-All of it follows from catalog, column types and the dataclasses that functions answer with; nothing of a
-column is typed here. Knows no path and no caller.
+They are generated from the catalog, column types and result dataclasses.
 """
 
 from __future__ import annotations
@@ -37,25 +36,25 @@ NUMBER_TEXTS: Final = {
     "integer": r"^\s*[+-]?[0-9]+\s*$",
     "number": r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$",
 }
-"""Numbers may come as text: JavaScript sends a BigInt so."""
+"""Patterns of numbers as text. JavaScript sends a BigInt as text."""
 
-FILLED: Final = {
-    ColumnDefault.SEQUENCE: "the next id; only a super admin chooses one",
-    ColumnDefault.RANDOM_UUID: "a random UUID; only a super admin chooses one",
-    ColumnDefault.NOW: "the moment at which the row is made",
-    ColumnDefault.NOW_ON_WRITE: "the moment of the last write",
+DEFAULT_DESCRIPTIONS: Final = {
+    ColumnDefault.SEQUENCE: "the next id; only a super admin may set it",
+    ColumnDefault.RANDOM_UUID: "a random UUID; only a super admin may set it",
+    ColumnDefault.NOW: "the time of creation",
+    ColumnDefault.NOW_ON_WRITE: "the time of the last write",
     ColumnDefault.CALLER_ID: "the caller",
 }
 
 ERROR: Final[Json] = {
     "type": "object",
-    "description": "What went wrong; the code is PostgreSQL's or PostgREST's.",
+    "description": "An error with PostgreSQL's or PostgREST's code.",
     "required": ["code", "message", "details", "hint"],
     "properties": {
         "code": {"type": "string", "examples": ["42501", "PGRST116"]},
         "message": {"type": "string"},
         "details": {
-            "description": "A list only where an embed is ambiguous (PGRST201): the ways it could go.",
+            "description": "Text, or the possible relationships of an ambiguous embed (PGRST201).",
             "anyOf": [
                 {"type": ["string", "null"]},
                 {"type": "array", "items": {"type": "object"}},
@@ -85,16 +84,16 @@ ASSIGNED_BOTH: Final[Json] = {
     },
 }
 
-ANSWERS: Final[Mapping[str, tuple[str, Json | type]]] = {
+RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "get_inspections_dashboard_summary_fast": (
-        "Everything visible at a glance",
+        "Summary of all visible inspections",
         dashboard.Dashboard,
     ),
     "get_building_stats_chart_fast": (
         "Inspections by day, week or month, and the busiest buildings",
         chart.Chart,
     ),
-    "get_building_stats": ("What happened in one building", dashboard.BuildingStats),
+    "get_building_stats": ("Statistics of one building", dashboard.BuildingStats),
     "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),
     "assign_inspections_to_client_admin": ("Let a client admin read inspections", ASSIGNED),
     "assign_to_client_manager": (
@@ -103,32 +102,32 @@ ANSWERS: Final[Mapping[str, tuple[str, Json | type]]] = {
     ),
     "check_building_access_v2": ("Whether a user may read a building", bool),
     "check_inspection_access": ("Whether a user may read an inspection", bool),
-    "explain_building_access": ("By which rules a user may read a building", explain.Explanation),
+    "explain_building_access": ("The rules that let a user read a building", explain.Explanation),
     "explain_inspection_access": (
-        "By which rules a user may read an inspection",
+        "The rules that let a user read an inspection",
         explain.Explanation,
     ),
 }
-"""What each function is for, and what it answers."""
+"""Each function's summary and result."""
 
 
 # Rows
 
 
 def row(relation: Relation) -> Json:
-    """A row as it is read when no `select` chooses among its columns."""
+    """Return the schema of a row without `select`."""
     return {
         "type": "object",
         "required": list(relation.attributes),
         "properties": {
-            attribute.name: described(relation, attribute, shown(attribute))
+            attribute.name: described(relation, attribute, output_schema(attribute))
             for attribute in relation.attributes.values()
         },
     }
 
 
 def new_row(relation: Relation) -> Json:
-    """A row to be made: what is required has nobody else to fill it."""
+    """Return the schema of a new row. Columns with a default are optional."""
     attributes = relation.attributes.values()
     return {
         **changes(relation),
@@ -137,24 +136,24 @@ def new_row(relation: Relation) -> Json:
 
 
 def changes(relation: Relation) -> Json:
-    """What a write may set: any of the columns, and no other name."""
+    """Return the schema of a write's columns. Other names are not allowed."""
     return {
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            attribute.name: described(relation, attribute, taken(attribute))
+            attribute.name: described(relation, attribute, input_schema(attribute))
             for attribute in relation.attributes.values()
         },
     }
 
 
-def shown(attribute: Attribute) -> Json:
+def output_schema(attribute: Attribute) -> Json:
     schema: Json = dict(attribute.type.schema)
     return schema if attribute.required else nullable(schema)
 
 
-def taken(attribute: Attribute) -> Json:
-    """A column's values in a body; a number may be a string of digits."""
+def input_schema(attribute: Attribute) -> Json:
+    """Return the schema of a column's values in a body. A number may be text."""
     schema: Json = dict(attribute.type.schema)
     if attribute.type is TEXT:
         schema["maxLength"] = TEXT_BYTES_MAX
@@ -181,36 +180,36 @@ def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
     if fk is not None:
         notes.append(f"Foreign key to `{fk.referred}.{fk.referred_column}`.")
     if attribute.default is not None:
-        notes.append(f"Unless given: {FILLED[attribute.default]}.")
+        notes.append(f"Default: {DEFAULT_DESCRIPTIONS[attribute.default]}.")
     return {**schema, "description": " ".join(notes)} if notes else schema
 
 
-# What functions answer
+# Function results
 
 
-def answer(function: str) -> tuple[str, Json]:
-    """What a function is for, and the schema of what it answers."""
-    summary, kind = ANSWERS[function]
-    return summary, kind if isinstance(kind, dict) else of_type(kind)
+def result_schema(function: str) -> tuple[str, Json]:
+    """Return a function's summary and the schema of its result."""
+    summary, kind = RESULTS[function]
+    return summary, kind if isinstance(kind, dict) else schema_of_type(kind)
 
 
-def of_type(kind: Any) -> Json:
-    """The schema of a type's values, as they are written in JSON.
+def schema_of_type(kind: Any) -> Json:
+    """Return the JSON schema of a Python type.
 
-    >>> of_type(dict[str, int])
+    >>> schema_of_type(dict[str, int])
     {'type': 'object', 'additionalProperties': {'type': 'integer'}}
-    >>> of_type(str | None)
+    >>> schema_of_type(str | None)
     {'type': ['string', 'null']}
     """
     if kind in PLAIN:
         return {"type": PLAIN[kind]}
     if isinstance(kind, types.UnionType):
         [present] = (each for each in get_args(kind) if each is not type(None))
-        return nullable(of_type(present))
+        return nullable(schema_of_type(present))
     if get_origin(kind) is dict:
-        return {"type": "object", "additionalProperties": of_type(get_args(kind)[1])}
+        return {"type": "object", "additionalProperties": schema_of_type(get_args(kind)[1])}
     if get_origin(kind) in (list, tuple):
-        return {"type": "array", "items": of_type(get_args(kind)[0])}
+        return {"type": "array", "items": schema_of_type(get_args(kind)[0])}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"type": "string", "enum": [each.value for each in kind]}
     assert dataclasses.is_dataclass(kind), kind
@@ -219,7 +218,7 @@ def of_type(kind: Any) -> Json:
     return {
         "type": "object",
         "required": names,
-        "properties": {name: of_type(hints[name]) for name in names},
+        "properties": {name: schema_of_type(hints[name]) for name in names},
     }
 
 

@@ -1,7 +1,4 @@
-"""How a filter's value is written: to the end, up to a comma, as `(a,"b")` or as `{a,"b"}`.
-
-Whether the text suits a column's type is that type's question.
-"""
+"""Parses a filter's value: plain, up to a comma, as `(a,"b")` or as `{a,"b"}`."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import Final
 from models.errors import Fault
 from routes.postgrest.lexer import Scanner
 from routes.postgrest.lexer import unescape
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.limits import excerpt
 
 _QUOTED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*+"(?=[,)])', re.DOTALL)
@@ -25,7 +22,7 @@ _ARRAY_RAW: Final = re.compile(r'(?:[^\\"{},]|\\.)*', re.DOTALL)
 
 
 class MalformedArray(Fault):
-    """The `{…}` after `(any)` or `(all)` is no list of texts."""
+    """An invalid array literal after `(any)` or `(all)`."""
 
     def __init__(self, literal: str, details: str) -> None:
         super().__init__(f'malformed array literal: "{excerpt(literal)}"', details)
@@ -33,16 +30,16 @@ class MalformedArray(Fault):
 
 
 def parse_rest(scanner: Scanner) -> str:
-    """Take all that is left: a plain filter's value needs no quoting."""
+    """Return the remaining text: a plain filter's value needs no quotes."""
     value = scanner.text[scanner.position :]
     scanner.position = len(scanner.text)
     return value
 
 
 def parse_tree_operand(scanner: Scanner) -> str:
-    """Read a value within `and=(…)`, which a comma or a parenthesis ends unless it is quoted.
+    """Parse a value within `and=(…)`. An unquoted comma or parenthesis ends it.
 
-    Quotes count only around the whole of it, as in PostgREST: `"a"b` is five characters.
+    As in PostgREST, quotes apply only to a whole value: `"a"b` is five characters.
 
     >>> parse_tree_operand(Scanner("tree", '"a,b)",c.eq.1)'))
     'a,b)'
@@ -56,9 +53,9 @@ def parse_tree_operand(scanner: Scanner) -> str:
 
 
 def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
-    """Read the list of `in`; `()` is empty, as supabase-js sends it for no values.
+    """Parse the list of `in`. `()` is empty; supabase-js sends it for no values.
 
-    One empty text alone is as good as none, quoted or not, as PostgREST has it.
+    As in PostgREST, a single empty text is an empty list, quoted or not.
 
     >>> parse_list(Scanner("list", '(1,"a,b", c ,)'), Limits())
     ('1', 'a,b', ' c ', '')
@@ -73,7 +70,7 @@ def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
     values: list[str] = []
     while True:
         if len(values) == limits.list_values:
-            raise TooMuch(limits.list_values, "values in a list")
+            raise LimitExceeded(limits.list_values, "values in a list")
         quoted = scanner.match(_QUOTED)
         values.append(unescape(quoted) if quoted else scanner.match(_RAW))
         if not scanner.take(","):
@@ -83,10 +80,10 @@ def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
 
 
 def parse_array(literal: str, limits: Limits) -> tuple[str, ...]:
-    """Read PostgreSQL's array literal, of one dimension and without nulls.
+    """Parse a one-dimensional PostgreSQL array literal without nulls; raise MalformedArray otherwise.
 
-    Differs from PostgREST: `{{1},{2}}`, `[1:2]={1,2}` and a bare NULL, which equals nothing and
-    would make `not.eq(any)` match no row, are refused.
+    Differs from PostgREST: `{{1},{2}}`, `[1:2]={1,2}` and an unquoted NULL are refused. A null would make
+    `not.eq(any)` match no row.
 
     >>> parse_array('{ a b , "c,\\\\"d\\\\"", \\\\{e }', Limits())
     ('a b', 'c,"d"', '{e')
@@ -100,7 +97,7 @@ def parse_array(literal: str, limits: Limits) -> tuple[str, ...]:
 
 
 class _Array:
-    """One reading of an array literal (PostgreSQL's manual, section 8.15.6)."""
+    """Parses one array literal (PostgreSQL's manual, section 8.15.6)."""
 
     __slots__ = ("limits", "scanner")
 
@@ -117,7 +114,7 @@ class _Array:
         values: list[str] = []
         while not (scanner.at("}") and not values):
             if len(values) == self.limits.list_values:
-                raise TooMuch(self.limits.list_values, "values in a list")
+                raise LimitExceeded(self.limits.list_values, "values in a list")
             values.append(self.element())
             scanner.match(_SPACE)
             if not scanner.take(","):
@@ -153,5 +150,5 @@ class _Array:
 
 
 def _ends_escaping(text: str) -> bool:
-    """Tell whether a text's last backslash takes the character after it: an odd run of them."""
+    """Return whether the last backslash escapes the next character: an odd run of backslashes."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1

@@ -1,7 +1,6 @@
-"""What a write is to store: JSON, CSV or a form in, rows of plain values out.
+"""Parses a write's body, JSON, CSV or form, into rows of plain values.
 
-Whether a column exists and takes such a value is asked later, by model and type; how many bytes
-came is the edge's. Whatever the bytes are, nothing but a `Fault` leaves this room.
+Columns and types are checked later, and middleware limits the size. Any bytes give rows or a `Fault`.
 """
 
 from __future__ import annotations
@@ -20,32 +19,32 @@ from routes.postgrest.encoding import Undecodable
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.encoding import decode_utf8
 from routes.postgrest.limits import LIMITS
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.media import MediaType
 from routes.postgrest.media import parse_content_type
 
 Row = dict[str, object]
 
 NO_JSON = "Empty or invalid json"
-RUN_SHOWN = 10  # digits in a row, which nothing but a long number has where only few characters are looked at
-DOUBTFUL_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # of NUL, or of half a character
+DIGIT_RUN = 10  # consecutive digits in a sample of the text that indicate a long number
+SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # NUL or a lone surrogate
 
 
 class InvalidPayload(Fault):
-    """A body that cannot be read as rows."""
+    """A body that is not a list of rows."""
 
 
-class UnequalKeys(Fault):
-    """Objects of one array that name different columns, without `columns` to say which count."""
+class KeysDiffer(Fault):
+    """Objects of one array with different keys, without `columns`."""
 
     def __init__(self) -> None:
         super().__init__("All object keys must match")
 
 
 class UntranslatableText(Fault):
-    """A JSON escape for NUL, which no text can hold."""
+    """A JSON escape for NUL, which PostgreSQL's text cannot hold."""
 
     def __init__(self, details: str) -> None:
         super().__init__("unsupported Unicode escape sequence", details)
@@ -53,7 +52,7 @@ class UntranslatableText(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The rows of a write, as they came: `keys` are the first row's, `uniform` if all rows'."""
+    """The rows of a write. `keys` are the first row's; `uniform` tells whether all rows have the same keys."""
 
     rows: list[Row]
     keys: tuple[str, ...]
@@ -61,14 +60,16 @@ class Payload:
     is_array: bool
 
     def require_uniform(self) -> Payload:
-        """Insist that all rows name the same columns, as PostgREST does unless told `columns`."""
+        """Return the payload; raise KeysDiffer unless all rows have the same keys. `columns` lifts this
+        rule, as in PostgREST.
+        """
         if not self.uniform:
-            raise UnequalKeys
+            raise KeysDiffer
         return self
 
 
 def parse_payload(body: bytes, content_type: str | None, limits: Limits = LIMITS) -> Payload:
-    """Read a body.
+    """Parse a body; raise a Fault if it is invalid.
 
     >>> parse_payload(b'{"name": "Mill Court", "floors": 3}', "application/json")
     Payload(rows=[{'name': 'Mill Court', 'floors': 3}], keys=('name', 'floors'), uniform=True, \
@@ -79,7 +80,7 @@ is_array=False)
     [{'name': 'Mill Court'}]
     >>> parse_payload(b'[{"a": 1}, {"b": 2}]', None).require_uniform()
     Traceback (most recent call last):
-    routes.postgrest.payload.UnequalKeys: All object keys must match
+    routes.postgrest.payload.KeysDiffer: All object keys must match
     """
     media = parse_content_type(content_type)
     if media is MediaType.CSV:
@@ -92,7 +93,7 @@ is_array=False)
     if not isinstance(parsed, list) or not set(map(type, parsed)) <= {dict}:
         raise InvalidPayload("A JSON object or an array of JSON objects is expected")
     if len(parsed) > limits.payload_rows:
-        raise TooMuch(limits.payload_rows, "rows in a payload")
+        raise LimitExceeded(limits.payload_rows, "rows in a payload")
     return _gather(parsed)
 
 
@@ -114,41 +115,47 @@ def _decode(body: bytes) -> str:
 
 
 def _parse_json(text: str, limits: Limits) -> object:
-    """Read JSON strictly: one value, finite numbers, characters only, no deeper than allowed."""
+    """Parse strict JSON: one value, finite numbers, no lone surrogates, limited depth."""
     characters_max = limits.number_characters
     try:
         parsed: object = _decoder(
-            characters_max, counts_digits=_may_hold_longer(text, characters_max)
+            characters_max, counts_digits=_may_hold_long_number(text, characters_max)
         ).decode(text)
     except RecursionError:
-        raise InvalidPayload(too_deep(limits)) from None
+        raise InvalidPayload(depth_message(limits)) from None
     except ValueError as error:
         raise InvalidPayload(NO_JSON, str(error)) from error
     if limits.payload_depth < 2 or not _is_flat(parsed, text):
-        _bound_depth(parsed, limits)
-    if DOUBTFUL_ESCAPE.search(text):
+        _limit_depth(parsed, limits)
+    if SUSPECT_ESCAPE.search(text):
         _check_characters(parsed)
     return parsed
 
 
-def _may_hold_longer(text: str, characters_max: int) -> bool:
-    """Whether there may be a number of more characters: one would show as a run of digits among few of them.
+def _may_hold_long_number(text: str, characters_max: int) -> bool:
+    """Return whether the text may hold a number of more than `characters_max` characters.
 
-    >>> _may_hold_longer("[" + "7" * 401 + "]", 400), _may_hold_longer('{"a": 7, "b": "2026-11-26"}' * 99, 400)
-    (True, False)
+    Such a number shows as a run of digits in a sample of the text.
+
+    >>> _may_hold_long_number("[" + "7" * 401 + "]", 400)
+    True
+    >>> _may_hold_long_number('{"a": 7, "b": "2026-11-26"}' * 99, 400)
+    False
     """
-    shown = min(RUN_SHOWN, characters_max)
-    return _run_of(shown).search(text[:: characters_max // shown]) is not None
+    shown = min(DIGIT_RUN, characters_max)
+    return _digit_run(shown).search(text[:: characters_max // shown]) is not None
 
 
-@lru_cache(maxsize=RUN_SHOWN)
-def _run_of(digits: int) -> re.Pattern[str]:
+@lru_cache(maxsize=DIGIT_RUN)
+def _digit_run(digits: int) -> re.Pattern[str]:
     return re.compile(f"[0-9]{{{digits}}}")
 
 
 @lru_cache(maxsize=2)
 def _decoder(characters_max: int, *, counts_digits: bool) -> json.JSONDecoder:
-    """What reads JSON. To count the digits of each integer takes a call of ours for each, a quarter of the whole."""
+    """Return a JSON decoder. Counting the digits of integers costs a Python call each, a quarter of the
+    parsing time.
+    """
 
     def parse_int(digits: str) -> int:
         if len(digits) > characters_max:
@@ -171,23 +178,24 @@ def _decoder(characters_max: int, *, counts_digits: bool) -> json.JSONDecoder:
     )
 
 
-def too_deep(limits: Limits) -> str:
+def depth_message(limits: Limits) -> str:
     return f"A payload may have at most {limits.payload_depth} levels of nesting."
 
 
 def _is_flat(parsed: object, text: str) -> bool:
-    """Whether a body is surely an object, or an array of some, with nothing in it that is opened: all brackets are its
-    own."""
-    opened = text.count("{") + text.count("[")
+    """Return whether the value is certainly an object, or an array of objects, without nesting."""
+    brackets = text.count("{") + text.count("[")
     if isinstance(parsed, dict):
-        return opened == 1
+        return brackets == 1
     return (
-        isinstance(parsed, list) and set(map(type, parsed)) <= {dict} and opened == len(parsed) + 1
+        isinstance(parsed, list)
+        and set(map(type, parsed)) <= {dict}
+        and brackets == len(parsed) + 1
     )
 
 
-def _bound_depth(parsed: object, limits: Limits) -> None:
-    """Go down level by level, not by calling itself."""
+def _limit_depth(parsed: object, limits: Limits) -> None:
+    """Raise InvalidPayload if the value is nested too deeply. The search is iterative."""
     level = [parsed] if isinstance(parsed, (dict, list)) else []
     for _ in range(limits.payload_depth):
         level = [
@@ -198,11 +206,11 @@ def _bound_depth(parsed: object, limits: Limits) -> None:
         ]
         if not level:
             return
-    raise InvalidPayload(too_deep(limits))
+    raise InvalidPayload(depth_message(limits))
 
 
 def _check_characters(parsed: object) -> None:
-    """Refuse what only an escape can smuggle in: NUL, and halves of surrogate pairs."""
+    """Raise for NUL and lone surrogates, which JSON can express by escapes."""
     level = [parsed]
     while level:
         for text in level:
@@ -222,7 +230,7 @@ def _check_text(text: str) -> None:
 
 
 def _children(value: object) -> list[object]:
-    """List what a container holds, its keys too; anything else holds nothing."""
+    """Return the keys and values of a container; an empty list for any other value."""
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     return value if isinstance(value, list) else []

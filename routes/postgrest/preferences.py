@@ -1,8 +1,4 @@
-"""How the answer is wanted: the Prefer header. Accept is read by `media`, Range by `ranges`.
-
-Headers in, frozen data out. What the answer then looks like is `representation`'s. After
-PostgREST's `ApiRequest/Preferences.hs`.
-"""
+"""Parses the Prefer header, after PostgREST's `ApiRequest/Preferences.hs`."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from zoneinfo import available_timezones
 from models.errors import Fault
 from models.types import UnknownTimezone
 from routes.postgrest.limits import excerpt
-from routes.postgrest.media import HEADERS_REMEMBERED_MAX
+from routes.postgrest.media import CACHED_HEADERS_MAX
 
 _TIMEZONE: Final = "timezone="
 _MAX_AFFECTED: Final = re.compile(r"max-affected=([0-9]{1,18})")
@@ -27,7 +23,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Return(StrEnum):
-    """What a write answers with."""
+    """The response of a write."""
 
     MINIMAL = "return=minimal"
     HEADERS_ONLY = "return=headers-only"
@@ -35,7 +31,7 @@ class Return(StrEnum):
 
 
 class Count(StrEnum):
-    """Which total is wanted; all three are exact here (docs/DIALECT.md)."""
+    """The requested total. All three are exact here (docs/DIALECT.md)."""
 
     EXACT = "count=exact"
     PLANNED = "count=planned"
@@ -43,21 +39,21 @@ class Count(StrEnum):
 
 
 class Resolution(StrEnum):
-    """What an insert does about rows that are there already."""
+    """How an insert treats existing rows."""
 
     MERGE_DUPLICATES = "resolution=merge-duplicates"
     IGNORE_DUPLICATES = "resolution=ignore-duplicates"
 
 
 class Missing(StrEnum):
-    """What a column gets that `columns` names and a row lacks."""
+    """The value of a column that `columns` names and a row lacks."""
 
     DEFAULT = "missing=default"
     NULL = "missing=null"
 
 
 class Handling(StrEnum):
-    """What happens to preferences nobody knows."""
+    """How unknown preferences are treated."""
 
     STRICT = "handling=strict"
     LENIENT = "handling=lenient"
@@ -78,7 +74,7 @@ _CHOICES: Final = frozenset(
 
 
 class Operation(StrEnum):
-    """What a request does, for the preferences that can matter to it; UPSERT is PUT."""
+    """The kind of request, which determines the applicable preferences. UPSERT is PUT."""
 
     READ = "read"
     INSERT = "insert"
@@ -90,7 +86,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What `Prefer` asked for; `max_affected` binds only together with handling=strict."""
+    """The parsed Prefer header. `max_affected` applies only with handling=strict."""
 
     resolution: Resolution | None = None
     missing: Missing | None = None
@@ -102,32 +98,32 @@ class Preferences:
     max_affected: int | None = None
 
     def applied(self, operation: Operation) -> str | None:
-        """Say what Preference-Applied says about a request of this kind, or that it is left out.
+        """Return the value of Preference-Applied, or None if the header is omitted.
 
         >>> wanted = parse_prefer(["return=minimal, count=exact,missing=default"])
         >>> wanted.applied(Operation.READ), wanted.applied(Operation.UPDATE)
         ('count=exact', 'missing=default, return=minimal, count=exact')
         >>> Preferences().applied(Operation.READ)
         """
-        said: list[str] = []
+        applied: list[str] = []
         if operation is Operation.INSERT and self.resolution:
-            said.append(self.resolution)
+            applied.append(self.resolution)
         if operation in (Operation.INSERT, Operation.UPDATE) and self.missing:
-            said.append(self.missing)
+            applied.append(self.missing)
         if operation not in (Operation.READ, Operation.CALL) and self.representation:
-            said.append(self.representation)
-        said.extend(item for item in (self.count, self.transaction, self.handling) if item)
-        if self.timezone and operation is not Operation.CALL:  # functions tell moments in UTC
-            said.append(_TIMEZONE + self.timezone)
-        # Differs from PostgREST: inserts are bounded, too, and so they say that they were.
+            applied.append(self.representation)
+        applied.extend(item for item in (self.count, self.transaction, self.handling) if item)
+        if self.timezone and operation is not Operation.CALL:  # functions return timestamps in UTC
+            applied.append(_TIMEZONE + self.timezone)
+        # Differs from PostgREST: max-affected also applies to inserts.
         bound = operation is not Operation.READ
         if bound and self.handling is Handling.STRICT and self.max_affected is not None:
-            said.append(f"max-affected={self.max_affected}")
-        return ", ".join(said) or None
+            applied.append(f"max-affected={self.max_affected}")
+        return ", ".join(applied) or None
 
 
 class InvalidPreferences(Fault):
-    """Preferences that nobody knows, from a consumer that wants to be told."""
+    """Unknown preferences with handling=strict."""
 
     def __init__(self, invalid: Sequence[str]) -> None:
         super().__init__(
@@ -139,17 +135,17 @@ class InvalidPreferences(Fault):
 
 @lru_cache(maxsize=1)
 def list_timezones() -> frozenset[str]:
-    """List the time zones there are, once: it goes through some 600 files."""
+    """Return the names of all time zones. The first call reads some 600 files."""
     return frozenset(available_timezones())
 
 
 def parse_prefer(
     headers: Sequence[str], timezones: Callable[[], frozenset[str]] = list_timezones
 ) -> Preferences:
-    """Read all Prefer headers; the first of each kind counts, what is unknown is ignored.
+    """Parse all Prefer headers. The first preference of each kind applies; unknown ones are ignored.
 
-    A time zone has to be one, as in PostgREST 16: moments told in another than was asked for look as good.
-    Differs from it: an offset (`timezone=-4`) is none.
+    As in PostgREST 16, an unknown time zone is refused. Differs from PostgREST: an offset (`timezone=-4`) is
+    not a time zone.
 
     >>> parse_prefer(["count=exact,return=minimal", "count=planned, foo=bar"]).count
     <Count.EXACT: 'count=exact'>
@@ -165,7 +161,7 @@ def parse_prefer(
     return _parse_items(",".join(headers), timezones)
 
 
-@lru_cache(maxsize=HEADERS_REMEMBERED_MAX)
+@lru_cache(maxsize=CACHED_HEADERS_MAX)
 def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Preferences:
     items = [item.strip() for item in header.split(",") if item.strip()]
     handling = _first_choice(Handling, items)
@@ -190,7 +186,7 @@ def _first_choice(kind: type[_Choice], items: list[str]) -> _Choice | None:
 
 
 def _first_timezone(items: list[str], timezones: Callable[[], frozenset[str]]) -> str | None:
-    """The zone's own name, which may be given in capitals or not, as in PostgreSQL."""
+    """Return the canonical name of the time zone. Names are case-insensitive, as in PostgreSQL."""
     names = (item.removeprefix(_TIMEZONE) for item in items if item.startswith(_TIMEZONE))
     name = next(names, None)
     if name is None or name in timezones():

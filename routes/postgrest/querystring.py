@@ -1,8 +1,7 @@
-"""The query string of a table request: text in, a `Query` (shape and values) out.
+"""Parses the query string of a table request into a `Query`: its shape and values.
 
-Says what was asked, not whether it makes sense: columns, relations and types are the planner's.
-A hand-written scanner that goes over each parameter once; nothing in it descends deeper than
-`Limits` allows, which is looked at before descending. The grammar is PostgREST's.
+A hand-written scanner reads each parameter once and checks the depth limits before it recurses. The planner
+checks columns, relations and types. The grammar is PostgREST's.
 """
 
 from __future__ import annotations
@@ -27,38 +26,37 @@ from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.conditions import parse_logic_tree
 from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import ParseState
 from routes.postgrest.lexer import Scanner
 from routes.postgrest.limits import LIMITS
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import NegativeLimit
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.limits import parse_bigint
 from routes.postgrest.selection import parse_names
 from routes.postgrest.selection import parse_order
 from routes.postgrest.selection import parse_select
 
-REMEMBERED_QUERIES_MAX: Final = 512
-"""Entries kept: consumers repeat themselves, and the fullest entries come to some 30 MiB."""
-REMEMBERED_BYTES_MAX: Final = 2_048
-"""Longer query strings carry lists of ids, which do not come twice."""
+CACHED_QUERIES_MAX: Final = 512
+"""Cache entries. Clients repeat their queries; the largest entries add up to 30 MiB."""
+CACHED_QUERY_BYTES_MAX: Final = 2_048
+"""Longer query strings are not cached. They hold lists of ids, which do not recur."""
 
 _PLAIN: Final = re.compile(rb"(=(?:not\.)?(?:n?eq|[gl]te?)\.)([0-9A-Za-z_-]{1,64})(?=&|$)")
-"""A filter's value in letters that mean nothing but themselves, with what stands before it."""
+"""A filter's unquoted alphanumeric value, with its operator."""
 
 _DIGITS: Final = re.compile(r"[0-9]*")
 _NEGATIVE: Final = re.compile(r"-[0-9]+")
-_WHOLE: Final = frozenset({"select", "columns", "on_conflict"})
-_LAST: Final = frozenset({"order", "limit", "offset", "and", "or"})
+_TOP_LEVEL: Final = frozenset({"select", "columns", "on_conflict"})
+_KEYWORDS: Final = frozenset({"order", "limit", "offset", "and", "or"})
 _LIST_MARKS: Final = re.compile(r"(?:\[[0-9]*\])*")
-"""What axios, qs and PHP put behind the name that several values have; of a column, each is a condition. Lists within
-lists come as well: react-admin's provider makes one of each third condition and what it had before."""
+"""The suffix that axios, qs and PHP append to repeated names. react-admin's provider also nests it."""
 _AFTER_PATH: Final = 'letter, digit, "-", "->>", "->", delimiter (.)'
 
 
-@dataclass(slots=True)  # never leaves this module, and unfrozen ones are made in half the time
+@dataclass(slots=True)  # private to this module; a frozen class takes twice the time to create
 class Clause:
-    """What one parameter says about the node at the end of its path."""
+    """A parameter's effect on the node at the end of its path."""
 
     path: tuple[str, ...]
     condition: Condition | None = None
@@ -68,10 +66,10 @@ class Clause:
 
 
 def parse(query_string: bytes, limits: Limits = LIMITS) -> Query:
-    """Read what a table request asks for.
+    """Parse the query string of a table request.
 
-    Of a repeated `select`, `columns`, `on_conflict` or `order` the first counts, of a limit or
-    offset the last, as in PostgREST; filters all hold. A parameter without `=` is ignored.
+    As in PostgREST, the first of a repeated `select`, `columns`, `on_conflict` or `order` applies, and the last
+    limit or offset. All filters apply. A parameter without `=` is ignored.
 
     >>> query = parse(b"select=id,buildings(name)&status=eq.completed&buildings.limit=2&limit=20")
     >>> query.values
@@ -86,111 +84,114 @@ def parse(query_string: bytes, limits: Limits = LIMITS) -> Query:
     Traceback (most recent call last):
     engine.query.shape.NotEmbedded: 'nope' is not an embedded resource in this request
     """
-    if limits is not LIMITS or len(query_string) > REMEMBERED_BYTES_MAX:
+    if limits is not LIMITS or len(query_string) > CACHED_QUERY_BYTES_MAX:
         return _parse(query_string, limits)
-    parts = _PLAIN.split(query_string)  # what stands before a value, twice, and the value, by turns
+    parts = _PLAIN.split(query_string)  # prefix, operator and value, repeated
     if len(parts) > 1:
         values = parts[2::3]
         del parts[2::3]
-        if (form := _parse_form(tuple(parts))) is not None:
-            return form.filled(values)
-    return _parse_remembered(query_string)
+        if (template := _parse_template(tuple(parts))) is not None:
+            return template.fill(values)
+    return _parse_cached(query_string)
 
 
 def pairs(query_string: bytes, limits: Limits = LIMITS) -> list[tuple[str, str | None]]:
-    """Decode a query string's keys and values, strictly and in their order.
+    """Decode a query string's keys and values, in their order.
 
     >>> pairs(b"select=id&name=eq.a+b%26c&flag")
     [('select', 'id'), ('name', 'eq.a b&c'), ('flag', None)]
     """
     if len(query_string) > limits.query_bytes:
-        raise TooMuch(limits.query_bytes, "bytes of query string")
+        raise LimitExceeded(limits.query_bytes, "bytes of query string")
     return decode_pairs(query_string)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A query whose plain values were left blank: where in its values each of them belongs."""
+class QueryTemplate:
+    """A query with blank values, and the index of each of them."""
 
     query: Query
-    places: tuple[int, ...]
+    value_indexes: tuple[int, ...]
 
-    def filled(self, plain: Sequence[bytes]) -> Query:
+    def fill(self, values_read: Sequence[bytes]) -> Query:
         values = list(self.query.values)
-        for place, value in zip(self.places, plain, strict=True):
+        for place, value in zip(self.value_indexes, values_read, strict=True):
             values[place] = value.decode()
         return Query(self.query.shape, tuple(values))
 
 
-@lru_cache(maxsize=REMEMBERED_QUERIES_MAX)
-def _parse_form(parts: tuple[bytes, ...]) -> Form | None:
-    """Read a query string without its plain values, so that the next one who asks for another row by its id
-    need not be read anew. None where what looks like a value is none, or where it cannot be read."""
+@lru_cache(maxsize=CACHED_QUERIES_MAX)
+def _parse_template(parts: tuple[bytes, ...]) -> QueryTemplate | None:
+    """Parse a query string with blank values, so that queries that differ only in values share a cache
+    entry.
+
+    Return None if a blank is not a value, or if the query is invalid.
+    """
     blanks = [f"blank{number}" for number in range(len(parts) // 2)]
     text = b"".join(
-        said + before + blank.encode()
-        for said, before, blank in zip(parts[::2], parts[1::2], blanks, strict=False)
+        prefix + before + blank.encode()
+        for prefix, before, blank in zip(parts[::2], parts[1::2], blanks, strict=False)
     )
     try:
         query = _parse(text + parts[-1], LIMITS)
     except Fault:
-        return None  # to be told of with its own words
+        return None  # parsed again with its own values for the message
     if any(query.values.count(blank) != 1 for blank in blanks):
         return None
-    return Form(query, tuple(query.values.index(blank) for blank in blanks))
+    return QueryTemplate(query, tuple(query.values.index(blank) for blank in blanks))
 
 
-@lru_cache(maxsize=REMEMBERED_QUERIES_MAX)
-def _parse_remembered(query_string: bytes) -> Query:
+@lru_cache(maxsize=CACHED_QUERIES_MAX)
+def _parse_cached(query_string: bytes) -> Query:
     return _parse(query_string, LIMITS)
 
 
 def _parse(query_string: bytes, limits: Limits) -> Query:
-    reading = Reading(limits)
-    whole: dict[str, str | None] = {}
+    state = ParseState(limits)
+    top_level: dict[str, str | None] = {}
     clauses: list[Clause] = []
     for key, value in pairs(query_string, limits):
-        if key in _WHOLE:
-            whole.setdefault(key, value)
+        if key in _TOP_LEVEL:
+            top_level.setdefault(key, value)
         elif value is not None:
-            clauses.append(_parse_clause(key, value, reading))
-    items = parse_select(whole.get("select") or "", limits)
+            clauses.append(_parse_clause(key, value, state))
+    items = parse_select(top_level.get("select") or "", limits)
     shape = Shape(
-        _furnish(items, clauses, 0),
-        _parse_names("columns", whole, limits),
-        _parse_names("on_conflict", whole, limits),
+        _build_node(items, clauses, 0),
+        _parse_names("columns", top_level, limits),
+        _parse_names("on_conflict", top_level, limits),
     )
-    return Query(shape, tuple(reading.values))
+    return Query(shape, tuple(state.values))
 
 
 def _parse_names(
-    parameter: str, whole: dict[str, str | None], limits: Limits
+    parameter: str, top_level: dict[str, str | None], limits: Limits
 ) -> tuple[str, ...] | None:
-    text = whole.get(parameter)
+    text = top_level.get(parameter)
     return None if text is None else parse_names(parameter, text, limits)
 
 
-def _parse_clause(key: str, value: str, reading: Reading) -> Clause:
+def _parse_clause(key: str, value: str, state: ParseState) -> Clause:
     last = key.rpartition(".")[2]
-    if last not in _LAST:
+    if last not in _KEYWORDS:
         names, path = _parse_path("tree path", key)
-        return Clause(names[:-1], parse_filter(names[-1], path, value, reading))
+        return Clause(names[:-1], parse_filter(names[-1], path, value, state))
     if last in ("and", "or"):
         names, _ = _parse_path("logic path", key)
         negated = "not." if "not" in names else ""
-        tree = parse_logic_tree(last, negated, value, reading)
+        tree = parse_logic_tree(last, negated, value, state)
         return Clause(tuple(name for name in names[:-1] if name != "not"), tree)
     names, _ = _parse_path("tree path", key)
     if last == "order":
-        return Clause(names[:-1], order=parse_order(value, reading))
-    place = reading.hold(_parse_count(last, value))
+        return Clause(names[:-1], order=parse_order(value, state))
+    place = state.add_value(_parse_count(last, value))
     if last == "limit":
         return Clause(names[:-1], limit=place)
     return Clause(names[:-1], offset=place)
 
 
 def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], Path]:
-    """Read `embed.embed.name->json`: the names, and the JSON path of the last of them."""
+    """Parse `embed.embed.name->json` into names and the JSON path of the last one."""
     if key.isascii() and key.isidentifier():
         return (key,), ()
     scanner = Scanner(subject, key)
@@ -207,7 +208,7 @@ def _parse_path(subject: str, key: str) -> tuple[tuple[str, ...], Path]:
 
 
 def _parse_count(parameter: str, text: str) -> int:
-    """Read a limit or offset. Differs from PostgREST, which ignores what is no number."""
+    """Parse a limit or offset. Differs from PostgREST, which ignores invalid numbers."""
     if text.isascii() and text.isdigit():
         return parse_bigint(text)
     if parameter == "limit" and _NEGATIVE.fullmatch(text):
@@ -217,37 +218,39 @@ def _parse_count(parameter: str, text: str) -> int:
     raise scanner.refusal("digit")
 
 
-def _furnish(items: tuple[Column | Embed, ...], clauses: list[Clause], depth: int) -> Node:
-    """Make the node of these items, with what the clauses say about it and about its embeds.
+def _build_node(items: tuple[Column | Embed, ...], clauses: list[Clause], depth: int) -> Node:
+    """Return a node with these items, and with the clauses of the node and its embeds.
 
-    Descends only where an embed of that name was found, hence no deeper than `select` does.
+    The recursion is no deeper than `select`, since it follows existing embeds.
     """
     if not clauses:
         return Node(items)
     conditions: list[Condition] = []
     order: tuple[OrderTerm, ...] | None = None
     limit = offset = None
-    deeper: dict[int, list[Clause]] = {}
+    by_embed: dict[int, list[Clause]] = {}
     for clause in clauses:
         if len(clause.path) > depth:
             place = _find_embed(items, clause.path[depth])
-            deeper.setdefault(place, []).append(clause)
+            by_embed.setdefault(place, []).append(clause)
         elif clause.condition is not None:
             conditions.append(clause.condition)
         else:
             order = clause.order if order is None else order
             limit = clause.limit if clause.limit is not None else limit
             offset = clause.offset if clause.offset is not None else offset
-    furnished = list(items)
-    for place, addressed in deeper.items():
+    node_items = list(items)
+    for place, embed_clauses in by_embed.items():
         embed = items[place]
         assert isinstance(embed, Embed)
-        furnished[place] = replace(embed, node=_furnish(embed.node.items, addressed, depth + 1))
-    return Node(tuple(furnished), tuple(conditions), order or (), limit, offset)
+        node_items[place] = replace(
+            embed, node=_build_node(embed.node.items, embed_clauses, depth + 1)
+        )
+    return Node(tuple(node_items), tuple(conditions), order or (), limit, offset)
 
 
 def _find_embed(items: tuple[Column | Embed, ...], name: str) -> int:
-    """Find the first embed with this alias or relation, as PostgREST's plan does."""
+    """Return the index of the first embed with this alias or relation, as in PostgREST's plan."""
     for place, item in enumerate(items):
         if isinstance(item, Embed) and name in (item.alias, item.relation):
             return place

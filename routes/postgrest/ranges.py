@@ -1,7 +1,4 @@
-"""Which part of the rows: the Range header, and what it leaves of `limit` and `offset`.
-
-Numbers only; how many rows there are is the database's. After PostgREST's `RangeQuery.hs`.
-"""
+"""Parses the Range header and combines it with `limit` and `offset`, after PostgREST's `RangeQuery.hs`."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from routes.postgrest.limits import parse_bigint
 _RANGE: Final = re.compile(r"([0-9]+)-([0-9]*)")
 
 
-class LowerAboveUpper(UnsatisfiableRange):
-    """A Range header that ends before it begins."""
+class InvertedRange(UnsatisfiableRange):
+    """A Range header whose upper bound is below its lower bound."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -26,9 +23,9 @@ class LowerAboveUpper(UnsatisfiableRange):
 
 
 def parse_range(header: str | None, method: str) -> tuple[int, int | None]:
-    """Read a Range header as offset and limit; what is no range asks for everything.
+    """Return the offset and limit of a Range header. An invalid header selects all rows.
 
-    Only GET has one (RFC 9110, 14.2): a HEAD tells of all rows.
+    It applies to GET only (RFC 9110, 14.2).
 
     >>> parse_range("5-9", "GET"), parse_range("5-", "GET"), parse_range("-5", "GET")
     ((5, 5), (5, None), (0, None))
@@ -43,17 +40,18 @@ def parse_range(header: str | None, method: str) -> tuple[int, int | None]:
         return lower, None
     upper = parse_bigint(match[2])
     if upper < lower:
-        raise LowerAboveUpper
+        raise InvertedRange
     return lower, parse_bigint(str(upper - lower + 1))
 
 
 def intersect(
-    header: tuple[int, int | None], asked: tuple[int, int | None]
+    header: tuple[int, int | None], requested: tuple[int, int | None]
 ) -> tuple[int, int | None]:
-    """Find what a Range header and `offset` and `limit` of the query have in common.
+    """Return the intersection of a Range header with `offset` and `limit`; raise NegativeLimit if it is
+    empty.
 
-    A limit of zero asks for no row whatever the header says (PostgREST's issue 1121), but begins at
-    the first: further on it is a range that ends before it begins.
+    `limit=0` selects no row whatever the header says (PostgREST's issue 1121), but raises NegativeLimit with an
+    offset above 0.
 
     >>> intersect((1, 3), (0, 2)), intersect((1, 3), (2, None)), intersect((1, 3), (0, 0))
     ((1, 1), (2, 2), (0, 0))
@@ -61,12 +59,12 @@ def intersect(
     Traceback (most recent call last):
     routes.postgrest.limits.NegativeLimit: Requested range not satisfiable
     """
-    if asked[1] == 0 and asked[0] > 0:
+    if requested[1] == 0 and requested[0] > 0:
         raise NegativeLimit
-    if header == (0, None) or asked[1] == 0:
-        return asked
-    lower = max(header[0], asked[0])
-    ends = [offset + limit for offset, limit in (header, asked) if limit is not None]
+    if header == (0, None) or requested[1] == 0:
+        return requested
+    lower = max(header[0], requested[0])
+    ends = [offset + limit for offset, limit in (header, requested) if limit is not None]
     if not ends:
         return lower, None
     if min(ends) <= lower:

@@ -1,7 +1,6 @@
-"""How it is answered: rows and what was done, by the media type and preferences, as PostgREST says it.
+"""Renders results by media type and preferences: status, headers and body.
 
-Results in, status, headers and body out. CSV and stripped nulls are made from the rows' JSON: both are
-rare, so they have no plan of their own.
+CSV and null-stripped JSON are rendered from the rows' JSON. Both are rare and have no plan of their own.
 """
 
 from __future__ import annotations
@@ -32,26 +31,26 @@ from routes.postgrest.preferences import Preferences
 from routes.postgrest.preferences import Resolution
 from routes.postgrest.preferences import Return
 from routes.postgrest.requests import NotSingular
-from routes.postgrest.requests import OutOfRows
+from routes.postgrest.requests import OffsetOutOfRange
 
 SINGULAR = (MediaType.OBJECT, MediaType.OBJECT_STRIPPED)
 STRIPPED = (MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED)
-MADE_ANEW = (MediaType.CSV, *STRIPPED)
-"""What rows of JSON are read for, and written otherwise."""
+REENCODED = (MediaType.CSV, *STRIPPED)
+"""The formats for which rows are parsed and rendered again."""
 
-HALF_A_LETTER: Final = re.compile("[\ud800-\udfff]")
-"""What JSON can write by its number alone, and UTF-8 not at all."""
+LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+"""A character that JSON can escape and UTF-8 cannot encode."""
 
 
 class TooDeep(Fault):
-    """A row with JSON in it that is nested too deep to be rid of its nulls, or be made CSV of."""
+    """JSON in a row that is nested too deeply to be rendered again."""
 
     def __init__(self) -> None:
         super().__init__("a row is nested too deep for this format")
 
 
 class TooLarge(Fault):
-    """A row with JSON in it that has a number which Python does not hold."""
+    """A number in a row's JSON that Python's float or int cannot hold."""
 
     def __init__(self) -> None:
         super().__init__("a row has a number that is too large for this format")
@@ -59,7 +58,7 @@ class TooLarge(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """An answer, before it is anybody's response."""
+    """A rendered response: status, headers and body."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -73,26 +72,29 @@ def represent_read(
     preferences: Preferences,
     header: Sequence[str],
 ) -> Representation:
-    """Rows that were asked for; `header` are the keys of a row, for CSV."""
-    text = body(selected.rows, media, header)  # which says first if there is not one row
+    """Return the response of a read. `header` are the column names of a CSV."""
+    text = encode_rows(selected.rows, media, header)  # raises NotSingular before OffsetOutOfRange
     return Representation(*read_outcome(selected, offset, media, preferences), text)
 
 
 def represent_head(
     counted: CountResult, offset: int, media: MediaType, preferences: Preferences
 ) -> Representation:
-    """The same without the rows: what they would be stands in the headers."""
+    """Return the response of a HEAD request."""
     if media in SINGULAR and counted.shown != 1:
         raise NotSingular(counted.shown)
     return Representation(*read_outcome(counted, offset, media, preferences), body=None)
 
 
 def read_outcome(
-    found: SelectResult | CountResult, offset: int, media: MediaType, preferences: Preferences
+    counted_rows: SelectResult | CountResult,
+    offset: int,
+    media: MediaType,
+    preferences: Preferences,
 ) -> tuple[int, dict[str, str]]:
-    count, total = found.shown, found.total
+    count, total = counted_rows.shown, counted_rows.total
     if total is not None and offset > total:
-        raise OutOfRows(offset, total, applied(preferences, Operation.READ))
+        raise OffsetOutOfRange(offset, total, applied(preferences, Operation.READ))
     status = 206 if total is not None and count < total else 200
     return status, {
         "Content-Range": content_range(offset, count, total),
@@ -109,7 +111,7 @@ def represent_write(
     header: Sequence[str],
     relation: Relation,
 ) -> Representation:
-    """What a write did, and the rows if they were wanted."""
+    """Return the response of a write, with the rows if they were requested."""
     count = len(written.keys)
     total = count if preferences.count is not None else None
     headers = applied(preferences, operation)
@@ -125,11 +127,13 @@ def represent_write(
     if written.is_cut:
         headers["Content-Range"] = content_range(0, len(written.rows), count)
     headers.update(content_headers(media))
-    return Representation(status, headers, body(written.rows, media, header))
+    return Representation(status, headers, encode_rows(written.rows, media, header))
 
 
 def write_status(written: WriteResult, operation: Operation, preferences: Preferences) -> int:
-    """200 for a merge that made no row, 201 for any other insert; PUT tells rows it made apart, too."""
+    """Return the status: 200 for a merge without new rows, 201 for other inserts. PUT returns 201 for a new
+    row.
+    """
     if operation is Operation.INSERT:
         merges = preferences.resolution is Resolution.MERGE_DUPLICATES
         return 200 if merges and not written.inserted else 201
@@ -143,7 +147,7 @@ def wants_location(operation: Operation, preferences: Preferences) -> bool:
 
 
 def location(relation: Relation, key: tuple[object, ...]) -> str:
-    """Where a new row is, relative to whoever asks."""
+    """Return the URL of a new row, relative to the request."""
     filters = "&".join(
         f"{name}=eq.{quote(str(value), safe='')}"
         for name, value in zip(relation.key, key, strict=True)
@@ -152,12 +156,12 @@ def location(relation: Relation, key: tuple[object, ...]) -> str:
 
 
 def applied(preferences: Preferences, operation: Operation) -> dict[str, str]:
-    said = preferences.applied(operation)
-    return {"Preference-Applied": said} if said is not None else {}
+    preferences_applied = preferences.applied(operation)
+    return {"Preference-Applied": preferences_applied} if preferences_applied is not None else {}
 
 
 def content_range(offset: int, count: int, total: int | None) -> str:
-    """`0-19/*`, `*/0`: which rows, of how many; the one that sums up nothing is of none.
+    """Return the Content-Range value: `0-19/*`, `*/0`. An aggregate over no rows has the range `*/0`.
 
     >>> content_range(20, 10, None), content_range(0, 0, 3), content_range(0, 1, 0)
     ('20-29/*', '*/3', '*/0')
@@ -171,62 +175,64 @@ def content_type(media: MediaType) -> str:
 
 
 def content_headers(media: MediaType) -> dict[str, str]:
-    """The type; CSV besides is a file to keep, since a spreadsheet may run what a cell begins with."""
+    """Return the content headers. CSV is an attachment, since a spreadsheet may execute a cell."""
     headers = {"Content-Type": content_type(media)}
     if media is MediaType.CSV:
         headers["Content-Disposition"] = "attachment"
     return headers
 
 
-def body(rows: list[str], media: MediaType, header: Sequence[str]) -> str:
-    """Rows of JSON text in a media type; raises NotSingular, ResponseTooLarge, TooDeep and TooLarge."""
+def encode_rows(rows: list[str], media: MediaType, header: Sequence[str]) -> str:
+    """Return rows of JSON text in a media type; raise NotSingular, ResponseTooLarge, TooDeep or TooLarge."""
     if media in SINGULAR and len(rows) != 1:
         raise NotSingular(len(rows))
     try:
         if media is MediaType.CSV:
-            return by_number(csv_text(rows, header))
+            return escape_surrogates(csv_text(rows, header))
         if media in STRIPPED:
-            rows = [by_number(stripped(row)) for row in rows]
+            rows = [escape_surrogates(without_nulls(row)) for row in rows]
     except RecursionError:
         raise TooDeep from None
-    except ValueError:  # beyond so many digits, or infinite
+    except ValueError:  # too many digits, or infinite
         raise TooLarge from None
     return rows[0] if media in SINGULAR else "[" + ",\n ".join(rows) + "]"
 
 
-def by_number(text: str) -> str:
-    """The same with each half of a letter written as JSON has it."""
-    return HALF_A_LETTER.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+def escape_surrogates(text: str) -> str:
+    """Return the text with each lone surrogate as a JSON escape."""
+    return LONE_SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def stripped(row: str) -> str:
-    """A row without its nulls, those of embedded rows included."""
-    found = strip(json.loads(row))
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def without_nulls(row: str) -> str:
+    """Return a row without null values, embedded rows included."""
+    counted_rows = drop_nulls(json.loads(row))
+    return json.dumps(counted_rows, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def strip(value: object) -> object:
+def drop_nulls(value: object) -> object:
     if isinstance(value, dict):
-        return {key: strip(inner) for key, inner in value.items() if inner is not None}
-    return [strip(inner) for inner in value] if isinstance(value, list) else value
+        return {key: drop_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [drop_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def csv_text(rows: list[str], header: Sequence[str]) -> str:
-    """Rows as CSV with a header line, null being an empty cell and an empty text `""`."""
+    """Return rows as CSV with a header line. Null is an empty cell, an empty text is `""`."""
     lines = [",".join(cell(name) for name in header)]
-    left = VALUE_BYTES_MAX
+    bytes_left = VALUE_BYTES_MAX
     for row in rows:
-        found = json.loads(row)
-        lines.append(",".join(cell(found.get(name)) for name in header))
-        # A quotation mark is two in CSV, and behind a backslash four.
-        left -= len(lines[-1]) if lines[-1].isascii() else len(lines[-1].encode("utf-8", "replace"))
-        if left < 0:
+        counted_rows = json.loads(row)
+        lines.append(",".join(cell(counted_rows.get(name)) for name in header))
+        # Escaping may lengthen a row up to four times.
+        bytes_left -= (
+            len(lines[-1]) if lines[-1].isascii() else len(lines[-1].encode("utf-8", "replace"))
+        )
+        if bytes_left < 0:
             raise ResponseTooLarge
     return "\n".join(lines)
 
 
 def cell(value: object) -> str:
-    r"""One CSV cell.
+    r"""Return a value as a CSV cell.
 
     >>> cell('say "x", please'), cell(None), cell(""), cell(2.0), cell(True)
     ('"say ""x"", please"', '', '""', '2', 't')
@@ -246,15 +252,15 @@ def cell(value: object) -> str:
 
 
 def row_keys(node: Node, relation: Relation) -> list[str]:
-    """The keys that a node's rows have, in order: what heads a CSV."""
+    """Return the keys of a node's rows, in order: the header of a CSV."""
     keys: dict[str, None] = {}
     for item in node.items:
         if isinstance(item, Column):
             keys.update(dict.fromkeys(column_keys(item, relation)))
         elif item.spread:
-            way = catalog().relationship(relation.name, item.relation, item.hint)
-            there = catalog().relations[way.target]
-            keys.update(dict.fromkeys(row_keys(item.node, there)))
+            relationship = catalog().relationship(relation.name, item.relation, item.hint)
+            target = catalog().relations[relationship.target]
+            keys.update(dict.fromkeys(row_keys(item.node, target)))
         elif not is_empty(item.node):
             keys[item.name] = None
     return list(keys)

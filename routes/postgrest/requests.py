@@ -1,5 +1,4 @@
-"""What a request may not be, whatever it asks for: paths, methods, profiles, bodies, and what a write
-must say before it is run. Facts only; their statuses stand in `errors.py`."""
+"""Faults of requests, and the checks of a write's filters before it runs. `errors.py` holds their statuses."""
 
 from __future__ import annotations
 
@@ -19,21 +18,21 @@ PROFILE_HEADERS = ("Accept-Profile", "Content-Profile")
 
 
 class UnknownPath(Fault):
-    """A path that no resource has."""
+    """A path without a resource."""
 
     def __init__(self) -> None:
         super().__init__("Invalid path specified in request URL")
 
 
 class UnknownRelation(Fault):
-    """A path of one segment that names no resource."""
+    """A one-segment path that names no relation."""
 
     def __init__(self, name: str, hint: str | None) -> None:
         super().__init__(f"Could not find the table 'public.{name}' in the schema cache", hint=hint)
 
 
 class UnknownProfile(Fault):
-    """An Accept-Profile or Content-Profile other than the one there is."""
+    """An unknown schema in Accept-Profile or Content-Profile."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -43,7 +42,7 @@ class UnknownProfile(Fault):
 
 
 class MethodNotAllowed(Fault):
-    """A method that the path has no view for."""
+    """A method without a view on this path."""
 
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         super().__init__(f"Unsupported HTTP method: {method}")
@@ -51,18 +50,18 @@ class MethodNotAllowed(Fault):
 
 
 class BadRequest(Fault):
-    """HTTP that was not understood."""
+    """A malformed HTTP request."""
 
 
 class BodyTooLarge(Fault):
-    """More bytes of body than a format may have."""
+    """A body above its format's size limit."""
 
     def __init__(self, bytes_max: int) -> None:
         super().__init__(f"The request body is larger than {bytes_max} bytes")
 
 
 class MissingWhere(Fault):
-    """An update or delete of everything."""
+    """An update or delete without filters."""
 
     def __init__(self, statement: str) -> None:
         super().__init__(
@@ -71,7 +70,7 @@ class MissingWhere(Fault):
 
 
 class LimitWithoutOrder(Fault):
-    """An update or delete of some rows, nobody said which."""
+    """An update or delete with a limit but no order."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -81,7 +80,7 @@ class LimitWithoutOrder(Fault):
 
 
 class KeyNotFiltered(Fault):
-    """A PUT that is not addressed to one key."""
+    """A PUT whose filters do not name exactly the primary key."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -89,29 +88,29 @@ class KeyNotFiltered(Fault):
         )
 
 
-class KeyCut(Fault):
-    """A PUT with a limit or an offset: one row leaves nothing to cut."""
+class PutWithRange(Fault):
+    """A PUT with a limit or an offset."""
 
     def __init__(self) -> None:
         super().__init__("limit/offset querystring parameters are not allowed for PUT")
 
 
 class KeyNotNamed(Fault):
-    """A PUT whose body does not name a column of its key."""
+    """A PUT whose body lacks a primary key column."""
 
     def __init__(self, column: str) -> None:
         super().__init__(f'the payload has no primary key column "{column}"')
 
 
 class KeyMismatch(Fault):
-    """A PUT whose body is another row than its address."""
+    """A PUT whose body has another key than its filters."""
 
     def __init__(self) -> None:
         super().__init__("Payload values do not match URL in primary key column(s)")
 
 
 class NotSingular(Fault):
-    """One object was asked for, and the rows are not one."""
+    """A result of other than one row where a single object is requested."""
 
     def __init__(self, count: int) -> None:
         super().__init__(
@@ -120,7 +119,7 @@ class NotSingular(Fault):
 
 
 class TooManyAffected(Fault):
-    """More rows than max-affected."""
+    """A write of more rows than max-affected."""
 
     def __init__(self, count: int) -> None:
         super().__init__(
@@ -129,8 +128,8 @@ class TooManyAffected(Fault):
         )
 
 
-class OutOfRows(UnsatisfiableRange):
-    """An offset beyond the last row, told by the same number that a count would give, and by what was `applied`."""
+class OffsetOutOfRange(UnsatisfiableRange):
+    """An offset beyond the last row. `applied` is the Preference-Applied header."""
 
     def __init__(self, offset: int, total: int, applied: dict[str, str]) -> None:
         super().__init__(f"An offset of {offset} was requested, but there are only {total} rows.")
@@ -139,9 +138,9 @@ class OutOfRows(UnsatisfiableRange):
 
 
 def require_where(query: Query, query_string: str, statement: str) -> None:
-    """An update or delete must say which rows; a filter on an embed says nothing of them.
+    """Raise unless an update or delete has a filter on its own rows, and an order with a limit.
 
-    What a read ignores, having no `=` (`status%3Deq.failed`), may have been meant as a condition.
+    A parameter without `=` (`status%3Deq.failed`) is refused, since it may be a malformed filter.
     """
     for parameter in query_string.split("&"):
         if parameter and "=" not in parameter:
@@ -153,29 +152,33 @@ def require_where(query: Query, query_string: str, statement: str) -> None:
         raise LimitWithoutOrder
 
 
-def require_uncut(query: Query) -> None:
-    """A PUT is of one row, so it names no range; an offset of nothing is none."""
+def refuse_range(query: Query) -> None:
+    """Raise PutWithRange for a limit or an offset above 0."""
     root = query.shape.root
     if root.limit is not None or (root.offset is not None and query.values[root.offset]):
-        raise KeyCut
+        raise PutWithRange
 
 
 def require_key_filters(query: Query, relation: Relation) -> dict[str, str]:
-    """What the filters of a PUT say of the key, which is all that they may speak of."""
-    named = plain_filters(query)
-    if set(named) != set(relation.key) or len(query.shape.root.conditions) != len(relation.key):
+    """Return the key values in a PUT's filters; raise KeyNotFiltered if they differ from the primary key."""
+    key_values = equality_filters(query)
+    if set(key_values) != set(relation.key) or len(query.shape.root.conditions) != len(
+        relation.key
+    ):
         raise KeyNotFiltered
-    return named
+    return key_values
 
 
-def names_one_row(query: Query, relation: Relation) -> bool:
-    """Whether filters say the whole key of a row, and nothing that takes time."""
-    named = plain_filters(query)
-    return set(relation.key) <= set(named) and len(query.shape.root.conditions) == len(named)
+def filters_one_row(query: Query, relation: Relation) -> bool:
+    """Return whether the filters are equalities that include the whole primary key."""
+    key_values = equality_filters(query)
+    return set(relation.key) <= set(key_values) and len(query.shape.root.conditions) == len(
+        key_values
+    )
 
 
-def plain_filters(query: Query) -> dict[str, str]:
-    """What filters say of columns by eq alone."""
+def equality_filters(query: Query) -> dict[str, str]:
+    """Return the columns that are filtered by `eq` alone, with their values."""
     return {
         each.column: str(query.values[each.value])
         for each in query.shape.root.conditions
@@ -183,26 +186,26 @@ def plain_filters(query: Query) -> dict[str, str]:
     }
 
 
-def require_key(named: dict[str, str], relation: Relation, rows: list[Row]) -> None:
-    """The body of a PUT is one row, with the key that its filters named."""
+def require_matching_key(key_values: dict[str, str], relation: Relation, rows: list[Row]) -> None:
+    """Raise unless the body of a PUT is one row with the filters' key."""
     for name in relation.key:
         if any(name not in row for row in rows):
             raise KeyNotNamed(name)
     kinds = {name: relation.attributes[name].type for name in relation.key}
-    addressed = [kinds[name].read_text(named[name]) for name in relation.key]
+    filtered_key = [kinds[name].read_text(key_values[name]) for name in relation.key]
     keys = [[kinds[name].read_json(row[name]) for name in relation.key] for row in rows]
-    if keys != [addressed]:
+    if keys != [filtered_key]:
         raise KeyMismatch
 
 
 def names_profile(environ: Mapping[str, object]) -> bool:
-    """Whether a request says in which profile it reads or writes, by the header that counts for its method."""
+    """Return whether the request names a schema in the header that applies to its method."""
     reads = environ["REQUEST_METHOD"] in ("GET", "HEAD")
     return ("HTTP_ACCEPT_PROFILE" if reads else "HTTP_CONTENT_PROFILE") in environ
 
 
-def require_profiles(*named: str | None) -> None:
-    """Only the one schema there is, or none, in each of PROFILE_HEADERS."""
-    for name in named:
+def require_profiles(*key_values: str | None) -> None:
+    """Raise UnknownProfile for any schema except the exposed one."""
+    for name in key_values:
         if name not in (None, PROFILE):
             raise UnknownProfile(name)

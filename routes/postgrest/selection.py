@@ -1,6 +1,6 @@
-"""What is asked for and in which order: the texts of `select`, `order`, `columns`, `on_conflict`.
+"""Parses `select`, `order`, `columns` and `on_conflict` into the data of `engine.query.shape`.
 
-Yields plain data of `engine.query.shape`; whether such a column or embed exists is the planner's.
+The planner checks that columns and embeds exist.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from engine.query.shape import Node
 from engine.query.shape import OrderTerm
 from engine.query.shape import Path
 from routes.postgrest.lexer import FIELD_NAME
-from routes.postgrest.lexer import Reading
+from routes.postgrest.lexer import ParseState
 from routes.postgrest.lexer import Scanner
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
-from routes.postgrest.limits import TooMuch
 
 Items = tuple[Column | Embed, ...]
 
@@ -31,7 +31,7 @@ _AFTER_ITEM: Final = 'letter, digit, "-", "->>", "->", "::", ".", ")", ","'
 
 
 def parse_select(text: str, limits: Limits) -> Items:
-    """Read a `select`; an empty one, or one that begins with a comma, means all columns (recorded).
+    """Parse a `select`. An empty one, or one that begins with a comma, means all columns (recorded).
 
     >>> parse_select("id,label:name::text", Limits())  # doctest: +NORMALIZE_WHITESPACE
     (Column(name='id', alias=None, path=(), cast=None, aggregate=None, aggregate_cast=None),
@@ -46,7 +46,7 @@ def parse_select(text: str, limits: Limits) -> Items:
     stripped = text.lstrip(" \t")
     if not stripped or stripped.startswith(","):
         if stripped.count(",") > limits.select_items:
-            raise TooMuch(limits.select_items, "items in a select")
+            raise LimitExceeded(limits.select_items, "items in a select")
         return ALL_COLUMNS
     scanner = Scanner("select parameter", text)
     items = _Select(scanner, limits).items(0)
@@ -55,7 +55,7 @@ def parse_select(text: str, limits: Limits) -> Items:
 
 
 class _Select:
-    """One reading of a select; counts the items and the embeds of all its levels."""
+    """Parses one select. It counts the items and embeds of all levels."""
 
     __slots__ = ("count", "embeds", "limits", "scanner")
 
@@ -70,7 +70,7 @@ class _Select:
         while True:
             self.count += 1
             if self.count > self.limits.select_items:
-                raise TooMuch(self.limits.select_items, "items in select")
+                raise LimitExceeded(self.limits.select_items, "items in select")
             self.scanner.skip_blanks()
             items.append(self.item(depth))
             self.scanner.skip_blanks()
@@ -103,7 +103,7 @@ class _Select:
         cast = self.cast()
         if not scanner.take("."):
             if name == "count" and not path:
-                # `relation.count` is count(relation) to PostgreSQL, and how clients count an embed.
+                # Clients count an embed by `relation.count`, PostgreSQL's count(relation).
                 return Column("*", alias, aggregate="count", aggregate_cast=cast)
             return Column(name, alias, path, cast)
         for aggregate in AGGREGATES:
@@ -130,20 +130,20 @@ class _Select:
         if relation == "count" or not scanner.take("("):
             raise scanner.refusal(_AFTER_ITEM)
         if depth == self.limits.embeds_deep:
-            raise TooMuch(self.limits.embeds_deep, "levels of embeds")
+            raise LimitExceeded(self.limits.embeds_deep, "levels of embeds")
         self.embeds += 1
         if self.embeds > self.limits.embeds:
-            raise TooMuch(self.limits.embeds, "embeds")
+            raise LimitExceeded(self.limits.embeds, "embeds")
         scanner.skip_blanks()
         items: Items = () if scanner.at(")") else self.items(depth + 1)
         scanner.expect(")", _AFTER_ITEM)
         return Embed(relation, Node(items), alias, hint, join)
 
 
-def parse_order(text: str, reading: Reading) -> tuple[OrderTerm, ...]:
-    """Read an `order`.
+def parse_order(text: str, state: ParseState) -> tuple[OrderTerm, ...]:
+    """Parse an `order`.
 
-    >>> parse_order("buildings(name).desc.nullslast, id", Reading(Limits()))
+    >>> parse_order("buildings(name).desc.nullslast, id", ParseState(Limits()))
     ... # doctest: +NORMALIZE_WHITESPACE
     (OrderTerm(column='name', path=(), embed='buildings', descending=True, nulls='nullslast'),
      OrderTerm(column='id', path=(), embed=None, descending=False, nulls=None))
@@ -151,7 +151,7 @@ def parse_order(text: str, reading: Reading) -> tuple[OrderTerm, ...]:
     scanner = Scanner("order", text)
     terms: list[OrderTerm] = []
     while True:
-        reading.count_order_term()
+        state.count_order_term()
         terms.append(_order_term(scanner))
         if not scanner.take(","):
             break
@@ -181,7 +181,7 @@ def _order_term(scanner: Scanner) -> OrderTerm:
 
 
 def parse_field(scanner: Scanner) -> tuple[str, Path]:
-    """Read a column with its JSON path, blanks around both."""
+    """Parse a column with its JSON path and surrounding blanks."""
     scanner.skip_blanks()
     name = scanner.name()
     path = scanner.json_path() if scanner.at("->") else ()
@@ -190,7 +190,7 @@ def parse_field(scanner: Scanner) -> tuple[str, Path]:
 
 
 def parse_names(parameter: str, text: str, limits: Limits) -> tuple[str, ...]:
-    """Read the names of `columns` or `on_conflict`, each once.
+    """Parse the names of `columns` or `on_conflict`, without duplicates.
 
     >>> parse_names("columns", '"a","b c", a', Limits())
     ('a', 'b c')
@@ -199,7 +199,7 @@ def parse_names(parameter: str, text: str, limits: Limits) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for count in range(limits.select_items + 1):
         if count == limits.select_items:
-            raise TooMuch(limits.select_items, f"names in {parameter}")
+            raise LimitExceeded(limits.select_items, f"names in {parameter}")
         scanner.skip_blanks()
         names[scanner.name()] = None
         scanner.skip_blanks()

@@ -1,7 +1,6 @@
-"""What does a function take? Parameters by their names, of which each has two: with and without `p_`.
+"""Function signatures: the parameters by name. Each may be sent with or without the prefix `p_`.
 
-A parameter is a marshmallow field over one of our column types, so that what is no such value is told in PostgreSQL's
-words. Knows no function by name, and not how its arguments were sent.
+A parameter is a marshmallow field over a column type, so invalid values raise PostgreSQL's messages.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from models.types import InvalidInput
 from models.types import invalid
 from models.types import quote_json
 from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.operands import parse_array
 
 PREFIX: Final = "p_"
 
 
 class Parameter(fields.Field[Any]):
-    """What a function takes under a name: its type's name, its reader, and how a document shows it."""
+    """A parameter: the type's name, its reader, and its JSON schema."""
 
     def __init__(
         self,
@@ -67,18 +66,18 @@ class Parameter(fields.Field[Any]):
             raise invalid(self.type_name, quote_json(value)) from None
 
 
-def a(kind: ColumnType) -> Parameter:
-    """A parameter of a column type that must be given."""
+def required_parameter(kind: ColumnType) -> Parameter:
+    """Return a required parameter of a column type."""
     return Parameter(kind.name, kind.read_json, dict(kind.schema))
 
 
-def an_optional(kind: ColumnType) -> Parameter:
-    """A parameter of a column type that may be absent."""
+def optional_parameter(kind: ColumnType) -> Parameter:
+    """Return an optional parameter of a column type."""
     return Parameter(kind.name, kind.read_json, dict(kind.schema), required=False)
 
 
-def ids(count_max: int) -> Parameter:
-    """A parameter that is an array of at most so many ids."""
+def id_array(count_max: int) -> Parameter:
+    """Return a parameter that is an array of at most `count_max` ids."""
 
     def read(value: object) -> tuple[object, ...]:
         if isinstance(value, str):
@@ -86,7 +85,7 @@ def ids(count_max: int) -> Parameter:
         if not isinstance(value, list):
             raise InvalidInput("expected JSON array")
         if len(value) > count_max:
-            raise TooMuch(count_max, "ids in an array")
+            raise LimitExceeded(count_max, "ids in an array")
         return tuple(map(read_id, value))
 
     document = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
@@ -101,7 +100,7 @@ def read_id(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function's name and parameters; `names` are those it is documented with."""
+    """A function's name and parameters. `names` are the documented names."""
 
     name: str
     names: tuple[str, ...]
@@ -109,9 +108,9 @@ class Signature:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The parameters by the names they are documented with."""
-        fields_of_schema = self.schema.fields
-        return {name: cast(Parameter, fields_of_schema[bare(name)]) for name in self.names}
+        """The parameters by their documented names."""
+        schema_fields = self.schema.fields
+        return {name: cast(Parameter, schema_fields[unprefixed(name)]) for name in self.names}
 
     def __str__(self) -> str:
         return (
@@ -120,16 +119,16 @@ class Signature:
 
 
 def signature(name: str, parameters: Mapping[str, Parameter]) -> Signature:
-    """A function that takes these parameters.
+    """Return the signature of a function.
 
-    >>> str(signature("check", {"p_building_id": a(BIGINT)}))
+    >>> str(signature("check", {"p_building_id": required_parameter(BIGINT)}))
     'public.check(p_building_id)'
     """
     declared: dict[str, fields.Field[Any]] = {
-        bare(each): parameter for each, parameter in parameters.items()
+        unprefixed(each): parameter for each, parameter in parameters.items()
     }
     return Signature(name, tuple(parameters), Schema.from_dict(declared)())
 
 
-def bare(name: str) -> str:
+def unprefixed(name: str) -> str:
     return name.removeprefix(PREFIX)

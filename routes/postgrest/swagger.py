@@ -1,5 +1,7 @@
-"""The Swagger 2.0 document, of tables and functions, as PostgREST serves it: what generators of types and
-Supabase's getOpenApiSpec read. After PostgREST's `Response/OpenAPI.hs`; knows no caller and no request."""
+"""The Swagger 2.0 document of tables and functions, as PostgREST serves it.
+
+Type generators and Supabase's getOpenApiSpec read it. It follows PostgREST's `Response/OpenAPI.hs`.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,21 @@ from routes.postgrest.openapi import Call
 from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.signatures import Parameter
 
-FORMATS: Final = [media.value for media in ROWS]
-READ: Final = [media.value for media in BODIES]
-READ_OF_CALLS: Final = [media.value for media in BODIES if media is not MediaType.CSV]
-"""Differs from PostgREST, which names for bodies what it answers in: a call has one set of arguments, and no lines."""
+RESPONSE_TYPES: Final = [media.value for media in ROWS]
+REQUEST_TYPES: Final = [media.value for media in BODIES]
+CALL_REQUEST_TYPES: Final = [media.value for media in BODIES if media is not MediaType.CSV]
+"""Differs from PostgREST, which lists its response formats here."""
 DEFAULTS: Final = {
     ColumnDefault.NOW: "now()",
     ColumnDefault.NOW_ON_WRITE: "now()",
 }
-"""As PostgreSQL would spell them; generators of types read from it that a column may be left out."""
+"""Defaults in PostgreSQL's spelling. Type generators make columns with a default optional."""
 WIDTHS: Final = {"integer": "int32", "bigint": "int64"}
-"""What Swagger calls them: generators take a whole number of any other format for one of 32 bits."""
+"""Swagger's integer formats. Type generators treat any other format as 32 bits."""
 
 
-def document(calls: Iterable[Call]) -> Json:
-    """The whole document."""
+def swagger_document(calls: Iterable[Call]) -> Json:
+    """Return the document."""
     relations = catalog().published()
     return {
         "swagger": "2.0",
@@ -46,8 +48,8 @@ def document(calls: Iterable[Call]) -> Json:
             "version": config.__version__,
         },
         "basePath": "/",
-        "consumes": READ,
-        "produces": FORMATS,
+        "consumes": REQUEST_TYPES,
+        "produces": RESPONSE_TYPES,
         "paths": {
             "/": {"get": ROOT},
             **{f"/{relation.name}": relation_path(relation) for relation in relations},
@@ -110,10 +112,10 @@ def relation_path(relation: Relation) -> Json:
 def call_path(call: Call) -> Json:
     name = call.signature.name
     parameters = call.signature.parameters
-    told = {
+    description = {
         "tags": [f"(rpc) {name}"],
-        "summary": schemas.answer(name)[0],
-        "produces": FORMATS,
+        "summary": schemas.result_schema(name)[0],
+        "produces": RESPONSE_TYPES,
         "responses": {"200": {"description": "OK"}},
     }
     arguments = {
@@ -122,29 +124,33 @@ def call_path(call: Call) -> Json:
         "properties": {each: argument(parameter) for each, parameter in parameters.items()},
     }
     if not arguments["required"]:
-        del arguments["required"]  # Swagger 2.0 wants at least one name in such a list
+        del arguments["required"]  # Swagger 2.0 does not allow an empty list
     sent = {"name": "args", "in": "body", "required": True, "schema": arguments}
-    post = {**told, "consumes": READ_OF_CALLS, "parameters": [sent, *refs(["preferParams"])]}
+    post = {
+        **description,
+        "consumes": CALL_REQUEST_TYPES,
+        "parameters": [sent, *refs(["preferParams"])],
+    }
     if "GET" not in call.methods:
         return {"post": post}
     given = [
         {"name": each, "in": "query", "required": parameter.required, **argument(parameter)}
         for each, parameter in parameters.items()
     ]
-    return {"get": {**told, "parameters": given}, "post": post}
+    return {"get": {**description, "parameters": given}, "post": post}
 
 
 def argument(parameter: Parameter) -> Json:
-    """A parameter with its type by PostgreSQL's name, as PostgREST puts it into `format`."""
-    found = typed(parameter.document, parameter.type_name)
+    """Return a parameter with PostgreSQL's type name as `format`, as PostgREST does."""
+    found = type_schema(parameter.document, parameter.type_name)
     items = parameter.document.get("items")
     if isinstance(items, dict):
-        found["items"] = typed(items, parameter.type_name.removesuffix("[]"))
+        found["items"] = type_schema(items, parameter.type_name.removesuffix("[]"))
     return found
 
 
-def typed(document: Mapping[str, object], name: str) -> Json:
-    """A type by PostgreSQL's name, but for whole numbers, whose widths have names of their own here."""
+def type_schema(document: Mapping[str, object], name: str) -> Json:
+    """Return a type with PostgreSQL's name as its format; integers have Swagger's formats."""
     return {"type": document["type"], "format": WIDTHS.get(name, name)}
 
 
@@ -168,8 +174,8 @@ def definition(relation: Relation) -> Json:
 
 
 def described(relation: Relation, attribute: Attribute) -> Json:
-    """A column; the marks in angle brackets are what generators of types look for."""
-    found = typed(dict(attribute.type.schema), attribute.type.name)
+    """Return a column's schema. Type generators read the tags in angle brackets."""
+    found = type_schema(dict(attribute.type.schema), attribute.type.name)
     if attribute.default in DEFAULTS:
         found["default"] = DEFAULTS[attribute.default]
     notes = []
@@ -189,15 +195,15 @@ def relation_parameters(relations: Iterable[Relation]) -> Json:
     for relation in relations:
         name = relation.name
         schema = {"$ref": f"#/definitions/{name}"}
-        told = {"name": name, "description": name, "in": "body", "required": False}
-        found[f"body.{name}"] = {**told, "schema": schema}
+        description = {"name": name, "description": name, "in": "body", "required": False}
+        found[f"body.{name}"] = {**description, "schema": schema}
         for column in relation.attributes:
             found[f"rowFilter.{name}.{column}"] = parameter(column, "query")
     return found
 
 
-def parameter(name: str, place: str, told: str | None = None, **more: object) -> Json:
-    described = {"description": told} if told is not None else {}
+def parameter(name: str, place: str, description: str | None = None, **more: object) -> Json:
+    described = {"description": description} if description is not None else {}
     return {"name": name, **described, "required": False, "in": place, "type": "string", **more}
 
 
@@ -213,7 +219,7 @@ PARAMETERS: Final[Json] = {
     "preferCount": prefer("count=exact", "count=planned", "count=estimated"),
     "preferPost": prefer(*RETURNS, "resolution=ignore-duplicates", "resolution=merge-duplicates"),
     "select": parameter("select", "query", "Filtering Columns"),
-    "columns": parameter("columns", "query", "Columns of the body that count"),
+    "columns": parameter("columns", "query", "The body's columns to write"),
     "on_conflict": parameter("on_conflict", "query", "On Conflict"),
     "order": parameter("order", "query", "Ordering"),
     "range": parameter("Range", "header", "Limiting and Pagination"),

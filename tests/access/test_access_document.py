@@ -79,7 +79,7 @@ def test_table_of_rules_equals_policy() -> None:
     assert table.strip().splitlines()[2:] == expected
 
 
-def test_super_admin_reaches_every_row_and_writes_all_but_the_audit_log() -> None:
+def test_super_admin_reads_all_rows_and_writes_all_except_the_audit_log() -> None:
     rules = {model: POLICIES[model][Role.SUPER_ADMIN] for model in RESOURCES.values()}
 
     assert rules.pop(AuditLog) == Policy(read=policy.every_row)
@@ -93,7 +93,7 @@ def test_functions_with_restricted_privileges_are_named() -> None:
         assert (f"`{name}`" in text) == (roles != frozenset(Role)), name
 
 
-def test_every_reason_of_an_explanation_is_described() -> None:
+def test_every_reason_of_an_explanation_is_documented() -> None:
     text = section("Checks and explanations")
 
     for role in Role:

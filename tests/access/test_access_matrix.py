@@ -1,6 +1,6 @@
-"""Who reads what, who writes what: docs/ACCESS.md's table, row by row, by hand over the data set.
+"""The access matrix: the table of docs/ACCESS.md, written by hand for the data set.
 
-Nothing here is computed. A set is what the person may read; a line of a write table is what becomes of one request.
+No expected value is computed. A set holds the keys that a user reads. A row of a write table is one result.
 """
 
 from collections.abc import Callable
@@ -118,7 +118,9 @@ def before(steady: Callable) -> dict:
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", READABLE)
-def test_list_holds_exactly_what_the_role_reads(api: Callable, who: str, table: str) -> None:
+def test_list_contains_exactly_the_rows_that_the_role_reads(
+    api: Callable, who: str, table: str
+) -> None:
     response = api(who).get(f"/{table}")
 
     assert response.status == 200
@@ -127,7 +129,7 @@ def test_list_holds_exactly_what_the_role_reads(api: Callable, who: str, table: 
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", READABLE)
-def test_count_tells_exactly_what_the_list_holds(api: Callable, who: str, table: str) -> None:
+def test_count_equals_the_number_of_listed_rows(api: Callable, who: str, table: str) -> None:
     response = api(who).head(f"/{table}", prefer="count=exact")
 
     assert response.status == 200
@@ -136,7 +138,7 @@ def test_count_tells_exactly_what_the_list_holds(api: Callable, who: str, table:
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", READABLE)
-def test_supabase_path_answers_the_same(api: Callable, who: str, table: str) -> None:
+def test_supabase_path_returns_the_same(api: Callable, who: str, table: str) -> None:
     assert api(who).get(f"/rest/v1/{table}").text == api(who).get(f"/{table}").text
 
 

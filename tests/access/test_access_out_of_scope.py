@@ -1,4 +1,4 @@
-"""What is out of reach: rows that would end up there are refused, rows that are there are not matched."""
+"""Rows out of scope: writes do not match them, and writes that would leave one are refused."""
 
 from collections.abc import Callable
 
@@ -224,7 +224,7 @@ ENDS_UP_OUT_OF_REACH = [
     [line[1:] for line in ENDS_UP_OUT_OF_REACH],
     ids=[line[0] for line in ENDS_UP_OUT_OF_REACH],
 )
-def test_row_that_would_end_up_out_of_reach_is_refused(
+def test_write_that_leaves_a_row_out_of_scope_is_refused(
     steady: Callable, before: dict, who: str, method: str, path: str, body: dict
 ) -> None:
     table = path.strip("/").partition("?")[0]
@@ -275,7 +275,7 @@ NOT_MATCHED = [
     [line[1:] for line in NOT_MATCHED],
     ids=[line[0] for line in NOT_MATCHED],
 )
-def test_row_out_of_reach_is_not_matched(
+def test_row_out_of_scope_is_not_matched(
     steady: Callable, before: dict, who: str, method: str, path: str, change: dict
 ) -> None:
     body = change if method == "PATCH" else None
@@ -324,7 +324,7 @@ ID_NOT_ONES_OWN = [
     [line[1:] for line in ID_NOT_ONES_OWN],
     ids=[line[0] for line in ID_NOT_ONES_OWN],
 )
-def test_put_names_no_id_but_ones_own(
+def test_put_of_another_id_is_refused(
     steady: Callable, before: dict, who: str, path: str, body: dict
 ) -> None:
     response = steady(who).put(path, body)
@@ -345,9 +345,7 @@ STILL_NEEDED = [
 @pytest.mark.parametrize(
     ("who", "path"), [line[1:] for line in STILL_NEEDED], ids=[line[0] for line in STILL_NEEDED]
 )
-def test_row_that_others_need_is_not_deleted(
-    steady: Callable, before: dict, who: str, path: str
-) -> None:
+def test_referenced_row_is_not_deleted(steady: Callable, before: dict, who: str, path: str) -> None:
     response = steady(who).delete(path)
 
     assert (response.status, response.code) == (409, "23503")

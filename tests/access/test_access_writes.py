@@ -1,4 +1,4 @@
-"""Who writes what: docs/ACCESS.md's table, row by row; what ends up within reach."""
+"""Permitted writes: the table of docs/ACCESS.md, row by row."""
 
 from collections.abc import Callable
 

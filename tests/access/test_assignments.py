@@ -1,4 +1,4 @@
-"""Many grants in one transaction, below the wire: who may give what to whom, and what is left alone."""
+"""Assignments of many grants in one transaction, below the HTTP layer."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ CALLERS = {
 
 
 @pytest.fixture
-def turn(database: object) -> Iterator[Transaction]:
+def transaction(database: object) -> Iterator[Transaction]:
     """One write transaction over a copy of the data set."""
     with database.app_for("POST", "/").app_context(), writing() as transaction:
         yield transaction
@@ -52,34 +52,36 @@ def grants(transaction: Transaction, table: str, grantee: str) -> dict[int, tupl
 
 
 @pytest.mark.parametrize(("who", "grantor"), [("root", ROOT), ("service", None), ("ada", ADA)])
-def test_grants_are_signed_by_the_caller_now(
-    turn: Transaction, who: str, grantor: str | None
+def test_grants_record_the_caller_and_the_time(
+    transaction: Transaction, who: str, grantor: str | None
 ) -> None:
-    made = assignments.assign_to_client_manager(turn, CALLERS[who], MIA, [1, 2], [5])
+    made = assignments.assign_to_client_manager(transaction, CALLERS[who], MIA, [1, 2], [5])
 
     assert made == (AssignmentCounts(2, 0), AssignmentCounts(1, 0))
-    assert grants(turn, "client_manager_building_access", MIA) == {
-        1: (grantor, turn.now),
-        2: (grantor, turn.now),
+    assert grants(transaction, "client_manager_building_access", MIA) == {
+        1: (grantor, transaction.now),
+        2: (grantor, transaction.now),
     }
-    assert grants(turn, "client_manager_inspection_access", MIA) == {5: (grantor, turn.now)}
+    assert grants(transaction, "client_manager_inspection_access", MIA) == {
+        5: (grantor, transaction.now)
+    }
 
 
-def test_grants_that_exist_keep_their_grantor_and_time(turn: Transaction) -> None:
-    before = grants(turn, "client_admin_building_access", ADA)
+def test_existing_grants_keep_their_grantor_and_time(transaction: Transaction) -> None:
+    before = grants(transaction, "client_admin_building_access", ADA)
 
     made = assignments.assign_to_client_admin(
-        turn, SERVICE_CALLER, ADA, GrantKind.BUILDING, [5, 4, 1, 4]
+        transaction, SERVICE_CALLER, ADA, GrantKind.BUILDING, [5, 4, 1, 4]
     )
 
     assert made == AssignmentCounts(1, 2)
-    after = grants(turn, "client_admin_building_access", ADA)
-    assert after == {**before, 4: (None, turn.now)}
+    after = grants(transaction, "client_admin_building_access", ADA)
+    assert after == {**before, 4: (None, transaction.now)}
 
 
-def test_thousand_ids_are_one_grant_each(turn: Transaction) -> None:
+def test_repeated_ids_are_granted_once(transaction: Transaction) -> None:
     made = assignments.assign_to_client_admin(
-        turn, SERVICE_CALLER, BOB, GrantKind.INSPECTION, [1, 2] * (assignments.IDS_MAX // 2)
+        transaction, SERVICE_CALLER, BOB, GrantKind.INSPECTION, [1, 2] * (assignments.IDS_MAX // 2)
     )
 
     assert made == AssignmentCounts(2, 0)
@@ -100,11 +102,11 @@ def test_thousand_ids_are_one_grant_each(turn: Transaction) -> None:
     ],
 )
 @pytest.mark.parametrize("building_ids", [[], [1], [999]], ids=repr)
-def test_grantee_is_looked_at_before_the_ids(
-    turn: Transaction, who: str, grantee: str, building_ids: list[int]
+def test_grantee_is_checked_before_the_ids(
+    transaction: Transaction, who: str, grantee: str, building_ids: list[int]
 ) -> None:
     with pytest.raises(InvalidGrantee) as refusal:
-        assignments.assign_to_client_manager(turn, CALLERS[who], grantee, building_ids, [])
+        assignments.assign_to_client_manager(transaction, CALLERS[who], grantee, building_ids, [])
 
     assert refusal.value.message == "The grantee is not a client_manager"
 
@@ -124,31 +126,37 @@ OUT_OF_REACH = [
 
 
 @pytest.mark.parametrize(("who", "building_ids", "inspection_ids"), OUT_OF_REACH)
-def test_ids_out_of_reach_are_refused_in_one_text(
-    turn: Transaction, who: str, building_ids: list[int], inspection_ids: list[int]
+def test_ids_out_of_scope_share_one_error_text(
+    transaction: Transaction, who: str, building_ids: list[int], inspection_ids: list[int]
 ) -> None:
     with pytest.raises(TargetOutOfScope) as refusal:
-        assignments.assign_to_client_manager(turn, CALLERS[who], MIA, building_ids, inspection_ids)
+        assignments.assign_to_client_manager(
+            transaction, CALLERS[who], MIA, building_ids, inspection_ids
+        )
 
     kind = "inspection" if inspection_ids else "building"
     assert refusal.value.message == f"permission denied to assign every {kind} of the list"
     assert refusal.value.details is refusal.value.hint is None
-    turn.roll_back_at_end()
+    transaction.roll_back_at_end()
 
 
-def test_grant_out_of_reach_that_exists_is_refused_as_one_that_does_not(turn: Transaction) -> None:
-    assignments.assign_to_client_manager(turn, SERVICE_CALLER, MOE, [4], [])
+def test_existing_grant_out_of_scope_is_refused_like_a_missing_one(
+    transaction: Transaction,
+) -> None:
+    assignments.assign_to_client_manager(transaction, SERVICE_CALLER, MOE, [4], [])
     refusals = []
 
     for building_id in (4, 5, 999):
         with pytest.raises(TargetOutOfScope) as refusal:
-            assignments.assign_to_client_manager(turn, CALLERS["ada"], MOE, [building_id], [])
+            assignments.assign_to_client_manager(
+                transaction, CALLERS["ada"], MOE, [building_id], []
+            )
         refusals.append(refusal.value.message)
 
     assert len(set(refusals)) == 1
 
 
-def test_refusal_leaves_nothing_behind(api: Callable) -> None:
+def test_refused_assignment_writes_nothing(api: Callable) -> None:
     before = api("root").get("/client_manager_building_access").json
 
     refused = api("root").rpc(

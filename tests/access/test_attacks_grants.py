@@ -1,4 +1,4 @@
-"""Attack catalogue, group G: grants. A test's number is the catalogue's.
+"""Attack catalogue, group G: grants. Each test has its number in the catalogue.
 
 Functions (G06 to G09, G11 to G13, G15) stand in test_attacks_functions.py, G10 between two workers in
 test_catalogue_concurrency.py.
@@ -31,14 +31,14 @@ TO_MANAGERS = "client_manager_building_access"
 TO_ADMINS = ("client_admin_building_access", "client_admin_inspection_access")
 
 
-def test_G01_manager_grants_himself_nothing(api: Callable) -> None:
+def test_G01_manager_cannot_grant(api: Callable) -> None:
     response = api("moe").post(f"/{TO_MANAGERS}", {"manager_id": MOE, "building_id": 2})
 
     assert response.refusal == privilege(TO_MANAGERS)
     assert ids(api("moe").get("/buildings?select=id")) == {1}
 
 
-def test_G02_admin_is_no_confused_deputy(api: Callable) -> None:
+def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> None:
     before = dump(api)
     pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
 
@@ -52,7 +52,7 @@ def test_G02_admin_is_no_confused_deputy(api: Callable) -> None:
     assert dump(api) == before
 
 
-def test_G02_admin_is_no_confused_deputy_for_inspections(api: Callable) -> None:
+def test_G02_admin_cannot_grant_inspections_of_another_client(api: Callable) -> None:
     table = "client_manager_inspection_access"
     pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
 
@@ -67,7 +67,7 @@ def test_G02_admin_is_no_confused_deputy_for_inspections(api: Callable) -> None:
 
 @pytest.mark.parametrize("table", TO_ADMINS)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
-def test_G03_grants_to_admins_are_the_super_admins(api: Callable, method: str, table: str) -> None:
+def test_G03_only_super_admins_grant_to_admins(api: Callable, method: str, table: str) -> None:
     target = "building_id" if "building" in table else "inspection_id"
     before = dump(api)
 
@@ -112,7 +112,7 @@ SIGNATURES = [
 
 
 @pytest.mark.parametrize(("who", "signed", "kept"), SIGNATURES)
-def test_G04_nobody_signs_for_another_but_a_super_admin(
+def test_G04_only_a_super_admin_sets_another_grantor(
     api: Callable, who: str, signed: str | None, kept: str | None
 ) -> None:
     body = {"manager_id": MIA, "building_id": 2, **({"assigned_by": signed} if signed else {})}
@@ -129,7 +129,7 @@ def test_G04_nobody_signs_for_another_but_a_super_admin(
 @pytest.mark.parametrize(
     ("signed", "status"), [(ADA, 204), (None, 204), (ROOT, 403), (MOE, 403), (MIA, 403)]
 )
-def test_G04_patch_ends_with_ones_own_signature_or_none(
+def test_G04_patch_sets_the_caller_or_null_as_grantor(
     api: Callable, signed: str | None, status: int
 ) -> None:
     response = api("ada").patch(f"/{TO_MANAGERS}?manager_id=eq.{MOE}", {"assigned_by": signed})
@@ -138,7 +138,7 @@ def test_G04_patch_ends_with_ones_own_signature_or_none(
     assert status == 204 or response.refusal == rule(TO_MANAGERS)
 
 
-def test_G05_admin_cuts_a_leaver_off(api: Callable) -> None:
+def test_G05_admin_revokes_all_grants_of_a_manager(api: Callable) -> None:
     api("root").post(f"/{TO_MANAGERS}", {"manager_id": MIA, "building_id": 2})
     assert ids(api("mia").get("/buildings?select=id")) == {2}
 
@@ -148,7 +148,7 @@ def test_G05_admin_cuts_a_leaver_off(api: Callable) -> None:
     assert api("mia").get("/buildings").json == []
 
 
-def test_G10_revocation_holds_at_the_next_request(api: Callable) -> None:
+def test_G10_revocation_takes_effect_at_the_next_request(api: Callable) -> None:
     assert ids(api("moe").get("/buildings?select=id")) == {1}
 
     api("ada").delete(f"/{TO_MANAGERS}?manager_id=eq.{MOE}")
@@ -157,7 +157,7 @@ def test_G10_revocation_holds_at_the_next_request(api: Callable) -> None:
 
 
 @pytest.mark.sqlite("the rows are planted past the triggers of a file")
-def test_G14_grant_whose_grantee_has_not_the_role_is_inert_and_named(
+def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(
     base_file: Path, tmp_path: Path
 ) -> None:
     """An old file may hold such rows; the triggers that would refuse them are taken out to plant them."""

@@ -1,4 +1,4 @@
-"""Attack catalogue, group L: signing in, and users by the sign-in's door. A test's number is the catalogue's."""
+"""Attack catalogue, group L to L06: sign-in. Each test has its number in the catalogue."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import pathlib
@@ -36,10 +36,10 @@ def same(*responses: Response) -> bool:
     return len({(each.status, each.text) for each in responses}) == 1
 
 
-# L01: nobody learns who exists
+# L01: responses do not reveal which users exist
 
 
-def test_L01_wrong_password_is_one_answer_for_known_unknown_disabled_and_passwordless(
+def test_L01_wrong_password_has_one_response_for_known_unknown_disabled_and_passwordless_users(
     service: Service,
 ) -> None:
     service.api("root").put(f"{ADMIN}/{MIA}", {"ban_duration": "1h"})
@@ -54,7 +54,7 @@ def test_L01_wrong_password_is_one_answer_for_known_unknown_disabled_and_passwor
     assert answers[0].json["message"] == "Invalid login credentials"
 
 
-def test_L01_nobody_is_hashed_for_as_somebody_is(
+def test_L01_unknown_user_costs_one_hash_like_a_known_one(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[str] = []
@@ -99,14 +99,14 @@ def apart(service: Service) -> float:
 # L02, L03, L04, L05, L06: guessing
 
 
-def test_L02_one_hash_at_a_time_and_an_answer_while_it_lasts(service: Service) -> None:
-    with password.TURNS:
+def test_L02_one_hash_at_a_time_and_reads_continue_meanwhile(service: Service) -> None:
+    with password.HASHING_SLOTS:
         waiting = service.try_password(EMAILS["moe"], PASSWORDS["moe"])
 
     assert error(waiting) == (429, "over_request_rate_limit")
 
 
-def test_L03_eleventh_failure_is_refused_survives_a_restart_and_ends_by_itself(
+def test_L03_limit_of_10_failures_survives_a_restart_and_expires(
     service: Service,
 ) -> None:
     for _ in range(10):
@@ -122,7 +122,7 @@ def test_L03_eleventh_failure_is_refused_survives_a_restart_and_ends_by_itself(
     assert restarted.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
-def test_L03_invented_account_is_throttled_with_the_same_answer(service: Service) -> None:
+def test_L03_unknown_account_is_limited_with_the_same_response(service: Service) -> None:
     for email, origin in ((EMAILS["moe"], HERE), ("ghost@acme.example", THERE)):
         for _ in range(10):
             service.try_password(email, "wrong", origin)
@@ -134,7 +134,7 @@ def test_L03_invented_account_is_throttled_with_the_same_answer(service: Service
     assert same(known, invented)
 
 
-def test_L03_hundred_and_first_failure_from_an_address_is_refused(service: Service) -> None:
+def test_L03_101st_failure_from_an_origin_is_refused(service: Service) -> None:
     service.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
         " INSERT INTO attempts (kind, subject, origin, at)"
@@ -146,19 +146,21 @@ def test_L03_hundred_and_first_failure_from_an_address_is_refused(service: Servi
     assert service.try_password(EMAILS["moe"], PASSWORDS["moe"], THERE).status == 200
 
 
-def test_L04_forty_guesses_at_once_over_two_workers_are_ten_hashes(
+def test_L04_40_concurrent_attempts_on_two_workers_cause_10_hashes(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Figure 27: two applications over one file are what two workers are to it. On a busy machine some of the ten
-    wait too long for their turn to hash, and are refused as well."""
-    hashed: list[str] = []
-    verify = password.Hashing.verify
+    """Two applications on one file stand for two workers (figure 27).
 
-    def counted(turn: password.Hashing, kept: str | None, given: str) -> bool:
+    On a busy machine some of the 10 attempts exceed the deadline of the hash queue and are refused as well.
+    """
+    hashed: list[str] = []
+    verify = password.PasswordHashing.verify
+
+    def counted(turn: password.PasswordHashing, kept: str | None, given: str) -> bool:
         hashed.append(given)
         return verify(turn, kept, given)
 
-    monkeypatch.setattr(password.Hashing, "verify", counted)
+    monkeypatch.setattr(password.PasswordHashing, "verify", counted)
     workers = [service, Service(open_app(service.file), service.file)]
     statuses: list[int] = []
 
@@ -189,14 +191,14 @@ def test_L04_forty_guesses_at_once_over_two_workers_are_ten_hashes(
         "moe＠acme.example",
     ],
 )
-def test_L05_account_is_counted_however_it_is_written(service: Service, written: str) -> None:
+def test_L05_all_spellings_of_an_email_share_one_limit(service: Service, written: str) -> None:
     for _ in range(10):
         service.try_password(written, "wrong")
 
     assert service.try_password(EMAILS["moe"], PASSWORDS["moe"]).status == 429
 
 
-def test_L05_forged_forwarded_addresses_are_one_address(service: Service) -> None:
+def test_L05_forged_forwarded_addresses_share_one_limit(service: Service) -> None:
     for number in range(10):
         service.token(
             "password",
@@ -210,14 +212,14 @@ def test_L05_forged_forwarded_addresses_are_one_address(service: Service) -> Non
 
 
 @pytest.mark.parametrize("given", ["", "x" * 1_025, "é" * 513, "x" * 15_000])
-def test_L06_impossible_password_is_refused_before_it_is_hashed(
+def test_L06_invalid_password_is_refused_before_it_is_hashed(
     service: Service, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     def never(*_: object) -> None:
         raise AssertionError("hashed")
 
-    monkeypatch.setattr(password.Hashing, "verify", never)
-    monkeypatch.setattr(password.Hashing, "hash", never)
+    monkeypatch.setattr(password.PasswordHashing, "verify", never)
+    monkeypatch.setattr(password.PasswordHashing, "hash", never)
 
     assert service.try_password(EMAILS["moe"], given).status == 400
     body = {"password": given}
@@ -230,7 +232,7 @@ def test_L06_impossible_password_is_refused_before_it_is_hashed(
     )
 
 
-def test_L06_better_parameters_rehash_at_the_next_sign_in(service: Service) -> None:
+def test_L06_new_hash_parameters_apply_at_the_next_sign_in(service: Service) -> None:
     weak = password.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORDS["moe"])
     service.sql("UPDATE credentials SET password_hash = ? WHERE user_id = ?", weak, MOE)
 

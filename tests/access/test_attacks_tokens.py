@@ -1,7 +1,7 @@
-"""Attack catalogue, group T: tokens and keys. A test's number is the catalogue's.
+"""Attack catalogue, group T: tokens and keys. Each test has its number in the catalogue.
 
-The kinds of hostile tokens (T01 to T08) are in test_hostile_tokens.py, one by one; here are their bounds,
-what is ignored rather than refused, and what needs a history: sign-outs, new passwords, keys that change.
+test_hostile_tokens.py tests each kind of hostile token (T01 to T08). This file tests limits, ignored fields, and tokens
+after a sign-out, a new password or a change of keys.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
@@ -40,7 +40,7 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 
 
 def is_dead(service: Service, access_token: str) -> bool:
-    """Whether a token is refused at every door alike, or at none."""
+    """Return whether all endpoints refuse a token; assert that they agree."""
     holder = service.api(token=access_token)
     statuses = {
         holder.get("/buildings").status,
@@ -56,7 +56,7 @@ def sessionless(who: str = MOE, **more: object) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
-def test_T01_scheme_is_taken_in_any_case(service: Service, scheme: str) -> None:
+def test_T01_scheme_is_accepted_in_any_case(service: Service, scheme: str) -> None:
     response = service.api("nobody").get(
         "/buildings?select=id", headers={"Authorization": f"{scheme} {sessionless()}"}
     )
@@ -76,7 +76,7 @@ def test_T01_scheme_is_taken_in_any_case(service: Service, scheme: str) -> None:
         pytest.param({"nbf": 6}, 401, id="good-in-6-s"),
     ],
 )
-def test_T04_leeway_is_5_seconds_and_none_at_the_end(
+def test_T04_leeway_is_5_s_for_iat_and_nbf_and_0_for_exp(
     service: Service, claims: dict[str, float], status: int
 ) -> None:
     now = int(time.time())
@@ -89,7 +89,7 @@ def test_T04_leeway_is_5_seconds_and_none_at_the_end(
     assert status == 200 or response.code == "PGRST303"
 
 
-def test_T06_key_that_a_header_names_is_not_looked_for(service: Service) -> None:
+def test_T06_key_named_in_a_header_is_ignored(service: Service) -> None:
     claims = claims_of(MOE, "client_manager", 1)
     headers = {
         "kid": "../../dev/null",
@@ -114,7 +114,7 @@ def test_T08_role_elsewhere_in_the_token_is_ignored(service: Service) -> None:
     assert service.api(token=token).delete("/buildings?id=eq.1").status == 403
 
 
-def test_T07_one_text_for_whatever_is_wrong_with_who_it_names(service: Service) -> None:
+def test_T07_all_errors_of_the_tokens_user_share_one_text(service: Service) -> None:
     kinds = (
         "user-unknown",
         "role-of-another",
@@ -146,7 +146,7 @@ def test_T07_one_text_for_whatever_is_wrong_with_who_it_names(service: Service) 
         pytest.param("put", "/buildings?id=eq.1", {"id": 2}, id="another-key"),
     ],
 )
-def test_T07_whoever_may_not_enter_is_told_nothing_else_of_a_write(
+def test_T07_refused_token_takes_precedence_over_errors_of_a_write(
     service: Service, method: str, path: str, body: object
 ) -> None:
     answer = getattr(service.api(token=KINDS["user-unknown"][1]()), method)(path, body)
@@ -155,7 +155,7 @@ def test_T07_whoever_may_not_enter_is_told_nothing_else_of_a_write(
     assert answer.json["code"] == "PGRST303"
 
 
-def test_T07_who_was_let_in_before_lets_nobody_in(service: Service) -> None:
+def test_T07_caller_of_a_previous_request_is_not_reused(service: Service) -> None:
     """Requests inside an open context share their notes."""
     with service.app.app_context():
         assert service.api(token=sessionless()).get("/buildings").status == 200
@@ -165,7 +165,7 @@ def test_T07_who_was_let_in_before_lets_nobody_in(service: Service) -> None:
 
 
 @pytest.mark.parametrize("scope", ["local", "global"])
-def test_T09_signed_out_token_is_dead_at_the_very_next_request_in_every_worker(
+def test_T09_signed_out_token_is_refused_at_the_next_request_by_every_worker(
     service: Service, scope: str
 ) -> None:
     token = service.sign_in("moe")["access_token"]
@@ -199,7 +199,7 @@ def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(
 
 
 @pytest.mark.parametrize("door", ["/users", "/auth/v1/admin/users"])
-def test_T09_another_by_the_same_id_brings_no_token_back(service: Service, door: str) -> None:
+def test_T09_new_user_of_the_same_id_revives_no_token(service: Service, door: str) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{MOE}").status == 204
@@ -215,7 +215,7 @@ def test_T09_another_by_the_same_id_brings_no_token_back(service: Service, door:
     assert is_dead(service, loose)
 
 
-def test_T09_role_that_came_back_brings_no_token_back(service: Service) -> None:
+def test_T09_role_changed_back_revives_no_token(service: Service) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     for role in ("client_admin", "client_manager"):
         service.api("root").put(f"/auth/v1/admin/users/{MOE}", {"app_metadata": {"role": role}})
@@ -224,7 +224,7 @@ def test_T09_role_that_came_back_brings_no_token_back(service: Service) -> None:
     assert is_dead(service, loose)
 
 
-def test_T10_sessionless_token_counts_until_a_global_sign_out_and_from_the_next_second_on(
+def test_T10_token_without_a_session_ends_at_a_global_sign_out(
     service: Service,
 ) -> None:
     old = sessionless(iat=int(time.time()) - 60)
@@ -241,7 +241,7 @@ def test_T10_sessionless_token_counts_until_a_global_sign_out_and_from_the_next_
     assert not is_dead(service, sessionless(iat=int(time.time()) + 2))
 
 
-def test_T10_sign_out_of_the_others_leaves_sessionless_tokens(service: Service) -> None:
+def test_T10_sign_out_of_others_keeps_tokens_without_a_session(service: Service) -> None:
     token = service.sign_in("moe")["access_token"]
 
     service.api(token=token).post("/auth/v1/logout?scope=others")
@@ -249,7 +249,7 @@ def test_T10_sign_out_of_the_others_leaves_sessionless_tokens(service: Service) 
     assert not is_dead(service, sessionless())
 
 
-def test_T11_refresh_token_is_no_bearer_and_access_token_no_refresh_token(service: Service) -> None:
+def test_T11_refresh_and_access_tokens_are_not_interchangeable(service: Service) -> None:
     session = service.sign_in("moe")
 
     assert service.api(token=session["refresh_token"]).get("/buildings").code == "PGRST301"
@@ -260,7 +260,7 @@ def test_T11_refresh_token_is_no_bearer_and_access_token_no_refresh_token(servic
     assert error(service.refresh(session["access_token"])) == (400, "refresh_token_not_found")
 
 
-def test_T12_used_token_again_gives_the_newest_and_an_older_one_ends_the_session(
+def test_T12_reused_refresh_token_returns_the_newest_and_an_older_one_ends_the_session(
     service: Service,
 ) -> None:
     session = service.sign_in("moe")
@@ -278,13 +278,13 @@ def test_T12_used_token_again_gives_the_newest_and_an_older_one_ends_the_session
 
 
 @pytest.mark.parametrize("scope", ["local", "others"])
-def test_T13_sign_out_that_ends_nothing_says_so(service: Service, scope: str) -> None:
+def test_T13_sign_out_without_a_session_is_an_error(service: Service, scope: str) -> None:
     response = service.api("moe").post(f"/auth/v1/logout?scope={scope}")
 
     assert error(response) == (403, "session_not_found")
 
 
-def test_T14_new_key_signs_both_verify_and_the_old_one_goes(
+def test_T14_new_key_signs_and_both_keys_verify_until_the_old_one_is_removed(
     service: Service, tmp_path: pathlib.Path
 ) -> None:
     session = service.sign_in("moe")
@@ -312,12 +312,12 @@ def test_T14_new_key_signs_both_verify_and_the_old_one_goes(
         pytest.param({"ANON_KEY": SECRET_KEY}, id="anon-is-secret"),
     ],
 )
-def test_T15_weak_or_equal_keys_start_nothing(tmp_path: pathlib.Path, keys: dict) -> None:
+def test_T15_weak_or_equal_keys_prevent_the_start(tmp_path: pathlib.Path, keys: dict) -> None:
     with pytest.raises(config.ConfigurationError):
         open_app(tmp_path / "walkthrough.db", **keys)
 
 
-def test_T15_absent_service_key_matches_nothing(tmp_path: pathlib.Path) -> None:
+def test_T15_missing_service_key_matches_nothing(tmp_path: pathlib.Path) -> None:
     keyless = open_service(tmp_path, SERVICE_KEY="")
 
     for given in ("", "None", "null", SERVICE_KEY):
@@ -329,7 +329,7 @@ def test_T15_absent_service_key_matches_nothing(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("apikey", [None, "", "wrong", ANON_KEY + " x", ANON_KEY[:-1], "é"])
-def test_T16_no_or_wrong_apikey_opens_nothing(service: Service, apikey: str | None) -> None:
+def test_T16_missing_or_wrong_apikey_is_refused(service: Service, apikey: str | None) -> None:
     for path in ("/buildings", "/auth/v1/user", "/rpc/get_inspections_dashboard_summary_fast"):
         method = "POST" if "rpc" in path else "GET"
         response = service.api("root").send(method, path, headers={"apikey": apikey})
@@ -341,9 +341,7 @@ def test_T16_no_or_wrong_apikey_opens_nothing(service: Service, apikey: str | No
 
 
 @pytest.mark.parametrize("path", ["/nope", "/rest/v1/nope", "/rpc/", "/a/b", "/rest//nope"])
-def test_T16_what_there_is_not_is_told_to_whoever_has_an_apikey(
-    service: Service, path: str
-) -> None:
+def test_T16_unknown_path_with_an_apikey_is_not_found(service: Service, path: str) -> None:
     for apikey in (None, "wrong"):
         response = service.api("root").get(path, headers={"apikey": apikey})
         assert response.status == 401, path
@@ -352,7 +350,7 @@ def test_T16_what_there_is_not_is_told_to_whoever_has_an_apikey(
     assert options.status == 404
 
 
-def test_T16_apikey_that_is_not_required_still_has_to_be_right(tmp_path: pathlib.Path) -> None:
+def test_T16_optional_apikey_has_to_be_right_if_sent(tmp_path: pathlib.Path) -> None:
     lenient = open_service(tmp_path, REQUIRE_APIKEY=False)
 
     for path in ("/buildings", "/auth/v1/user"):
@@ -360,7 +358,7 @@ def test_T16_apikey_that_is_not_required_still_has_to_be_right(tmp_path: pathlib
         assert lenient.api("moe").get(path, headers={"apikey": "wrong"}).status == 401
 
 
-def test_T16_service_key_as_apikey_gives_a_bearer_nothing_more(service: Service) -> None:
+def test_T16_service_key_as_apikey_adds_no_privileges(service: Service) -> None:
     response = service.api("moe").get("/buildings?select=id", headers={"apikey": SERVICE_KEY})
 
     assert response.json == [{"id": 1}]
@@ -376,7 +374,7 @@ def test_T16_service_key_as_bearer_is_a_super_admin_without_a_user(service: Serv
     assert made.json[0]["assigned_by"] is None
 
 
-def test_T17_dead_tokens_stay_dead_whatever_the_clock_says(
+def test_T17_clock_changes_revive_no_token(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, loose = service.sign_in("moe"), sessionless()
@@ -390,7 +388,7 @@ def test_T17_dead_tokens_stay_dead_whatever_the_clock_says(
     assert service.refresh(session["refresh_token"]).status == 400
 
 
-def test_token_command_prints_what_any_jwt_library_reads(service: Service) -> None:
+def test_token_command_prints_a_standard_jwt(service: Service) -> None:
     jwt = pytest.importorskip("jwt")
     run = service.app.test_cli_runner().invoke(args=["token", EMAILS["moe"]])
 
@@ -407,7 +405,7 @@ def test_token_command_prints_what_any_jwt_library_reads(service: Service) -> No
     assert "session_id" not in read
 
 
-def test_token_that_another_library_signs_is_taken(service: Service) -> None:
+def test_token_signed_by_another_library_is_accepted(service: Service) -> None:
     jwt = pytest.importorskip("jwt")
 
     signed = jwt.encode(claims_of(MOE, "client_manager", 1), SECRET_KEY, "HS256", {"kid": "1"})
@@ -415,10 +413,10 @@ def test_token_that_another_library_signs_is_taken(service: Service) -> None:
     assert not is_dead(service, signed)
 
 
-def test_a_client_that_is_null_is_none(service: Service) -> None:
-    """As whoever writes tokens by a program may say that a super admin has none."""
+def test_null_client_id_claim_is_no_client(service: Service) -> None:
+    """A program that signs tokens may write the missing client of a super admin as null."""
     token = sign({**claims_of(ROOT, "super_admin", None), "client_id": None})
 
     assert service.api(token=token).get("/clients?select=id").json == [{"id": 1}, {"id": 2}]
-    nobodys = sign({**claims_of(ADA, "client_admin", None), "client_id": None})
-    assert is_dead(service, nobodys)
+    without_client = sign({**claims_of(ADA, "client_admin", None), "client_id": None})
+    assert is_dead(service, without_client)

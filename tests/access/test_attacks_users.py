@@ -1,4 +1,4 @@
-"""Attack catalogue, group L, from L07: users by the sign-in's door, what they may not do, and secrets."""
+"""Attack catalogue, group L from L07: users at `/auth/v1`, what they may not do, and secrets."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import json
@@ -32,10 +32,12 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
         yield found
 
 
-# L07: nobody is there from the start
+# L07: a new database has no users
 
 
-def test_L07_new_database_has_nobody_and_the_first_comes_by_command(tmp_path: pathlib.Path) -> None:
+def test_L07_new_database_has_no_user_and_a_command_creates_the_first(
+    tmp_path: pathlib.Path,
+) -> None:
     empty = Service(open_app(tmp_path / "new.db"), tmp_path / "new.db")
     assert empty.sql("SELECT count(*) FROM users") == [(0,)]
     for email, guess in (("admin@example.org", "admin"), ("root", "root"), ("admin", "password")):
@@ -68,7 +70,7 @@ def test_L08_client_admin_lists_their_client(service: Service) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("hidden", [MAX, BOB, ROOT])
-def test_L08_hidden_user_is_not_there(service: Service, method: str, hidden: str) -> None:
+def test_L08_hidden_user_is_not_found(service: Service, method: str, hidden: str) -> None:
     body = {"user_metadata": {"name": "Planted"}, "password": "brand new"}
 
     answers = [service.api("ada").send(method, f"{ADMIN}/{who}", body) for who in (hidden, NO_ONE)]
@@ -78,9 +80,7 @@ def test_L08_hidden_user_is_not_there(service: Service, method: str, hidden: str
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_L08_own_fellow_admin_and_oneself_are_seen_and_not_touched(
-    service: Service, method: str
-) -> None:
+def test_L08_client_admin_reads_and_does_not_change_admins(service: Service, method: str) -> None:
     body = {"app_metadata": {"role": "client_admin", "client_id": 1}, "password": "fellow's own"}
     eva = service.api("root").post(ADMIN, {"email": "eva@acme.example", **body}).json["id"]
 
@@ -106,7 +106,7 @@ REACHES = [
 
 
 @pytest.mark.parametrize("more", REACHES)
-def test_L08_client_admin_makes_managers_of_their_own_client_only(
+def test_L08_client_admin_creates_managers_of_their_own_client_only(
     service: Service, more: dict
 ) -> None:
     before = service.sql("SELECT * FROM users")
@@ -118,7 +118,7 @@ def test_L08_client_admin_makes_managers_of_their_own_client_only(
 
 
 @pytest.mark.parametrize("more", REACHES)
-def test_L08_client_admin_changes_managers_into_nothing_else(service: Service, more: dict) -> None:
+def test_L08_client_admin_cannot_change_role_or_client(service: Service, more: dict) -> None:
     before = service.sql("SELECT * FROM users")
 
     refused = service.api("ada").put(f"{ADMIN}/{MOE}", {"password": "brand new", **more})
@@ -128,7 +128,7 @@ def test_L08_client_admin_changes_managers_into_nothing_else(service: Service, m
     service.sign_in("moe")
 
 
-def test_L08_hidden_client_and_one_that_is_none_are_one_answer(service: Service) -> None:
+def test_L08_hidden_and_unknown_clients_share_one_response(service: Service) -> None:
     answers = [
         service.api("ada").post(
             ADMIN, {"email": "eva@acme.example", "app_metadata": {"client_id": client}}
@@ -150,7 +150,7 @@ def test_L08_hidden_client_and_one_that_is_none_are_one_answer(service: Service)
         ("GET", "/x"),
     ],
 )
-def test_L08_manager_is_no_administrator_and_nobody_has_to_say_who_they_are(
+def test_L08_managers_and_anonymous_requests_are_refused(
     service: Service, method: str, path: str
 ) -> None:
     assert error(service.api("moe").send(method, ADMIN + path, {})) == (403, "not_admin")
@@ -166,7 +166,7 @@ def test_L08_manager_is_no_administrator_and_nobody_has_to_say_who_they_are(
         ("PUT", {"app_metadata": {"role": "client_admin", "client_id": 1}}),
     ],
 )
-def test_L08_last_super_admin_stays(
+def test_L08_last_super_admin_cannot_be_removed(
     service: Service, who: str, method: str, body: dict | None
 ) -> None:
     refused = service.api(who).send(method, f"{ADMIN}/{ROOT}", body)
@@ -175,7 +175,7 @@ def test_L08_last_super_admin_stays(
     service.sign_in("root")
 
 
-def test_L08_super_admin_may_go_while_another_enabled_one_stays(service: Service) -> None:
+def test_L08_super_admin_can_be_removed_while_another_is_enabled(service: Service) -> None:
     body = {"email": "r2@example.org", "app_metadata": {"role": "super_admin"}}
     second = service.api("root").post(ADMIN, body).json["id"]
     service.api("root").put(f"{ADMIN}/{second}", {"ban_duration": "1h"})
@@ -188,7 +188,7 @@ def test_L08_super_admin_may_go_while_another_enabled_one_stays(service: Service
 # O07: the one answer that tells of a hidden row
 
 
-def test_O07_taken_email_is_told_twenty_times_and_then_no_email_is_told_of(
+def test_O07_taken_email_is_disclosed_20_times_an_hour(
     service: Service,
 ) -> None:
     ada = service.api("ada")
@@ -209,7 +209,7 @@ def test_O07_taken_email_is_told_twenty_times_and_then_no_email_is_told_of(
     assert ada.post(ADMIN, {"email": "free@x.example"}).status == 200
 
 
-def test_O07_who_sees_everybody_is_told_as_often_as_they_ask(service: Service) -> None:
+def test_O07_super_admin_has_no_disclosure_limit(service: Service) -> None:
     body = {"email": EMAILS["max"], "app_metadata": {"role": "super_admin"}}
 
     for who in ("root", "service"):
@@ -266,7 +266,7 @@ def test_L09_user_changes_neither_their_rights_nor_their_email(
         ("GET", "callback"),
     ],
 )
-def test_L10_there_is_no_other_way_in(service: Service, method: str, path: str) -> None:
+def test_L10_other_sign_in_endpoints_do_not_exist(service: Service, method: str, path: str) -> None:
     body = {"email": "eva@acme.example", "password": "eva's password", "data": {}}
     before = service.sql("SELECT * FROM users"), service.sql("SELECT * FROM sessions")
 
@@ -278,7 +278,7 @@ def test_L10_there_is_no_other_way_in(service: Service, method: str, path: str) 
     assert (service.sql("SELECT * FROM users"), service.sql("SELECT * FROM sessions")) == before
 
 
-def test_L11_no_secret_in_any_answer_or_log_line(
+def test_L11_no_response_and_no_log_line_contains_a_secret(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -307,7 +307,7 @@ def test_L11_no_secret_in_any_answer_or_log_line(
     assert [secret for secret in secrets if secret in told] == []
 
 
-def test_L11_export_holds_no_secret(service: Service) -> None:
+def test_L11_export_contains_no_secret(service: Service) -> None:
     service.sign_in("moe")
 
     exported = service.app.test_cli_runner().invoke(args=["export"]).output

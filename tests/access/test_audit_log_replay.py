@@ -1,5 +1,7 @@
-"""The trail tells it all: what was there, with the lines since applied in their order, is what is there now; and each
-write leaves a line for each row that it changed, by whoever wrote, and none for any other."""
+"""Replay of the audit log: earlier rows with all later events applied equal the current rows.
+
+Each write logs one event, with its actor, for each row that it changes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tests.conftest import Person
 from tests.conftest import Response
 
 Rows = dict[str, dict[str, dict]]
-"""By table and by key, as the trail says it."""
+"""Rows by table and by key, as the audit log writes keys."""
 
 TEXTS = [
     "",
@@ -87,7 +89,7 @@ def some_of(draw: random.Random, table: str) -> str:
 
 
 def a_write(draw: random.Random, api: Callable) -> tuple[str, Response]:
-    """One write of any kind by anybody; whether it is refused is left to chance."""
+    """Send a random write of a random caller. It may be refused."""
     who = draw.choice(["root", "root", "root", "service", "service", "ada", "bob", "moe"])
     table, caller = draw.choice(RESOURCES), api(who)
     row, key = a_row(draw, table), draw.randint(1, 12)
@@ -150,7 +152,7 @@ def changed(before: Rows, after: Rows) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_there_is_what_the_trail_makes_of_what_was_there(api: Callable, seed: int) -> None:
+def test_replaying_the_audit_log_gives_the_current_rows(api: Callable, seed: int) -> None:
     draw = random.Random(seed)
     api("root").post("/clients", {"name": "Third"})
     rows = rows_of(api)

@@ -1,4 +1,4 @@
-"""/auth/v1/admin/users: users made, listed, changed, banned and deleted by those who may."""
+"""/auth/v1/admin/users: create, list, change, ban and delete users."""
 
 import pathlib
 import threading
@@ -41,7 +41,7 @@ def new(**more: object) -> dict:
 
 
 @pytest.mark.parametrize("who", ["service", "root", "ada"])
-def test_user_is_made_signs_in_and_is_deleted(service: Service, who: str) -> None:
+def test_created_user_signs_in_and_is_deleted(service: Service, who: str) -> None:
     admin = service.api(who)
 
     made = admin.post("/auth/v1/admin/users", new(user_metadata={"name": "Eva", "x": 1}))
@@ -60,7 +60,7 @@ def test_user_is_made_signs_in_and_is_deleted(service: Service, who: str) -> Non
     assert error(gone) == (404, "user_not_found")
 
 
-def test_client_admin_may_leave_role_and_client_out(service: Service) -> None:
+def test_client_admin_may_omit_role_and_client(service: Service) -> None:
     body = {"email": "Eva@acme.example ", "password": "eva's password"}
 
     user = service.api("ada").post("/auth/v1/admin/users", body).json
@@ -83,7 +83,7 @@ def test_client_admin_may_leave_role_and_client_out(service: Service) -> None:
         pytest.param(new(email_confirm=True, phone=None, ban_duration="none"), id="other-keys"),
     ],
 )
-def test_role_and_client_are_read_where_clients_put_them(service: Service, body: dict) -> None:
+def test_role_and_client_are_read_from_body_and_app_metadata(service: Service, body: dict) -> None:
     user = service.api("service").post("/auth/v1/admin/users", body)
 
     assert user.status == 200, user.text
@@ -161,26 +161,28 @@ def test_role_and_client_are_read_where_clients_put_them(service: Service, body:
         pytest.param("[]", (400, "bad_json"), id="array"),
     ],
 )
-def test_user_is_not_made(service: Service, body: object, refused: tuple[int, str]) -> None:
+def test_invalid_user_is_not_created(
+    service: Service, body: object, refused: tuple[int, str]
+) -> None:
     before = service.sql("SELECT count(*) FROM users")
 
     assert error(service.api("root").post("/auth/v1/admin/users", body)) == refused
     assert service.sql("SELECT count(*) FROM users") == before
 
 
-def test_id_is_chosen_by_a_super_admin(service: Service) -> None:
+def test_only_a_super_admin_chooses_the_id(service: Service) -> None:
     made = service.api("root").post("/auth/v1/admin/users", new(id=NO_ONE.upper()))
 
     assert made.json["id"] == NO_ONE
 
 
-def test_name_is_the_emails_local_part_where_none_is_given(service: Service) -> None:
+def test_name_defaults_to_the_local_part_of_the_email(service: Service) -> None:
     made = service.api("root").post("/auth/v1/admin/users", new(user_metadata={"name": None}))
 
     assert made.json["user_metadata"] == {"name": "eva"}
 
 
-def test_list_shows_whom_the_caller_sees_page_by_page(service: Service) -> None:
+def test_list_has_pages_of_the_users_that_the_caller_reads(service: Service) -> None:
     every = service.api("service").get("/auth/v1/admin/users?page=&per_page=")
     assert set(every.json) == {"users", "aud"}
     assert every.json["aud"] == "authenticated"
@@ -225,7 +227,7 @@ def test_list_shows_whom_the_caller_sees_page_by_page(service: Service) -> None:
         pytest.param("ada", "filter=m&sort=created_at asc", [ADA, MOE, MIA], id="oldest-first"),
     ],
 )
-def test_list_of_those_who_are_sought(
+def test_list_is_filtered_by_a_text(
     service: Service, who: str, query: str, found: list[str]
 ) -> None:
     for number, person in enumerate((ROOT, ADA, MOE, MIA, BOB, MAX)):
@@ -240,7 +242,7 @@ def test_list_of_those_who_are_sought(
     assert answered.headers["X-Total-Count"] == str(len(found))
 
 
-def test_list_holds_no_more_bytes_than_any_answer(service: Service) -> None:
+def test_list_beyond_the_response_limit_is_refused(service: Service) -> None:
     api, name = service.api("root"), "n" * 60_000
     for page in range(8):
         people = [f"{page}.{number}@many.example,{name},client_manager,1" for number in range(80)]
@@ -253,7 +255,7 @@ def test_list_holds_no_more_bytes_than_any_answer(service: Service) -> None:
     assert api.get("/auth/v1/admin/users?per_page=100").status == 200
 
 
-def test_links_of_a_search_go_on_with_it(service: Service) -> None:
+def test_links_of_a_filtered_list_keep_the_filter(service: Service) -> None:
     some = service.api("root").get("/auth/v1/admin/users?per_page=1&filter=@&sort=created_at")
 
     assert some.headers["Link"].startswith(
@@ -268,13 +270,13 @@ def test_links_of_a_search_go_on_with_it(service: Service) -> None:
         "sort=email", "sort=created_at sideways", f"filter={'a' * 257}",
     ],
 )  # fmt: skip
-def test_odd_page_is_refused(service: Service, query: str) -> None:
+def test_invalid_page_is_refused(service: Service, query: str) -> None:
     refused = service.api("root").get(f"/auth/v1/admin/users?{query}")
 
     assert error(refused) == (400, "validation_failed")
 
 
-def test_page_holds_no_more_rows_than_any_answer(tmp_path: pathlib.Path) -> None:
+def test_page_is_limited_to_the_maximum_rows(tmp_path: pathlib.Path) -> None:
     small = open_service(tmp_path, MAX_ROWS=2)
 
     for query in ("", "?per_page=5000"):
@@ -300,7 +302,7 @@ def test_user_is_changed(service: Service) -> None:
     assert service.try_password("moses@acme.example", "brand new").status == 200
 
 
-def test_change_of_nothing_leaves_the_row_alone(service: Service) -> None:
+def test_empty_change_leaves_the_row(service: Service) -> None:
     before = service.sql("SELECT * FROM users WHERE id = ?", MOE)
 
     user = service.api("root").get(f"/auth/v1/admin/users/{MOE}").json
@@ -309,7 +311,7 @@ def test_change_of_nothing_leaves_the_row_alone(service: Service) -> None:
     assert service.sql("SELECT * FROM users WHERE id = ?", MOE) == before
 
 
-def test_an_id_may_be_said_again_and_is_never_another(service: Service) -> None:
+def test_id_may_be_repeated_and_not_changed(service: Service) -> None:
     root = service.api("root")
 
     assert root.put(f"/auth/v1/admin/users/{MOE}", {"id": MOE.upper()}).status == 200
@@ -364,7 +366,7 @@ def test_ban_refuses_tokens_and_sign_ins_until_it_is_lifted(service: Service, li
     ("user_id", "refused"),
     [(NO_ONE, (404, "user_not_found")), ("17", (404, "validation_failed"))],
 )
-def test_user_who_is_not_there(
+def test_unknown_user_is_not_found(
     service: Service, method: str, user_id: str, refused: tuple[int, str]
 ) -> None:
     asked = service.api("root").send(method, f"/auth/v1/admin/users/{user_id}", {})
@@ -372,7 +374,7 @@ def test_user_who_is_not_there(
     assert error(asked) == refused
 
 
-def test_soft_deletion_is_refused_rather_than_made_final(service: Service) -> None:
+def test_soft_deletion_is_refused(service: Service) -> None:
     body = {"should_soft_delete": True}
 
     refused = service.api("root").delete(f"/auth/v1/admin/users/{MAX}", body)
@@ -381,13 +383,13 @@ def test_soft_deletion_is_refused_rather_than_made_final(service: Service) -> No
     assert service.api("root").get(f"/auth/v1/admin/users/{MAX}").status == 200
 
 
-def test_deletion_takes_no_body_too(service: Service) -> None:
+def test_deletion_accepts_an_empty_body(service: Service) -> None:
     deleted = service.api("root").delete(f"/auth/v1/admin/users/{MAX}")
 
     assert (deleted.status, deleted.text) == (200, "{}")
 
 
-def test_person_made_by_the_resource_signs_in_once_they_have_a_password(service: Service) -> None:
+def test_user_created_by_the_resource_signs_in_after_a_password_is_set(service: Service) -> None:
     row = {"email": "eva@acme.example", "name": "Eva", "role": "client_manager", "client_id": 1}
     made = service.api("ada").post("/users", row, prefer="return=representation")
     assert made.status == 201, made.text
@@ -399,7 +401,7 @@ def test_person_made_by_the_resource_signs_in_once_they_have_a_password(service:
     assert service.try_password("eva@acme.example", "eva's password").status == 200
 
 
-def test_own_password_set_as_an_administrator_spares_the_session(service: Service) -> None:
+def test_own_password_set_as_administrator_keeps_the_session(service: Service) -> None:
     mine, other = service.sign_in("root"), service.sign_in("root")
     root = service.api(token=mine["access_token"])
 
@@ -409,12 +411,12 @@ def test_own_password_set_as_an_administrator_spares_the_session(service: Servic
     assert service.refresh(other["refresh_token"]).status == 400
 
 
-def test_administrator_is_looked_up_again_after_the_wait(
+def test_administrator_is_looked_up_again_after_the_lock(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Demoted while waiting for the turn to write: judged as they are then."""
+    """A caller who is demoted while the request waits for the write lock is refused."""
     ada = service.api(token=service.sign_in("ada")["access_token"])
-    hash_slowly = password.Hashing.hash
+    hash_slowly = password.PasswordHashing.hash
 
     def demote() -> None:
         body = {"app_metadata": {"role": "client_manager"}}
@@ -426,7 +428,7 @@ def test_administrator_is_looked_up_again_after_the_wait(
         elsewhere.join()
         return hash_slowly(turn, new_password)
 
-    monkeypatch.setattr(password.Hashing, "hash", demoted_meanwhile)
+    monkeypatch.setattr(password.PasswordHashing, "hash", demoted_meanwhile)
 
     refused = ada.post("/auth/v1/admin/users", new())
 

@@ -1,4 +1,4 @@
-"""/auth/v1: signing in and going on, what is said without credentials, throttling, and three seconds."""
+"""/auth/v1: sign-in, refresh, responses without credentials, rate limits, and the deadline of 3 s."""
 
 import json
 import pathlib
@@ -77,11 +77,11 @@ def test_password_signs_in(service: Service) -> None:
     assert isinstance(token["session_id"], str)
 
 
-def test_super_admins_token_names_no_client(service: Service) -> None:
+def test_super_admins_token_has_no_client(service: Service) -> None:
     assert "client_id" not in claims(service.sign_in("root")["access_token"])
 
 
-def test_user_is_what_clients_ask_for(service: Service) -> None:
+def test_user_has_the_keys_that_clients_expect(service: Service) -> None:
     session = service.sign_in("moe")
 
     user = service.api(token=session["access_token"]).get("/auth/v1/user").json
@@ -93,7 +93,7 @@ def test_user_is_what_clients_ask_for(service: Service) -> None:
     assert user["last_sign_in_at"] is not None
 
 
-def test_access_token_reads_rows_and_another_jwt_library_reads_it(service: Service) -> None:
+def test_access_token_reads_rows_and_verifies_with_another_library(service: Service) -> None:
     jwt = pytest.importorskip("jwt")
     access_token = service.sign_in("moe")["access_token"]
 
@@ -105,7 +105,7 @@ def test_access_token_reads_rows_and_another_jwt_library_reads_it(service: Servi
 
 
 @pytest.mark.parametrize("written", [" moe@acme.example ", "MOE@ACME.example"])
-def test_email_signs_in_however_it_is_cased(service: Service, written: str) -> None:
+def test_email_signs_in_in_any_case(service: Service, written: str) -> None:
     assert service.try_password(written, PASSWORDS["moe"]).status == 200
 
 
@@ -115,7 +115,7 @@ def test_bodies_of_both_client_libraries_sign_in(service: Service) -> None:
         assert service.token("password", {**credentials, **more}).status == 200
 
 
-def test_token_ignores_a_stale_bearer(service: Service) -> None:
+def test_sign_in_ignores_an_expired_bearer_token(service: Service) -> None:
     stale = {"Authorization": f"Bearer {tokens.token_for(MOE, 'client_manager', 1, exp=1)}"}
     session = service.sign_in("moe")
 
@@ -186,14 +186,14 @@ def test_token_is_refused(
     assert error(service.token(grant, body)) == refused
 
 
-def test_body_at_the_bound_is_read_and_one_byte_more_is_not(service: Service) -> None:
+def test_body_at_the_size_limit_is_read_and_one_byte_more_is_not(service: Service) -> None:
     body = json.dumps({"email": EMAILS["moe"], "password": PASSWORDS["moe"]})
 
     assert service.token("password", body.ljust(16 << 10)).status == 200
     assert service.token("password", body.ljust((16 << 10) + 1)).status == 413
 
 
-def test_disabled_user_is_told_so_with_the_right_password_only(service: Service) -> None:
+def test_disabled_user_is_banned_with_the_right_password_only(service: Service) -> None:
     service.api("root").put(f"/auth/v1/admin/users/{MOE}", {"ban_duration": "1h"})
 
     assert error(service.try_password(EMAILS["moe"], "wrong")) == (400, "invalid_credentials")
@@ -212,7 +212,7 @@ def test_hash_of_old_parameters_is_replaced_at_the_next_sign_in(service: Service
     service.sign_in("moe")
 
 
-# what is said without credentials, and what is not here
+# Responses without credentials, and unknown paths
 
 
 @pytest.mark.parametrize("path", ["settings", "health"])
@@ -225,7 +225,7 @@ def test_settings_and_health_are_objects(service: Service, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["user", "settings", "token?grant_type=password"])
-def test_apikey_is_asked_for(service: Service, path: str) -> None:
+def test_apikey_is_required(service: Service, path: str) -> None:
     method = "POST" if "token" in path else "GET"
     for apikey in (None, "wrong"):
         response = service.api("moe").send(method, f"/auth/v1/{path}", headers={"apikey": apikey})
@@ -247,7 +247,7 @@ def test_apikey_is_asked_for(service: Service, path: str) -> None:
         ("PATCH", "user", (405, "method_not_allowed")),
     ],
 )
-def test_what_is_not_here_says_so_in_json(
+def test_unknown_path_is_a_json_error(
     service: Service, method: str, path: str, refused: tuple[int, str]
 ) -> None:
     for who in ("nobody", "service"):
@@ -269,7 +269,7 @@ def test_api_version_is_echoed(service: Service) -> None:
 # throttling
 
 
-def test_eleventh_try_is_refused_even_with_the_right_password(service: Service) -> None:
+def test_11th_attempt_is_refused_even_with_the_right_password(service: Service) -> None:
     for _ in range(10):
         assert service.try_password(EMAILS["moe"], "wrong").status == 400
 
@@ -282,7 +282,7 @@ def test_eleventh_try_is_refused_even_with_the_right_password(service: Service) 
     service.sign_in("moe")
 
 
-def test_nobody_locks_another_out_from_elsewhere(service: Service) -> None:
+def test_attempts_from_other_origins_do_not_lock_a_user_out(service: Service) -> None:
     service.sign_in("moe")
     for _ in range(10):
         service.try_password(EMAILS["moe"], "wrong", THERE)
@@ -305,12 +305,12 @@ def test_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: pathlib.Pa
 # three seconds
 
 
-def test_sign_in_that_gets_no_turn_to_hash_is_not_counted(
+def test_sign_in_refused_by_the_hash_queue_is_not_counted(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deadline, "ANSWER_SECONDS_MAX", 0.6)
+    monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
 
-    with password.TURNS:
+    with password.HASHING_SLOTS:
         refused = service.try_password(EMAILS["moe"], PASSWORDS["moe"])
 
     assert error(refused) == (429, "over_request_rate_limit")
@@ -319,11 +319,11 @@ def test_sign_in_that_gets_no_turn_to_hash_is_not_counted(
 
 
 @pytest.mark.parametrize("path", ["token", "logout", "admin"])
-def test_write_that_gets_no_turn_answers_within_the_time_of_an_answer(
+def test_write_without_the_lock_is_refused_before_the_deadline(
     service: Service, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """Of three seconds, here of a fraction: while another write, that asked before, has not yet given up."""
-    monkeypatch.setattr(deadline, "ANSWER_SECONDS_MAX", 0.6)
+    monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
     session = service.sign_in("moe")
     change = "/buildings?id=eq.1", {"name": "Waited"}
     with ThreadPoolExecutor(1) as pool, databases.turn(service.file):

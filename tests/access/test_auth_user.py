@@ -1,4 +1,4 @@
-"""/auth/v1/user and /logout: one's own account, and the end of sessions."""
+"""/auth/v1/user and /logout: the caller's own account, and sign-out."""
 
 import pathlib
 from collections.abc import Iterator
@@ -24,20 +24,20 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_user_asks_for_a_bearer(service: Service, method: str) -> None:
+def test_user_requires_a_bearer_token(service: Service, method: str) -> None:
     assert error(service.api("nobody").send(method, "/auth/v1/user")) == (401, "no_authorization")
     assert error(service.api(token=tokens.ANON_KEY).send(method, "/auth/v1/user"))[0] == 401
     assert error(service.api("service").send(method, "/auth/v1/user")) == (403, "bad_jwt")
 
 
-def test_bad_jwt_is_named_as_client_libraries_expect(service: Service) -> None:
+def test_invalid_jwt_has_the_code_that_clients_expect(service: Service) -> None:
     response = service.api(token="not.a.jwt").get("/auth/v1/user")
 
     assert error(response) == (403, "bad_jwt")
     assert response.json["message"].startswith("invalid JWT")
 
 
-def test_metadata_are_merged_and_null_takes_one_away(service: Service) -> None:
+def test_metadata_are_merged_and_null_removes_a_key(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     moe.put("/auth/v1/user", {"data": {"theme": "dark", "tags": [1, {"a": None}]}})
 
@@ -55,7 +55,7 @@ def test_metadata_are_merged_and_null_takes_one_away(service: Service) -> None:
         {"data": {"role": "super_admin", "client_id": 2, "email": "x@y.z", "app_metadata": {}}},
     ],
 )
-def test_user_gives_themself_no_right(service: Service, body: dict) -> None:
+def test_user_cannot_change_their_own_rights(service: Service, body: dict) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     before = service.sql("SELECT id, email, role, client_id FROM users")
 
@@ -67,7 +67,7 @@ def test_user_gives_themself_no_right(service: Service, body: dict) -> None:
     assert len(moe.get("/buildings").json) == 1
 
 
-def test_own_email_is_an_administrators_to_change(service: Service) -> None:
+def test_own_email_cannot_be_changed(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
 
     assert error(moe.put("/auth/v1/user", {"email": "new@acme.example"})) == (
@@ -118,7 +118,7 @@ def test_weak_password_gives_its_reasons(service: Service) -> None:
     assert response.json["weak_password"] == {"reasons": ["length"]}
 
 
-def test_metadata_beyond_their_bound_are_refused(service: Service) -> None:
+def test_metadata_beyond_the_limit_are_refused(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     moe.put("/auth/v1/user", {"data": {"one": "x" * 9_000}})
 
@@ -129,7 +129,7 @@ def test_metadata_beyond_their_bound_are_refused(service: Service) -> None:
     assert set(moe.get("/auth/v1/user").json["user_metadata"]) == {"one", "name"}
 
 
-def test_new_password_ends_the_other_sessions_and_not_this_one(service: Service) -> None:
+def test_new_password_ends_the_other_sessions_and_keeps_this_one(service: Service) -> None:
     mine, other = service.sign_in("moe"), service.sign_in("moe")
     sessionless = service.api("moe")
     moe = service.api(token=mine["access_token"])
@@ -173,10 +173,10 @@ def test_token_without_a_session_needs_the_current_password(service: Service) ->
 @pytest.mark.parametrize(
     "more", [{"email": "o@o.o"}, {"data": {"filled": "x" * 9_000}}], ids=["email", "metadata"]
 )
-def test_guesses_at_the_old_password_beside_what_is_refused_are_counted(
+def test_refused_changes_with_a_password_count_as_attempts(
     service: Service, more: dict[str, object]
 ) -> None:
-    """Whether a new password is the old one would else be told any number of times, and nothing be changed."""
+    """Otherwise a refused change would test any number of guesses of the old password."""
     moe = service.api(token=service.sign_in("moe")["access_token"])
     assert moe.put("/auth/v1/user", {"data": {"kept": "x" * 9_000}}).status == 200
 
@@ -186,7 +186,7 @@ def test_guesses_at_the_old_password_beside_what_is_refused_are_counted(
     assert statuses == [422] * 10 + [429]
 
 
-def test_a_new_password_that_is_kept_is_no_guess(service: Service) -> None:
+def test_stored_new_password_is_not_an_attempt(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
 
     passwords = [{"password": f"brand new {number}"} for number in range(12)]
@@ -196,21 +196,21 @@ def test_a_new_password_that_is_kept_is_no_guess(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{}, {"current_password": PASSWORDS["moe"]}], ids=["young", "said"]
+    "current",
+    [{}, {"current_password": PASSWORDS["moe"]}],
+    ids=["recent sign-in", "current password"],
 )
-def test_a_password_that_was_right_was_no_guess(service: Service, said: dict) -> None:
-    """Whoever knows it, and changes it often, does not shut their own door."""
+def test_right_current_password_is_not_an_attempt(service: Service, current: dict) -> None:
+    """Users who often change their password do not reach the limit."""
     moe = service.api(token=service.sign_in("moe")["access_token"])
 
-    assert moe.put("/auth/v1/user", {"password": "brand new", **said}).status == 200
+    assert moe.put("/auth/v1/user", {"password": "brand new", **current}).status == 200
 
     assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
 @pytest.mark.parametrize("said", ["moe@acme.example", "Moe@Acme.example"])
-def test_ones_own_email_may_be_said_again_however_it_is_written(
-    service: Service, said: str
-) -> None:
+def test_own_email_may_be_repeated_in_any_case(service: Service, said: str) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     kept = {"email": "Moe@Acme.example"}
     assert service.api("root").patch(f"/users?id=eq.{MOE}", kept).status == 204
@@ -222,7 +222,7 @@ def test_ones_own_email_may_be_said_again_however_it_is_written(
     ]
 
 
-def test_guesses_at_the_current_password_are_counted(service: Service) -> None:
+def test_wrong_current_passwords_count_as_attempts(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     guess = {"password": "brand new", "current_password": "wrong"}
 
@@ -256,7 +256,7 @@ def test_sign_out(service: Service, query: str, mine_ends: bool, others_end: boo
         assert (service.refresh(session["refresh_token"]).status == 400) is ends
 
 
-def test_sign_out_twice_is_no_second_success(service: Service) -> None:
+def test_second_sign_out_fails(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     moe.post("/auth/v1/logout?scope=local")
 

@@ -1,4 +1,4 @@
-"""An e-mail signs one person in: whatever is kept as one can be signed in by, and by nobody else."""
+"""Each stored e-mail identifies exactly one user at sign-in."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from engine.current import reading
 from tests.conftest import MOE
 
 
-def test_a_name_that_signs_somebody_in_is_nobody_elses(api: Callable) -> None:
-    """Or whoever may make users has somebody sign in, as they always did, by what is now another's e-mail."""
+def test_email_that_differs_in_case_only_is_taken(api: Callable) -> None:
+    """Otherwise a user could create an account that another user's e-mail signs in to."""
     person = {"name": "Ö", "role": "client_manager", "client_id": 1}
     kept, typed = "özgür@acme.example", "ÖZGÜR@Acme.Example"
     assert api("ada").post("/users", {**person, "email": kept}).status == 201
@@ -26,7 +26,7 @@ def test_a_name_that_signs_somebody_in_is_nobody_elses(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("email", ["Özgür@acme.example", "ÉCOLE@acme.example", "ö.Σ@acme.example"])
-def test_capitals_beyond_ascii_are_refused(api: Callable, email: str) -> None:
+def test_email_with_non_ascii_capitals_is_refused(api: Callable, email: str) -> None:
     """The database's index does not fold them: who came later in small letters would be a second one of that e-mail."""
     person = {"name": "New", "role": "client_manager", "client_id": 1}
 
@@ -43,8 +43,8 @@ def test_capitals_beyond_ascii_are_refused(api: Callable, email: str) -> None:
 @pytest.mark.parametrize(
     "email", [" new@acme.example", "new@acme.example\n", "\u00a0new@acme.example"]
 )
-def test_space_around_an_email_is_refused(api: Callable, email: str) -> None:
-    """Whoever signs in has it taken away from what they typed, and would never be found."""
+def test_email_with_surrounding_space_is_refused(api: Callable, email: str) -> None:
+    """Sign-in strips the e-mail, so it would never find such a user."""
     person = {"name": "New", "role": "client_manager", "client_id": 1}
 
     answers = [
@@ -64,7 +64,7 @@ def test_space_around_an_email_is_refused(api: Callable, email: str) -> None:
 
 
 @pytest.mark.sqlite("asks SQLite how it looks for them")
-def test_an_email_is_looked_up_by_its_index(pristine: object) -> None:
+def test_email_look_up_uses_the_index(pristine: object) -> None:
     with pristine.app_context(), reading() as transaction:
         sql, values = people.BY_EMAIL.on(transaction, {"lowered": "a@b", "folded": "a@b"})
         plan = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {sql}", values)]

@@ -1,4 +1,4 @@
-"""Checks and explanations, below the wire: the policy's own arms, with another user's values."""
+"""Checks and explanations below the HTTP layer."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def snapshot(pristine: object) -> Iterator[Transaction]:
 
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize("role", Role)
-def test_arms_are_named_as_is_documented(role: Role, model: type) -> None:
+def test_reasons_have_the_documented_names(role: Role, model: type) -> None:
     names = {explain.alternative_name(arm, role) for arm in alternatives_of(role, model)}
 
     assert names
@@ -60,7 +60,7 @@ def test_arms_are_named_as_is_documented(role: Role, model: type) -> None:
 
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize("role", Role)
-def test_every_arm_that_rests_on_a_grant_has_its_evidence(role: Role, model: type) -> None:
+def test_reason_of_every_grant_has_grantor_and_time(role: Role, model: type) -> None:
     for arm in alternatives_of(role, model):
         name = explain.alternative_name(arm, role)
 
@@ -79,7 +79,9 @@ MAY_ASK = [
 
 
 @pytest.mark.parametrize(("who", "user"), MAY_ASK)
-def test_one_asks_about_whom_one_may_read(snapshot: Transaction, who: str, user: str) -> None:
+def test_caller_explains_only_users_they_can_read(
+    snapshot: Transaction, who: str, user: str
+) -> None:
     assert explain.readable_user(snapshot, CALLERS[who], user).id == user
 
 
@@ -98,7 +100,7 @@ MAY_NOT_ASK = [
 
 @pytest.mark.parametrize("row", [1, 4, 999])
 @pytest.mark.parametrize(("who", "user"), MAY_NOT_ASK)
-def test_others_and_nobody_are_refused_alike(
+def test_hidden_and_unknown_users_are_refused_alike(
     snapshot: Transaction, who: str, user: str, row: int
 ) -> None:
     for ask in (explain.is_readable, explain.explain):
@@ -110,7 +112,7 @@ def test_others_and_nobody_are_refused_alike(
 
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize(("who", "user"), MAY_ASK)
-def test_explanation_and_check_say_the_same(
+def test_explanation_agrees_with_the_check(
     snapshot: Transaction, who: str, user: str, model: type
 ) -> None:
     for row in (*range(1, 10), 999, -1):
@@ -120,14 +122,14 @@ def test_explanation_and_check_say_the_same(
         assert explained.allowed is explain.is_readable(snapshot, CALLERS[who], model, row, user)
 
 
-def test_row_that_the_asker_cannot_see_is_told_as_missing(snapshot: Transaction) -> None:
+def test_row_hidden_from_the_caller_is_explained_as_missing(snapshot: Transaction) -> None:
     hidden = explain.explain(snapshot, CALLERS["moe"], Building, 2, MOE)
     missing = explain.explain(snapshot, CALLERS["moe"], Building, 999, MOE)
 
     assert hidden == missing == Explanation(False, ())
 
 
-def test_reasons_stand_in_the_order_of_the_policy(snapshot: Transaction) -> None:
+def test_reasons_are_in_the_order_of_the_policy(snapshot: Transaction) -> None:
     found = explain.explain(snapshot, CALLERS["root"], Inspection, 1, ADA)
 
     assert found == Explanation(

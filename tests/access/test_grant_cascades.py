@@ -1,6 +1,4 @@
-"""Grants follow what they stand on: buildings and inspections that move, users who change or go, and the last
-super admin who may not (docs/ACCESS.md).
-"""
+"""Cascades of grants and tokens: moved buildings and inspections, changed and deleted users (docs/ACCESS.md)."""
 
 from collections.abc import Callable
 
@@ -84,7 +82,7 @@ MOVES = [
     [line[1:] for line in MOVES],
     ids=[line[0] for line in MOVES],
 )
-def test_moving_takes_the_grants_of_the_old_clients_users(
+def test_moving_a_building_deletes_the_grants_of_the_old_clients_users(
     api: Callable, method: str, path: str, body: dict, prefer: str | None, fallen: set
 ) -> None:
     response = api("root").send(method, path, body, prefer=prefer)
@@ -93,7 +91,7 @@ def test_moving_takes_the_grants_of_the_old_clients_users(
     assert all_grants(api) == ALL_GRANTS - fallen
 
 
-def test_moved_building_is_out_of_sight_at_once(api: Callable) -> None:
+def test_moved_building_is_hidden_at_once(api: Callable) -> None:
     assert ids(api("moe").get("/buildings?select=id")) == {1}
 
     api("root").patch("/buildings?id=eq.1", {"client_id": 2})
@@ -105,7 +103,7 @@ def test_moved_building_is_out_of_sight_at_once(api: Callable) -> None:
     assert ids(api("bob").get("/inspections?select=id")) == {1, 2, 3, 6, 7, 8, 9}
 
 
-def test_moved_building_does_not_come_back_to_its_old_grantees(api: Callable) -> None:
+def test_building_moved_back_stays_hidden_from_its_old_grantees(api: Callable) -> None:
     api("root").patch("/buildings?id=eq.1", {"client_id": 2})
 
     api("root").patch("/buildings?id=eq.1", {"client_id": 1})
@@ -113,13 +111,13 @@ def test_moved_building_does_not_come_back_to_its_old_grantees(api: Callable) ->
     assert ids(api("moe").get("/buildings?select=id")) == set()
 
 
-def test_move_that_is_rolled_back_takes_no_grant(api: Callable) -> None:
+def test_rolled_back_move_deletes_no_grant(api: Callable) -> None:
     api("root").patch("/buildings?id=eq.1", {"client_id": 2}, prefer="tx=rollback")
 
     assert all_grants(api) == ALL_GRANTS
 
 
-def test_move_that_is_refused_takes_no_grant(api: Callable) -> None:
+def test_refused_move_deletes_no_grant(api: Callable) -> None:
     response = api("root").patch("/buildings?id=eq.1", {"client_id": 999})
 
     assert (response.status, response.code) == (409, "23503")
@@ -146,7 +144,7 @@ CHANGES = [
     [line[1:] for line in CHANGES],
     ids=[line[0] for line in CHANGES],
 )
-def test_role_or_client_change_takes_grants_and_tokens(
+def test_role_or_client_change_ends_grants_and_tokens(
     api: Callable, who: str, change: dict, fallen: set
 ) -> None:
     assert api(who).get("/buildings").status == 200
@@ -174,9 +172,7 @@ HARMLESS = [
 @pytest.mark.parametrize(
     ("who", "change"), [line[1:] for line in HARMLESS], ids=[line[0] for line in HARMLESS]
 )
-def test_other_changes_take_neither_grants_nor_tokens(
-    api: Callable, who: str, change: dict
-) -> None:
+def test_other_changes_end_neither_grants_nor_tokens(api: Callable, who: str, change: dict) -> None:
     response = api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
 
     assert response.status == 204
@@ -184,7 +180,7 @@ def test_other_changes_take_neither_grants_nor_tokens(
     assert api(who).get("/buildings").status == 200
 
 
-def test_user_who_changes_back_has_no_grants_left(api: Callable) -> None:
+def test_user_who_changes_back_has_no_grants(api: Callable) -> None:
     api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 2})
 
     api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 1})
@@ -194,7 +190,7 @@ def test_user_who_changes_back_has_no_grants_left(api: Callable) -> None:
     assert ids(api(moe).get("/inspections?select=id")) == set()
 
 
-def test_deleted_users_grants_and_tokens_go(api: Callable) -> None:
+def test_deleting_a_user_ends_grants_and_tokens(api: Callable) -> None:
     response = api("root").delete(f"/users?id=eq.{MOE}")
 
     assert response.status == 204
@@ -203,7 +199,7 @@ def test_deleted_users_grants_and_tokens_go(api: Callable) -> None:
     assert (refused.status, refused.code) == (401, "PGRST303")
 
 
-def test_gone_and_changed_users_are_refused_in_one_text(api: Callable) -> None:
+def test_tokens_of_deleted_and_changed_users_share_one_error_text(api: Callable) -> None:
     api("root").delete(f"/users?id=eq.{MOE}")
     api("root").patch(f"/users?id=eq.{MIA}", {"client_id": 2})
 
@@ -221,7 +217,7 @@ def test_gone_and_changed_users_are_refused_in_one_text(api: Callable) -> None:
     assert answers == [answers[0]] * 4
 
 
-def test_deleted_grantor_leaves_the_grants_unsigned(api: Callable) -> None:
+def test_deleting_a_grantor_sets_assigned_by_to_null(api: Callable) -> None:
     api("root").delete(f"/users?id=eq.{ADA}")
 
     assert all_grants(api) == ALL_GRANTS - ADAS
@@ -231,14 +227,14 @@ def test_deleted_grantor_leaves_the_grants_unsigned(api: Callable) -> None:
     assert ids(api("moe").get("/buildings?select=id")) == {1}
 
 
-def test_deleted_inspection_takes_its_readings_and_grants(api: Callable) -> None:
+def test_deleting_an_inspection_deletes_its_readings_and_grants(api: Callable) -> None:
     api("root").delete("/inspections?id=in.(3,6)")
 
     assert ids(api("root").get("/reports_lead?select=id")) == {1, 2}
     assert all_grants(api) == {grant for grant in ALL_GRANTS if grant[2] == "building"}
 
 
-def test_deleted_building_takes_its_grants(api: Callable) -> None:
+def test_deleting_a_building_deletes_its_grants(api: Callable) -> None:
     grant(api, "manager", MIA, "building", 6)
     grant(api, "admin", BOB, "building", 6)
 
@@ -247,7 +243,7 @@ def test_deleted_building_takes_its_grants(api: Callable) -> None:
     assert all_grants(api) == ALL_GRANTS
 
 
-def test_deleted_inspector_leaves_the_inspections(api: Callable) -> None:
+def test_deleting_an_inspector_keeps_the_inspections(api: Callable) -> None:
     api("root").delete("/inspectors?id=eq.3")
 
     rows = api("root").get("/inspections?id=in.(5,6)&select=id,inspector_id&order=id").json
@@ -258,7 +254,7 @@ def test_deleted_inspector_leaves_the_inspections(api: Callable) -> None:
     "path",
     ["/buildings?id=eq.1", "/buildings?id=gt.0", "/clients?id=eq.1", "/clients?id=gt.0"],
 )
-def test_refused_deletion_leaves_everything(api: Callable, path: str) -> None:
+def test_refused_deletion_deletes_nothing(api: Callable, path: str) -> None:
     before = dump(api)
 
     response = api("root").delete(path)
@@ -267,7 +263,7 @@ def test_refused_deletion_leaves_everything(api: Callable, path: str) -> None:
     assert dump(api) == before
 
 
-def test_client_with_users_but_no_buildings_stays(api: Callable) -> None:
+def test_client_with_users_is_not_deleted(api: Callable) -> None:
     api("root").post("/clients", {"id": 30, "name": "Thirty"})
     user = {"email": "a@thirty.example", "name": "A", "role": "client_admin", "client_id": 30}
     api("root").post("/users", user)

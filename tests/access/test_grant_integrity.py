@@ -1,4 +1,4 @@
-"""Grants have a right grantee and a true grantor; given or taken, they hold at once; no id is handed out twice."""
+"""Grants have a grantee of the right role and a true grantor, and take effect at once. No id is used twice."""
 
 from collections.abc import Callable
 from datetime import UTC
@@ -39,7 +39,7 @@ LOCK_OUTS = [
     [line[1:] for line in LOCK_OUTS],
     ids=[line[0] for line in LOCK_OUTS],
 )
-def test_last_super_admin_stays(
+def test_last_super_admin_cannot_be_deleted_or_demoted(
     api: Callable, who: str, method: str, path: str, body: dict | None
 ) -> None:
     before = dump(api)
@@ -57,7 +57,7 @@ def second_super_admin(api: Callable) -> Person:
     return person
 
 
-def test_super_admin_goes_while_another_stays(api: Callable) -> None:
+def test_super_admin_can_be_deleted_while_another_remains(api: Callable) -> None:
     second = second_super_admin(api)
 
     assert api("root").delete(f"/users?id=eq.{ROOT}").status == 204
@@ -67,7 +67,7 @@ def test_super_admin_goes_while_another_stays(api: Callable) -> None:
     assert api(second).delete(f"/users?id=eq.{second.id}").code == "23514"
 
 
-def test_both_super_admins_do_not_go_in_one_request(api: Callable) -> None:
+def test_all_super_admins_cannot_be_deleted_in_one_request(api: Callable) -> None:
     second_super_admin(api)
 
     response = api("root").delete("/users?role=eq.super_admin")
@@ -76,7 +76,7 @@ def test_both_super_admins_do_not_go_in_one_request(api: Callable) -> None:
     assert len(api("root").get("/users?role=eq.super_admin").json) == 2
 
 
-# id, row: a super admin has no client, everybody else one
+# id, row: a super admin has no client, and every other user has one
 HALF_USERS = [
     ("super-admin-with-client", {"role": "super_admin", "client_id": 1}),
     ("client-admin-without", {"role": "client_admin", "client_id": None}),
@@ -124,7 +124,7 @@ def test_grantee_must_have_the_tables_role(
     assert all_grants(steady) == ALL_GRANTS
 
 
-def test_grant_is_not_passed_on_to_a_wrong_grantee(api: Callable) -> None:
+def test_grant_cannot_be_moved_to_a_grantee_of_another_role(api: Callable) -> None:
     response = api("root").patch(
         f"/client_manager_building_access?manager_id=eq.{MOE}", {"manager_id": ADA}
     )
@@ -134,7 +134,7 @@ def test_grant_is_not_passed_on_to_a_wrong_grantee(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(("who", "grantor"), [("root", ROOT), ("ada", ADA), ("service", None)])
-def test_grant_is_signed_by_its_maker_now(api: Callable, who: str, grantor: str | None) -> None:
+def test_grant_records_its_grantor_and_time(api: Callable, who: str, grantor: str | None) -> None:
     start = datetime.now(UTC)
 
     response = api(who).post(
@@ -148,7 +148,7 @@ def test_grant_is_signed_by_its_maker_now(api: Callable, who: str, grantor: str 
     assert abs(datetime.fromisoformat(row["assigned_at"]) - start) < timedelta(seconds=60)
 
 
-def test_super_admin_signs_for_anybody(api: Callable) -> None:
+def test_super_admin_sets_any_grantor(api: Callable) -> None:
     response = api("root").post(
         "/client_manager_building_access",
         {"manager_id": MIA, "building_id": 2, "assigned_by": BOB},
@@ -161,7 +161,7 @@ def test_super_admin_signs_for_anybody(api: Callable) -> None:
 # ── revocation holds at once ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_revoked_building_is_gone_from_every_door(api: Callable) -> None:
+def test_revoked_building_is_hidden_on_every_endpoint(api: Callable) -> None:
     asked = {"p_building_id": 1, "p_user_id": MOE}
     assert api("moe").rpc("check_building_access_v2", asked).json is True
 
@@ -179,7 +179,7 @@ def test_revoked_building_is_gone_from_every_door(api: Callable) -> None:
     assert (dashboard["total_buildings"], dashboard["total_inspections"]) == (0, 1)
 
 
-def test_revoked_inspection_is_gone_from_every_door(api: Callable) -> None:
+def test_revoked_inspection_is_hidden_on_every_endpoint(api: Callable) -> None:
     asked = {"p_inspection_id": 3, "p_user_id": BOB}
     assert api("bob").rpc("check_inspection_access", asked).json is True
 
@@ -190,7 +190,7 @@ def test_revoked_inspection_is_gone_from_every_door(api: Callable) -> None:
     assert api("bob").rpc("get_inspections_dashboard_summary_fast").json["total_inspections"] == 3
 
 
-def test_grant_holds_at_once(api: Callable) -> None:
+def test_grant_takes_effect_at_once(api: Callable) -> None:
     assert api("mia").get("/buildings").json == []
 
     api("ada").post("/client_manager_building_access", {"manager_id": MIA, "building_id": 2})
@@ -199,7 +199,7 @@ def test_grant_holds_at_once(api: Callable) -> None:
     assert ids(api("mia").get("/inspections?select=id")) == {3, 4}
 
 
-def test_grant_then_revocation_then_grant_is_followed_each_time(api: Callable) -> None:
+def test_each_grant_and_revocation_takes_effect_at_once(api: Callable) -> None:
     path = "/client_manager_building_access"
     for _ in range(3):
         api("ada").post(path, {"manager_id": MIA, "building_id": 2})

@@ -1,6 +1,6 @@
-"""Tokens nobody may use, made by hand: every kind against reads, a write, functions and the sign-in's own doors.
+"""Attack catalogue, T01 to T08: each kind of forged token against reads, a write, functions and `/auth/v1`.
 
-Attack catalogue, T01 to T08: a test's number is the catalogue's; what needs a history is in test_attacks_tokens.py.
+test_attacks_tokens.py has the tests that need a history.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
@@ -95,7 +95,7 @@ def compare(service: Service, code: str, headers: dict[str, str | None]) -> None
             assert (status, found) == wanted[route], route
 
 
-def test_there_are_enough_kinds() -> None:
+def test_there_are_enough_kinds_of_hostile_tokens() -> None:
     assert len(KINDS) + len(HEADERS) >= 60
 
 
@@ -105,48 +105,44 @@ def refuse(service: Service, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", T02)
-def test_T02_other_algorithm_opens_nothing(steady_service: Service, kind: str) -> None:
+def test_T02_token_of_another_algorithm_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T03)
-def test_T03_broken_form_or_signature_opens_nothing(steady_service: Service, kind: str) -> None:
+def test_T03_malformed_token_or_wrong_signature_is_refused(
+    steady_service: Service, kind: str
+) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T04)
-def test_T04_time_that_is_over_or_not_come_opens_nothing(
-    steady_service: Service, kind: str
-) -> None:
+def test_T04_expired_or_not_yet_valid_token_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T05)
-def test_T05_claim_of_a_wrong_type_opens_nothing(steady_service: Service, kind: str) -> None:
+def test_T05_claim_of_a_wrong_type_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T06)
-def test_T06_header_that_brings_its_own_key_opens_nothing(
-    steady_service: Service, kind: str
-) -> None:
+def test_T06_token_with_a_key_in_its_header_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T07)
-def test_T07_signed_claim_that_is_not_true_opens_nothing(
-    steady_service: Service, kind: str
-) -> None:
+def test_T07_signed_token_with_untrue_claims_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T08)
-def test_T08_role_elsewhere_in_the_token_opens_nothing(steady_service: Service, kind: str) -> None:
+def test_T08_role_in_another_claim_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", HEADERS)
-def test_T01_hostile_header_opens_nothing(steady_service: Service, kind: str) -> None:
+def test_T01_hostile_authorization_header_is_refused(steady_service: Service, kind: str) -> None:
     code, headers = HEADERS[kind]
 
     compare(steady_service, code, headers)
@@ -156,9 +152,7 @@ ELSEWHERE = ("/", "/rest/v1", "/rest/v1/", "/nope", "/rest/v1/nope", "/a/b", "/r
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_T01_a_bad_token_is_refused_where_there_is_nothing_to_open(
-    steady_service: Service, kind: str
-) -> None:
+def test_T01_invalid_token_is_refused_for_unknown_paths(steady_service: Service, kind: str) -> None:
     code, make = KINDS[kind]
     headers = {"Authorization": f"Bearer {make()}"}
 
@@ -171,7 +165,7 @@ def test_T01_a_bad_token_is_refused_where_there_is_nothing_to_open(
         assert (response.status, response.code) == (401, code), path
 
 
-def test_what_can_be_asked_is_told_without_a_token_and_with_a_good_one(
+def test_openapi_is_served_without_a_token_and_with_a_valid_one(
     steady_service: Service,
 ) -> None:
     for path in ("/", "/rest/v1/"):
@@ -180,13 +174,13 @@ def test_what_can_be_asked_is_told_without_a_token_and_with_a_good_one(
         assert steady_service.api(token=SERVICE_KEY).get(path).status == 200
 
 
-def test_T01_token_in_the_query_is_no_token(steady_service: Service) -> None:
+def test_T01_token_in_the_query_string_is_ignored(steady_service: Service) -> None:
     for name in ("access_token", "token", "jwt", "Authorization"):
         response = steady_service.api("nobody").get(f"/auth/v1/user?{name}={sign(root())}")
         assert error(response) == (401, "no_authorization")
 
 
-def test_nothing_was_written_by_any_of_them(steady_service: Service) -> None:
+def test_hostile_tokens_write_nothing(steady_service: Service) -> None:
     rows = steady_service.sql("SELECT name FROM buildings UNION SELECT name FROM users")
 
     assert ("Planted",) not in rows
@@ -217,7 +211,7 @@ def test_nothing_was_written_by_any_of_them(steady_service: Service) -> None:
         pytest.param(lambda: SERVICE_KEY, id="service-key"),
     ],
 )
-def test_good_token_opens(steady_service: Service, token: Callable[[], str]) -> None:
+def test_valid_token_is_accepted(steady_service: Service, token: Callable[[], str]) -> None:
     for scheme in ("Bearer", "bearer", "BEARER"):
         headers = {"Authorization": f"{scheme} {token()}"}
         response = steady_service.api("nobody").get("/buildings?select=id", headers=headers)
@@ -225,7 +219,9 @@ def test_good_token_opens(steady_service: Service, token: Callable[[], str]) -> 
         assert len(response.json) == 6
 
 
-def test_T03_no_flipped_bit_and_no_changed_character_is_accepted(tmp_path: pathlib.Path) -> None:
+def test_T03_token_with_a_flipped_bit_or_changed_character_is_refused(
+    tmp_path: pathlib.Path,
+) -> None:
     file = tmp_path / "flips.db"
     databases.copy(signed_up_file(), file)
     app = open_app(file)

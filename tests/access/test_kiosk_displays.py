@@ -1,4 +1,4 @@
-"""Boards on walls: as many as a person may have, and each of them can be ended."""
+"""Kiosk displays: limits, end of the token, and revocation."""
 
 from __future__ import annotations
 
@@ -35,90 +35,99 @@ def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
         yield writing
 
 
-def test_a_person_has_only_so_many_boards(transaction: Transaction) -> None:
-    for number in range(kiosk_display.BOARDS_MAX):
-        kiosk_display.make(transaction, ADMIN, MOE, f"Board {number}", 1)
+def test_user_has_at_most_100_kiosk_displays(transaction: Transaction) -> None:
+    for number in range(kiosk_display.DISPLAYS_PER_USER_MAX):
+        kiosk_display.create_display(transaction, ADMIN, MOE, f"Display {number}", 1)
 
-    with pytest.raises(kiosk_display.UnfitDevice, match="100 boards"):
-        kiosk_display.make(transaction, SUPER, MOE, "One more", 1)
-    first = kiosk_display.listed(transaction, ADMIN)[0]
-    kiosk_display.revoke(transaction, ADMIN, first.id)
-    kiosk_display.make(transaction, ADMIN, MOE, "In its place", 1)
-    kiosk_display.make(transaction, ADMIN, MIA, "Somebody else's", 1)
+    with pytest.raises(kiosk_display.InvalidKioskDisplay, match="100 kiosk displays"):
+        kiosk_display.create_display(transaction, SUPER, MOE, "One more", 1)
+    first = kiosk_display.list_displays(transaction, ADMIN)[0]
+    kiosk_display.revoke_display(transaction, ADMIN, first.id)
+    kiosk_display.create_display(transaction, ADMIN, MOE, "In its place", 1)
+    kiosk_display.create_display(transaction, ADMIN, MIA, "Of another user", 1)
 
 
-def test_a_board_beyond_those_that_are_shown_can_be_ended(
+def test_kiosk_display_beyond_the_listed_ones_can_be_revoked(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kiosk_display, "DEVICES_MAX", 3)
-    kiosk_display.within_reach.cache_clear()
-    made = [kiosk_display.make(transaction, ADMIN, MOE, f"Board {n}", 1) for n in range(5)]
+    monkeypatch.setattr(kiosk_display, "LISTED_MAX", 3)
+    kiosk_display.display_statements.cache_clear()
+    made = [
+        kiosk_display.create_display(transaction, ADMIN, MOE, f"Display {n}", 1) for n in range(5)
+    ]
     hidden = {each for each, _ in made} - {
-        each.id for each in kiosk_display.listed(transaction, ADMIN)
+        each.id for each in kiosk_display.list_displays(transaction, ADMIN)
     }
 
     for each in hidden:
-        kiosk_display.revoke(transaction, ADMIN, each)
+        kiosk_display.revoke_display(transaction, ADMIN, each)
 
     assert len(hidden) == 2
     tokens = dict(made)
-    assert [kiosk_display.enter(transaction, tokens[each]) for each in hidden] == [None, None]
-    kiosk_display.within_reach.cache_clear()
+    assert [kiosk_display.authenticate_display(transaction, tokens[each]) for each in hidden] == [
+        None,
+        None,
+    ]
+    kiosk_display.display_statements.cache_clear()
 
 
-def test_a_board_out_of_reach_is_as_one_that_is_not_there(transaction: Transaction) -> None:
-    key, token = kiosk_display.make(transaction, SUPER, ROOT, "Root's own", 1)
+def test_hidden_kiosk_display_is_not_found(transaction: Transaction) -> None:
+    key, token = kiosk_display.create_display(transaction, SUPER, ROOT, "Root's own", 1)
 
-    with pytest.raises(kiosk_display.NoSuchDevice):
-        kiosk_display.revoke(transaction, ADMIN, key)
+    with pytest.raises(kiosk_display.KioskDisplayNotFound):
+        kiosk_display.revoke_display(transaction, ADMIN, key)
 
-    assert kiosk_display.enter(transaction, token) is not None
+    assert kiosk_display.authenticate_display(transaction, token) is not None
 
 
-def test_boards_that_have_ended_are_nobodys(transaction: Transaction) -> None:
-    kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
-    kiosk_display.make(transaction, ADMIN, MIA, "Hall", 90)
+def test_ended_kiosk_displays_are_not_listed(transaction: Transaction) -> None:
+    kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    kiosk_display.create_display(transaction, ADMIN, MIA, "Hall", 90)
     transaction.run(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'")
     people.end_tokens(transaction, MIA)
 
     bob = Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
-    assert [kiosk_display.listed(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
+    assert [kiosk_display.list_displays(transaction, each) for each in (ADMIN, bob, SUPER)] == [
+        [],
+        [],
+        [],
+    ]
 
 
-def test_a_board_whose_days_are_over_is_nobodys(transaction: Transaction) -> None:
-    device_id, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 1)
+def test_expired_kiosk_display_is_not_found(transaction: Transaction) -> None:
+    device_id, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET expires_at = {transaction.unix}")
 
-    assert kiosk_display.enter(transaction, token) is None
-    assert kiosk_display.listed(transaction, ADMIN) == []
-    with pytest.raises(kiosk_display.NoSuchDevice):
-        kiosk_display.revoke(transaction, ADMIN, device_id)
+    assert kiosk_display.authenticate_display(transaction, token) is None
+    assert kiosk_display.list_displays(transaction, ADMIN) == []
+    with pytest.raises(kiosk_display.KioskDisplayNotFound):
+        kiosk_display.revoke_display(transaction, ADMIN, device_id)
 
 
-def test_boards_that_have_ended_make_room(
+def test_ended_kiosk_displays_do_not_count_towards_the_limit(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kiosk_display, "BOARDS_MAX", 1)
-    kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
+    monkeypatch.setattr(kiosk_display, "DISPLAYS_PER_USER_MAX", 1)
+    kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     people.end_tokens(transaction, MOE)
 
-    kiosk_display.make(transaction, ADMIN, MOE, "Hall", 90)
+    kiosk_display.create_display(transaction, ADMIN, MOE, "Hall", 90)
 
-    assert [each.name for each in kiosk_display.listed(transaction, ADMIN)] == ["Hall"]
+    assert [each.name for each in kiosk_display.list_displays(transaction, ADMIN)] == ["Hall"]
 
 
-def test_a_board_made_between_two_ends_of_one_second_ends_with_the_second(
+def test_second_global_sign_out_in_one_second_ends_kiosk_displays_created_between(
     transaction: Transaction,
 ) -> None:
-    """As whoever has got into somebody's session may make one, a moment before they get a new password."""
+    """A thief in a session may create a display just before the user sets a new password."""
     people.end_tokens(transaction, MOE)
-    _, token = kiosk_display.make(transaction, ADMIN, MOE, "Thief's", 365)
-    assert kiosk_display.enter(transaction, token) is not None
+    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Thief's", 365)
+    assert kiosk_display.authenticate_display(transaction, token) is not None
 
     people.end_tokens(transaction, MOE)
 
-    assert kiosk_display.enter(transaction, token) is None
+    assert kiosk_display.authenticate_display(transaction, token) is None
 
 
 LOSSES = [
@@ -129,45 +138,51 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_who_may_not_make_a_board_any_more_has_none(transaction: Transaction, loss: str) -> None:
+def test_kiosk_display_stops_if_its_creator_loses_the_right(
+    transaction: Transaction, loss: str
+) -> None:
     """They know its token."""
-    _, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
-    _, others = kiosk_display.make(transaction, SUPER, MOE, "Hall", 90)
-    _, own = kiosk_display.make(transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90)
+    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    _, others = kiosk_display.create_display(transaction, SUPER, MOE, "Hall", 90)
+    _, own = kiosk_display.create_display(
+        transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90
+    )
 
     transaction.run(loss.format(maker=ADA))
 
-    assert kiosk_display.enter(transaction, token) is None
-    assert kiosk_display.enter(transaction, others) is not None
-    assert kiosk_display.enter(transaction, own) is not None
+    assert kiosk_display.authenticate_display(transaction, token) is None
+    assert kiosk_display.authenticate_display(transaction, others) is not None
+    assert kiosk_display.authenticate_display(transaction, own) is not None
 
 
-def test_a_board_waits_for_the_end_of_its_maker_s_ban(transaction: Transaction) -> None:
-    _, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
+def test_kiosk_display_is_suspended_while_its_creator_is_banned(transaction: Transaction) -> None:
+    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
 
-    administration.change(transaction, SUPER, ADA, administration.banned(3_600), None)
-    assert kiosk_display.enter(transaction, token) is None
+    administration.change_user(transaction, SUPER, ADA, administration.ban_request(3_600), None)
+    assert kiosk_display.authenticate_display(transaction, token) is None
 
-    administration.let_in(transaction, SUPER, ADA)
-    assert kiosk_display.enter(transaction, token) is not None
+    administration.unban_user(transaction, SUPER, ADA)
+    assert kiosk_display.authenticate_display(transaction, token) is not None
 
 
-def test_a_board_of_the_service_key_or_of_nobody_knows_who_stays(transaction: Transaction) -> None:
-    _, token = kiosk_display.make(transaction, SERVICE_CALLER, MOE, "Lobby", 90)
+def test_kiosk_display_without_a_creator_stays_in_force(transaction: Transaction) -> None:
+    _, token = kiosk_display.create_display(transaction, SERVICE_CALLER, MOE, "Lobby", 90)
     older = "wtk_older"
     transaction.run(
         "INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)"
-        f" VALUES ('older', '{MOE}', 'Older', '{kiosk_display.digest(older)}', 4102444800, 4102444801)"
+        f" VALUES ('older', '{MOE}', 'Older', '{kiosk_display.token_digest(older)}', 4102444800, 4102444801)"
     )
 
-    assert kiosk_display.enter(transaction, token) is not None
-    assert kiosk_display.enter(transaction, older) is not None
+    assert kiosk_display.authenticate_display(transaction, token) is not None
+    assert kiosk_display.authenticate_display(transaction, older) is not None
 
 
-def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Transaction) -> None:
+def test_audit_log_records_who_created_and_revoked_a_kiosk_display(
+    transaction: Transaction,
+) -> None:
     transaction.set_actor(ADA)
-    key, token = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 90)
-    kiosk_display.revoke(transaction, ADMIN, key)
+    key, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    kiosk_display.revoke_display(transaction, ADMIN, key)
 
     lines = transaction.all(
         "SELECT action, actor_id, client_id, after FROM audit_log"
@@ -178,4 +193,4 @@ def test_who_made_and_who_revoked_a_board_stands_in_the_trail(transaction: Trans
         ("revoke_board", ADA, 1),
     ]
     assert token not in str(lines)
-    assert kiosk_display.digest(token) not in str(lines)
+    assert kiosk_display.token_digest(token) not in str(lines)

@@ -1,4 +1,4 @@
-"""Refresh tokens as text: what they are derived from, and what is none."""
+"""The text of refresh tokens: derivation and malformed text."""
 
 import uuid
 
@@ -11,12 +11,12 @@ KEY, OTHER_KEY = 32 * b"k", 32 * b"o"
 TOKENS = RefreshTokens([KEY])
 
 
-def test_token_is_no_jwt_and_holds_its_session_and_counter() -> None:
+def test_refresh_token_is_not_a_jwt_and_contains_session_and_counter() -> None:
     session_id = str(uuid.uuid4())
 
     token = TOKENS.issue(session_id, 7, "salt")
 
-    read = refresh_token.read(token)
+    read = refresh_token.parse_refresh_token(token)
     assert "." not in token
     assert read is not None
     assert (read.session_id, read.counter) == (session_id, 7)
@@ -51,14 +51,14 @@ def test_token_is_derived_from_session_counter_salt_and_key() -> None:
         "A" * 26,
     ],
 )
-def test_text_that_is_no_token_is_read_as_none(text: str) -> None:
-    assert refresh_token.read(text) is None
+def test_malformed_refresh_token_parses_to_none(text: str) -> None:
+    assert refresh_token.parse_refresh_token(text) is None
 
 
-def test_every_changed_character_makes_another_token_or_none() -> None:
+def test_every_changed_character_invalidates_the_refresh_token() -> None:
     token = TOKENS.issue(str(uuid.uuid4()), 0, "salt")
 
     for place, character in enumerate(token[:-1]):
         for other in {"A", "b", "_", "~", "="} - {character}:
-            read = refresh_token.read(token[:place] + other + token[place + 1 :])
+            read = refresh_token.parse_refresh_token(token[:place] + other + token[place + 1 :])
             assert read is None or not TOKENS.is_genuine(read, "salt"), (place, other)

@@ -1,4 +1,4 @@
-"""Sessions: the one line of refresh tokens, what ends it, and what a copy of the database is worth."""
+"""Sign-in sessions: refresh-token rotation, the end of sessions, and the secrets that the database stores."""
 
 import pathlib
 import random
@@ -11,13 +11,13 @@ from access.accounts import refresh_token
 from access.accounts import sign_in
 from access.accounts.people import claims_for
 from access.accounts.refresh_token import RefreshTokens
-from access.accounts.sign_in import Banned
+from access.accounts.sign_in import IssuedSession
 from access.accounts.sign_in import RefreshTokenNotFound
 from access.accounts.sign_in import RefreshTokenUsed
 from access.accounts.sign_in import Scope
-from access.accounts.sign_in import Session
 from access.accounts.sign_in import SessionExpired
-from access.accounts.sign_in import SignedIn
+from access.accounts.sign_in import SessionRow
+from access.accounts.sign_in import UserBanned
 from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
@@ -45,23 +45,23 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
         yield opened
 
 
-def begin(user_id: str = MOE) -> SignedIn:
+def begin(user_id: str = MOE) -> IssuedSession:
     with database().writing() as transaction:
-        return sign_in.begin_session(transaction, TOKENS, user_id)
+        return sign_in.create_session(transaction, TOKENS, user_id)
 
 
-def refresh(token: str, tokens: RefreshTokens = TOKENS) -> SignedIn | Fault:
+def refresh(token: str, tokens: RefreshTokens = TOKENS) -> IssuedSession | Fault:
     with database().writing() as transaction:
-        return sign_in.refresh(transaction, tokens, token)
+        return sign_in.refresh_session(transaction, tokens, token)
 
 
-def go_on(token: str, tokens: RefreshTokens = TOKENS) -> str:
+def refreshed_token(token: str, tokens: RefreshTokens = TOKENS) -> str:
     refreshed = refresh(token, tokens)
-    assert isinstance(refreshed, SignedIn), refreshed
+    assert isinstance(refreshed, IssuedSession), refreshed
     return refreshed.refresh_token
 
 
-def sign_out(session: SignedIn | None, scope: Scope, user_id: str = MOE) -> None:
+def sign_out(session: IssuedSession | None, scope: Scope, user_id: str = MOE) -> None:
     profile = GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]
     caller = Caller(user_id, 1, profile, session.session_id if session is not None else None)
     with database().writing() as transaction:
@@ -72,7 +72,7 @@ def line(service: Service, length: int, seconds_apart: int = 60) -> list[str]:
     """A session's tokens, each used to make the next, none of them within half a minute of now."""
     tokens = [begin().refresh_token]
     for _ in range(length - 1):
-        tokens.append(go_on(tokens[-1]))
+        tokens.append(refreshed_token(tokens[-1]))
         service.age(seconds_apart)
     return tokens
 
@@ -80,46 +80,46 @@ def line(service: Service, length: int, seconds_apart: int = 60) -> list[str]:
 # The line
 
 
-def test_newest_token_makes_the_next(service: Service) -> None:
+def test_refresh_with_the_newest_token_returns_its_successor(service: Service) -> None:
     session = begin()
 
     tokens = [session.refresh_token]
     for _ in range(5):
-        tokens.append(go_on(tokens[-1]))
+        tokens.append(refreshed_token(tokens[-1]))
 
     assert len(set(tokens)) == 6
     assert service.sql("SELECT id, counter FROM sessions") == [(session.session_id, 5)]
 
 
-def test_parent_of_the_newest_is_taken_at_any_time(service: Service) -> None:
+def test_predecessor_of_the_newest_refresh_token_is_accepted_at_any_time(service: Service) -> None:
     first = begin().refresh_token
-    second = go_on(first)
+    second = refreshed_token(first)
     service.age(20 * DAY)
 
-    assert go_on(first) == second
-    assert go_on(first) == second
-    assert go_on(second) != second
+    assert refreshed_token(first) == second
+    assert refreshed_token(first) == second
+    assert refreshed_token(second) != second
 
 
-def test_token_used_within_thirty_seconds_is_answered_with_the_newest(service: Service) -> None:
+def test_refresh_token_reused_within_30_s_returns_the_newest_token(service: Service) -> None:
     first = begin().refresh_token
-    newest = go_on(go_on(go_on(first)))
+    newest = refreshed_token(refreshed_token(refreshed_token(first)))
     service.age(29)
 
-    assert go_on(first) == newest
+    assert refreshed_token(first) == newest
 
 
-def test_two_who_share_a_token_walk_one_line(service: Service) -> None:
+def test_two_clients_with_one_refresh_token_get_the_same_successors(service: Service) -> None:
     mine = yours = begin().refresh_token
 
     for _ in range(10):
-        mine, yours = go_on(mine), go_on(yours)
+        mine, yours = refreshed_token(mine), refreshed_token(yours)
         assert mine == yours
 
     assert service.sql("SELECT count(*) FROM sessions") == [(1,)]
 
 
-def test_older_token_ends_the_session(service: Service) -> None:
+def test_a_used_refresh_token_ends_the_session_after_30_s(service: Service) -> None:
     oldest, *_, newest = line(service, 4)
 
     assert isinstance(refresh(oldest), RefreshTokenUsed)
@@ -127,38 +127,38 @@ def test_older_token_ends_the_session(service: Service) -> None:
     assert service.sql("SELECT count(*) FROM sessions") == [(0,)]
 
 
-def test_window_is_of_each_tokens_own_first_use(service: Service) -> None:
+def test_reuse_window_starts_at_the_first_use_of_each_token(service: Service) -> None:
     tokens = line(service, 3)
-    newest = go_on(go_on(tokens[-1]))
+    newest = refreshed_token(refreshed_token(tokens[-1]))
 
-    assert go_on(tokens[-1]) == newest
+    assert refreshed_token(tokens[-1]) == newest
     assert isinstance(refresh(tokens[0]), RefreshTokenUsed)
 
 
-def test_use_within_the_window_does_not_widen_it(service: Service) -> None:
+def test_reuse_does_not_extend_the_reuse_window(service: Service) -> None:
     first = begin().refresh_token
-    go_on(go_on(first))
+    refreshed_token(refreshed_token(first))
     service.age(20)
-    go_on(first)
+    refreshed_token(first)
     service.age(20)
 
     assert isinstance(refresh(first), RefreshTokenUsed)
 
 
-def test_token_that_was_not_made_yet_ends_the_session(service: Service) -> None:
+def test_refresh_token_newer_than_the_session_row_ends_the_session(service: Service) -> None:
     first = begin().refresh_token
-    third = go_on(go_on(first))
+    third = refreshed_token(refreshed_token(first))
     service.sql("UPDATE sessions SET counter = 0, rotations = '[]'")
 
     assert isinstance(refresh(third), RefreshTokenUsed)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_window_kept_by_the_second_is_the_window_kept_in_full(seed: int) -> None:
+def test_rotations_per_second_accept_the_same_tokens_as_all_rotations(seed: int) -> None:
     """The session keeps one pair a second; beside it a list of every first use, and both must agree."""
     choose = random.Random(seed)
     now, rotations, first_used = 1_000_000, [], {}
-    session = Session("", "", "", 0, 0, 0, rotations)
+    session = SessionRow("", "", "", 0, 0, 0, rotations)
     for _ in range(200):
         now += choose.choice([0, 0, 0, 1, 1, 5, 20, 40])
         counter = choose.randint(0, session.counter)
@@ -166,10 +166,12 @@ def test_window_kept_by_the_second_is_the_window_kept_in_full(seed: int) -> None
 
         expected = counter >= session.counter - 1 or now - first_used[counter] <= 30
 
-        assert sign_in.is_in_line(session, token, now) is expected
+        assert sign_in.is_accepted(session, token, now) is expected
         if counter == session.counter:
             first_used[counter] = now
-            session = Session("", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now))
+            session = SessionRow(
+                "", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now)
+            )
             assert len(session.rotations) <= 31
 
 
@@ -180,7 +182,7 @@ def test_session_ends_thirty_days_after_its_last_use(service: Service) -> None:
     token = begin().refresh_token
     for _ in range(3):
         service.age(29 * DAY)
-        token = go_on(token)
+        token = refreshed_token(token)
 
     service.age(30 * DAY)
 
@@ -188,7 +190,7 @@ def test_session_ends_thirty_days_after_its_last_use(service: Service) -> None:
     assert isinstance(refresh(token), RefreshTokenNotFound)
 
 
-def test_forgotten_sessions_are_cleared_away_at_the_next_sign_in(service: Service) -> None:
+def test_expired_sessions_are_deleted_at_the_next_sign_in(service: Service) -> None:
     begin(MIA)
     service.age(30 * DAY)
 
@@ -197,7 +199,7 @@ def test_forgotten_sessions_are_cleared_away_at_the_next_sign_in(service: Servic
     assert service.sql("SELECT user_id FROM sessions") == [(MOE,)]
 
 
-def test_user_has_room_for_so_many_sessions(
+def test_new_session_replaces_the_least_recently_used_at_the_limit(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sign_in, "SESSIONS_MAX", 3)
@@ -210,17 +212,17 @@ def test_user_has_room_for_so_many_sessions(
     oldest, *rest = mine
     assert isinstance(refresh(oldest.refresh_token), RefreshTokenNotFound)
     for each in (others, *rest):
-        go_on(each.refresh_token)
+        refreshed_token(each.refresh_token)
 
 
-def test_disabled_user_is_refused_and_comes_back(service: Service) -> None:
+def test_refresh_of_a_disabled_user_fails_until_the_ban_ends(service: Service) -> None:
     token = begin().refresh_token
     service.sql("UPDATE credentials SET disabled_until = unixepoch() + 60 WHERE user_id = ?", MOE)
-    assert isinstance(refresh(token), Banned)
+    assert isinstance(refresh(token), UserBanned)
 
     service.sql("UPDATE credentials SET disabled_until = 0")
 
-    go_on(token)
+    refreshed_token(token)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,9 @@ def test_disabled_user_is_refused_and_comes_back(service: Service) -> None:
         pytest.param(f"DELETE FROM users WHERE id = '{MOE}'", True, id="gone"),
     ],
 )
-def test_session_goes_with_what_it_stood_on(service: Service, statement: str, ends: bool) -> None:
+def test_session_ends_if_its_user_is_deleted_or_changes_role_or_client(
+    service: Service, statement: str, ends: bool
+) -> None:
     token = begin().refresh_token
 
     with database().writing() as transaction:
@@ -247,59 +251,59 @@ def test_local_sign_out_ends_this_session_only(service: Service) -> None:
     sign_out(one, Scope.LOCAL)
 
     assert isinstance(refresh(one.refresh_token), RefreshTokenNotFound)
-    go_on(two.refresh_token)
+    refreshed_token(two.refresh_token)
 
 
-def test_sign_out_of_the_others_spares_this_session_and_other_people(service: Service) -> None:
+def test_sign_out_of_others_keeps_this_session_and_those_of_other_users(service: Service) -> None:
     one, two, others = begin(), begin(), begin(MIA)
 
     sign_out(one, Scope.OTHERS)
 
     assert isinstance(refresh(two.refresh_token), RefreshTokenNotFound)
-    go_on(one.refresh_token)
-    go_on(others.refresh_token)
+    refreshed_token(one.refresh_token)
+    refreshed_token(others.refresh_token)
 
 
-def test_global_sign_out_ends_all_of_ones_own(service: Service) -> None:
+def test_global_sign_out_ends_all_sessions_of_the_user(service: Service) -> None:
     one, two, others = begin(), begin(), begin(MIA)
 
     sign_out(one, Scope.GLOBAL)
 
     for each in (one, two):
         assert isinstance(refresh(each.refresh_token), RefreshTokenNotFound)
-    go_on(others.refresh_token)
+    refreshed_token(others.refresh_token)
 
 
 @pytest.mark.parametrize("scope", [Scope.LOCAL, Scope.OTHERS])
-def test_sign_out_that_has_nothing_to_end_says_so(service: Service, scope: Scope) -> None:
+def test_sign_out_without_a_session_is_session_not_found(service: Service, scope: Scope) -> None:
     with pytest.raises(SessionGone):
         sign_out(None, scope)
 
 
-def test_sign_out_of_the_others_from_the_only_session_is_none_the_less_true(
+def test_sign_out_of_others_from_the_only_session_succeeds(
     service: Service,
 ) -> None:
     only = begin()
 
     sign_out(only, Scope.OTHERS)
 
-    go_on(only.refresh_token)
+    refreshed_token(only.refresh_token)
 
 
-def test_new_password_ends_all_sessions_but_one(service: Service) -> None:
+def test_new_password_ends_all_sessions_except_one(service: Service) -> None:
     one, two = begin(), begin()
 
     with database().writing() as transaction:
         people.replace_password(transaction, MOE, "hash", one.session_id)
 
-    go_on(one.refresh_token)
+    refreshed_token(one.refresh_token)
     assert isinstance(refresh(two.refresh_token), RefreshTokenNotFound)
 
 
 # Tokens without a session
 
 
-def test_token_of_the_very_second_ends_with_the_others_and_the_next_is_dated_after_it(
+def test_global_sign_out_ends_tokens_of_the_same_second(
     service: Service,
 ) -> None:
     with database().writing() as transaction:
@@ -311,7 +315,7 @@ def test_token_of_the_very_second_ends_with_the_others_and_the_next_is_dated_aft
     assert before["iat"] < person.tokens_since <= after["iat"] <= before["iat"] + 1
 
 
-def test_what_was_made_between_two_ends_of_one_second_ends_with_the_second(
+def test_second_global_sign_out_in_one_second_ends_tokens_issued_between(
     service: Service,
 ) -> None:
     with database().writing() as transaction:
@@ -322,7 +326,7 @@ def test_what_was_made_between_two_ends_of_one_second_ends_with_the_second(
         assert between["iat"] < people.by_id(transaction, MOE).tokens_since
 
 
-def test_what_ended_tokens_is_never_forgotten_by_a_clock_set_back(service: Service) -> None:
+def test_clock_set_back_does_not_revive_ended_tokens(service: Service) -> None:
     service.sql(
         "INSERT INTO credentials (user_id, tokens_since) VALUES (?, 9999999999)"
         " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since",
@@ -338,18 +342,20 @@ def test_what_ended_tokens_is_never_forgotten_by_a_clock_set_back(service: Servi
 # Keys and copies
 
 
-def test_session_outlives_its_key_while_the_key_is_in_the_list(service: Service) -> None:
+def test_refresh_token_of_an_older_key_is_accepted_while_the_key_is_listed(
+    service: Service,
+) -> None:
     token = begin().refresh_token
     both, new = RefreshTokens([OLD_KEY, NEW_KEY]), RefreshTokens([NEW_KEY])
 
-    rotated = go_on(token, both)
+    rotated = refreshed_token(token, both)
 
     assert isinstance(refresh(token, new), RefreshTokenNotFound)
-    assert go_on(rotated, new)
+    assert refreshed_token(rotated, new)
 
 
-def test_database_holds_nothing_that_signs_in(service: Service) -> None:
-    token = go_on(begin().refresh_token)
+def test_database_stores_no_usable_token_or_password(service: Service) -> None:
+    token = refreshed_token(begin().refresh_token)
 
     kept = "\n".join(
         str(row)

@@ -1,4 +1,4 @@
-"""Guesses are counted: for an account, from an address, and how often an e-mail may be called taken."""
+"""Rate limits: attempts on an account, attempts from an origin, and disclosures of taken e-mails."""
 
 import ipaddress
 import pathlib
@@ -8,11 +8,11 @@ import pytest
 
 from access.accounts import email_disclosure
 from access.accounts import throttle
-from access.accounts.throttle import Guess
-from access.accounts.throttle import TooManyTries
+from access.accounts.throttle import RateLimitExceeded
+from access.accounts.throttle import SignInAttempt
+from access.accounts.throttle import account_digest
 from access.accounts.throttle import client_address
-from access.accounts.throttle import digest
-from access.accounts.throttle import guess_at
+from access.accounts.throttle import sign_in_attempt
 from access.caller import GRANT_PROFILES
 from access.caller import SERVICE_CALLER
 from access.caller import Caller
@@ -35,26 +35,28 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
         yield opened
 
 
-def count(guess: Guess) -> int:
+def count(guess: SignInAttempt) -> int:
     with database().writing() as transaction:
-        return throttle.count_guess(transaction, guess)
+        return throttle.record_sign_in_attempt(transaction, guess)
 
 
-def take_back(attempt: int) -> None:
+def delete_attempt(attempt: int) -> None:
     with database().writing() as transaction:
-        throttle.take_back(transaction, attempt)
+        throttle.delete_attempt(transaction, attempt)
 
 
-def is_refused(guess: Guess) -> bool:
+def is_refused(guess: SignInAttempt) -> bool:
     try:
-        take_back(count(guess))
-    except TooManyTries:
+        delete_attempt(count(guess))
+    except RateLimitExceeded:
         return True
     return False
 
 
-def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE) -> Guess:
-    return guess_at(email, origin, user_id)
+def guess(
+    origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE
+) -> SignInAttempt:
+    return sign_in_attempt(email, origin, user_id)
 
 
 # Addresses
@@ -94,25 +96,25 @@ def test_client_address(peer: str, forwarded: str | None, found: str) -> None:
         "moe＠acme.example",
     ],
 )
-def test_account_is_the_same_however_it_is_written(written: str) -> None:
-    assert digest(written) == digest("Moe@Acme.Example")
+def test_account_digest_ignores_case_width_and_space(written: str) -> None:
+    assert account_digest(written) == account_digest("Moe@Acme.Example")
 
 
-def test_digest_says_nothing_of_the_email() -> None:
-    assert "moe" not in digest("moe@acme.example")
-    assert digest("moe@acme.example") != digest("mia@acme.example")
+def test_account_digest_does_not_contain_the_email() -> None:
+    assert "moe" not in account_digest("moe@acme.example")
+    assert account_digest("moe@acme.example") != account_digest("mia@acme.example")
 
 
 # An account
 
 
-def test_eleventh_guess_is_refused_until_the_first_is_a_quarter_of_an_hour_old(
+def test_11th_attempt_is_refused_until_the_first_is_15_minutes_old(
     service: Service,
 ) -> None:
     for _ in range(10):
         count(guess())
 
-    with pytest.raises(TooManyTries) as refused:
+    with pytest.raises(RateLimitExceeded) as refused:
         count(guess())
     assert 890 <= refused.value.retry_after_seconds <= 900
 
@@ -122,7 +124,7 @@ def test_eleventh_guess_is_refused_until_the_first_is_a_quarter_of_an_hour_old(
     assert not is_refused(guess())
 
 
-def test_refused_guess_is_not_counted(service: Service) -> None:
+def test_refused_attempt_is_not_counted(service: Service) -> None:
     for _ in range(10):
         count(guess())
     for _ in range(5):
@@ -131,14 +133,14 @@ def test_refused_guess_is_not_counted(service: Service) -> None:
     assert service.sql("SELECT count(*) FROM attempts") == [(10,)]
 
 
-def test_right_guess_is_taken_back(service: Service) -> None:
+def test_successful_attempt_is_deleted(service: Service) -> None:
     for _ in range(30):
-        take_back(count(guess()))
+        delete_attempt(count(guess()))
 
     assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
-def test_account_is_guessed_at_from_everywhere_together(service: Service) -> None:
+def test_attempts_on_an_account_count_across_origins(service: Service) -> None:
     for place in range(10):
         count(guess(f"192.0.2.{place}"))
 
@@ -146,14 +148,14 @@ def test_account_is_guessed_at_from_everywhere_together(service: Service) -> Non
     assert not is_refused(guess("203.0.113.1", "mia@acme.example", None))
 
 
-def test_invented_account_is_counted_like_any(service: Service) -> None:
+def test_attempts_on_an_unknown_account_are_counted(service: Service) -> None:
     for _ in range(10):
         count(guess(email="ghost@nowhere.example", user_id=None))
 
     assert is_refused(guess(email=" GHOST@nowhere.example", user_id=None))
 
 
-def test_known_address_is_counted_apart(service: Service) -> None:
+def test_known_origin_has_its_own_count(service: Service) -> None:
     with database().writing() as transaction:
         throttle.remember_origin(transaction, MOE, HERE)
     for _ in range(10):
@@ -167,9 +169,7 @@ def test_known_address_is_counted_apart(service: Service) -> None:
 
 
 @pytest.mark.parametrize("tries_here", [1, 5, 9])
-def test_who_tries_from_elsewhere_is_not_told_which_address_is_known(
-    service: Service, tries_here: int
-) -> None:
+def test_limit_does_not_reveal_known_origins(service: Service, tries_here: int) -> None:
     """Nor whether there is the account: it is refused as one that was invented."""
     with database().writing() as transaction:
         throttle.remember_origin(transaction, MOE, HERE)
@@ -180,7 +180,7 @@ def test_who_tries_from_elsewhere_is_not_told_which_address_is_known(
         assert is_refused(guess(THERE, **whom))
 
 
-def test_known_address_is_known_for_thirty_days_and_to_its_own_account_only(
+def test_origin_is_known_for_30_days_and_for_its_own_account_only(
     service: Service,
 ) -> None:
     with database().writing() as transaction:
@@ -199,7 +199,7 @@ def test_known_address_is_known_for_thirty_days_and_to_its_own_account_only(
 # An address
 
 
-def test_hundred_and_first_guess_from_an_address_is_refused_whoever_it_is_aimed_at(
+def test_101st_attempt_from_an_origin_is_refused_for_any_account(
     service: Service,
 ) -> None:
     for place in range(100):
@@ -209,7 +209,7 @@ def test_hundred_and_first_guess_from_an_address_is_refused_whoever_it_is_aimed_
     assert not is_refused(guess(THERE, "another@nowhere.example", None))
 
 
-def test_old_guesses_are_purged(service: Service) -> None:
+def test_expired_attempts_are_deleted(service: Service) -> None:
     for place in range(20):
         count(guess(HERE, f"user{place}@nowhere.example", None))
     service.age(901)
@@ -219,37 +219,37 @@ def test_old_guesses_are_purged(service: Service) -> None:
     assert service.sql("SELECT count(*) FROM attempts") == [(1,)]
 
 
-# E-mails that are taken
+# Disclosures of taken e-mails
 
 
 def administrator(user_id: str) -> Caller:
     return Caller(user_id, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
 
-def tell(caller: Caller) -> None:
+def disclose(caller: Caller) -> None:
     with database().writing() as transaction:
-        email_disclosure.require_answers_left(transaction, caller)
-        email_disclosure.count(transaction, caller)
+        email_disclosure.require_disclosures_left(transaction, caller)
+        email_disclosure.record_disclosure(transaction, caller)
 
 
-def test_twenty_taken_emails_an_hour_and_caller(service: Service) -> None:
+def test_taken_email_is_disclosed_20_times_an_hour_to_a_caller(service: Service) -> None:
     for _ in range(20):
-        tell(administrator(ADA))
+        disclose(administrator(ADA))
 
-    with pytest.raises(TooManyTries) as refused:
-        tell(administrator(ADA))
+    with pytest.raises(RateLimitExceeded) as refused:
+        disclose(administrator(ADA))
     assert 3_590 <= refused.value.retry_after_seconds <= 3_600
-    tell(administrator(MOE))
-    tell(SERVICE_CALLER)
+    disclose(administrator(MOE))
+    disclose(SERVICE_CALLER)
 
     service.age(3_601)
-    tell(administrator(ADA))
+    disclose(administrator(ADA))
 
 
-def test_guesses_and_taken_emails_are_counted_apart(service: Service) -> None:
+def test_sign_in_attempts_and_email_disclosures_have_separate_limits(service: Service) -> None:
     for _ in range(20):
-        tell(administrator(MOE))
+        disclose(administrator(MOE))
 
     assert not is_refused(guess())
-    with pytest.raises(TooManyTries), database().reading() as transaction:
-        email_disclosure.require_answers_left(transaction, administrator(MOE))
+    with pytest.raises(RateLimitExceeded), database().reading() as transaction:
+        email_disclosure.require_disclosures_left(transaction, administrator(MOE))

@@ -368,5 +368,5 @@ def test_an_older_sqlite_is_asked_in_words_that_it_knows(
 def test_what_equal_values_are_read_as_is_looked_up_but_for_doubles() -> None:
     """They take integers of any length, of which many can be found that a look-up takes for each other."""
     named = ("name", "floors", "latitude", "client_id")
-    sources = insertions.lay_out("buildings", named, default_missing=False).sources
-    assert [each.reads_once for each in sources[: len(named)]] == [True, True, False, True]
+    sources = insertions.plan_layout("buildings", named, default_missing=False).sources
+    assert [each.is_memoized for each in sources[: len(named)]] == [True, True, False, True]

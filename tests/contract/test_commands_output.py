@@ -91,7 +91,7 @@ def test_that_a_user_was_made_is_told_whatever_becomes_of_the_output(file, outpu
 
     said = ended.stderr.decode()
     [(user_id,)] = databases.sql(file, "SELECT id FROM users WHERE email = 'new@acme.example'")
-    assert said == f"walkthrough: standard output: {told}; the user was made, {user_id}\n"
+    assert said == f"walkthrough: standard output: {told}; created user {user_id}\n"
     assert ended.returncode == 1
 
 
@@ -114,9 +114,9 @@ def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
         (["backup", "{0}/none/x"], "{0}/none/x was not written: No such file or directory"),
         (["restore", "{0}/none/x"], "{0}/none/x does not exist"),
         (["restore", "{0}"], "{0} is not a regular file"),
-        (["backup", ""], ". is no name of a file"),
-        (["backup", "/"], "/ is no name of a file"),
-        (["export", "."], ". is no name of a file"),
+        (["backup", ""], ". is not a file name"),
+        (["backup", "/"], "/ is not a file name"),
+        (["export", "."], ". is not a file name"),
         (["backup", "{0}/" + "x" * 256], "{0}/" + "x" * 256 + ": File name too long"),
     ],
 )
@@ -158,7 +158,7 @@ def test_a_copy_of_nothing_takes_no_good_ones_place(file, tmp_path, word):
         refused = run(file, again, DATABASE_URL=f"sqlite:///{made}")
         assert (refused.returncode, refused.stderr.decode()) == (
             1,
-            f"walkthrough: the database holds nothing yet (is it the right one?): {kept} is left as it is\n",
+            f"walkthrough: the database is empty (check DATABASE_URL): {kept} is not changed\n",
         )
 
     assert kept.read_bytes() == good
@@ -189,9 +189,7 @@ def test_no_password_is_asked_for_where_nothing_can_be_answered(file):
     )  # fmt: skip
 
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == (
-        "walkthrough: standard input: no password can be asked for; --password says one\n"
-    )
+    assert ended.stderr == ("walkthrough: standard input is closed: set --password\n")
 
 
 def test_a_file_that_cannot_be_read_is_told_by_who_opens_it(monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ from access.accounts import person
 from access.accounts import sign_in
 from access.accounts import throttle
 from access.accounts.refresh_token import RefreshToken
-from access.accounts.sign_in import Session
+from access.accounts.sign_in import SessionRow
 from access.caller import GRANT_PROFILES
 from access.caller import Caller
 from access.caller import Role
@@ -90,10 +90,10 @@ def test_an_answer_has_as_many_bytes_as_it_may(
     answering = SimpleNamespace(each=lambda sql, values: iter([(row,) for row in rows]))
 
     monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes)
-    assert execute.fetch(answering, "", ()) == rows
+    assert execute.fetch_rows(answering, "", ()) == rows
     monkeypatch.setattr(execute, "VALUE_BYTES_MAX", size_bytes - 1)
     with pytest.raises(ResponseTooLarge):
-        execute.fetch(answering, "", ())
+        execute.fetch_rows(answering, "", ())
 
 
 @pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 2), ("x", 1), ("ü", 2)])
@@ -196,9 +196,9 @@ def test_a_ban_lasts_290_years() -> None:
 @pytest.mark.parametrize(("seconds", "is_in_line"), [(30, True), (31, False)])
 def test_an_old_token_is_forgiven_for_thirty_seconds(seconds: int, *, is_in_line: bool) -> None:
     now = 1_000_000
-    session = Session("", "", "", 9, 0, 0, [[now - seconds, 3]])
+    session = SessionRow("", "", "", 9, 0, 0, [[now - seconds, 3]])
 
-    assert sign_in.is_in_line(session, RefreshToken("", 3, b""), now) is is_in_line
+    assert sign_in.is_accepted(session, RefreshToken("", 3, b""), now) is is_in_line
 
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(30 * 86_400 - 1, True), (30 * 86_400, False)])
@@ -206,18 +206,19 @@ def test_an_address_is_known_for_thirty_days(
     transaction: Transaction, seconds: int, *, is_known: bool
 ) -> None:
     here, elsewhere = (
-        throttle.guess_at("moe@acme.example", origin, MOE) for origin in ("192.0.2.1", "192.0.2.9")
+        throttle.sign_in_attempt("moe@acme.example", origin, MOE)
+        for origin in ("192.0.2.1", "192.0.2.9")
     )
     throttle.remember_origin(transaction, MOE, here.origin)
     transaction.run(f"UPDATE origins SET at = {transaction.unix - seconds}")
-    for _ in range(throttle.ACCOUNT_TRIES_MAX):
-        throttle.count_guess(transaction, elsewhere)
+    for _ in range(throttle.ACCOUNT_ATTEMPTS_MAX):
+        throttle.record_sign_in_attempt(transaction, elsewhere)
 
     if is_known:
-        throttle.require_tries_left(transaction, here)
+        throttle.require_attempts_left(transaction, here)
     else:
-        with pytest.raises(throttle.TooManyTries):
-            throttle.require_tries_left(transaction, here)
+        with pytest.raises(throttle.RateLimitExceeded):
+            throttle.require_attempts_left(transaction, here)
 
 
 @pytest.mark.parametrize("claim", ["iat", "nbf"])
@@ -236,10 +237,10 @@ def test_a_moment_is_one_that_a_double_holds(claim: str) -> None:
 def test_a_board_is_noted_once_an_hour(
     transaction: Transaction, seconds: int, *, is_due: bool
 ) -> None:
-    _, told = kiosk_display.make(transaction, ADMIN, MOE, "Lobby", 1)
+    _, told = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET last_seen_at = {transaction.unix - seconds}")
 
-    assert kiosk_display.enter(transaction, told).is_due is is_due
+    assert kiosk_display.authenticate_display(transaction, told).is_due is is_due
 
 
 @pytest.mark.parametrize(("seconds", "more"), [(59.999, 0), (60, 0), (60.001, 1)])
@@ -247,13 +248,13 @@ def test_refusals_are_told_as_often_as_may_be_in_a_minute(
     transaction: Transaction, seconds: float, more: int
 ) -> None:
     def refuse() -> None:
-        audit.note_refusal(transaction, "buildings", actor_id=MOE, client_id=1, message="no")
+        audit.record_refusal(transaction, "buildings", actor_id=MOE, client_id=1, message="no")
 
     transaction.began = float(int(transaction.began))
-    for _ in range(audit.REFUSALS_A_MINUTE + 1):
+    for _ in range(audit.REFUSALS_PER_MINUTE_MAX + 1):
         refuse()
     transaction.began += seconds
     refuse()
 
     told = transaction.value("SELECT count(*) FROM audit_log WHERE action = 'refused'")
-    assert told == audit.REFUSALS_A_MINUTE + more
+    assert told == audit.REFUSALS_PER_MINUTE_MAX + more

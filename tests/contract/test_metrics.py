@@ -236,7 +236,7 @@ def test_one_worker_tells_what_all_have_counted(tmp_path: Path) -> None:
         work(3)
         text = work(4)
         live = sorted(file.name for file in directory.glob("gauge_live*"))
-        meters.forget(directory, int(live[0].removesuffix(".db").rpartition("_")[2]))
+        meters.retire_process(directory, int(live[0].removesuffix(".db").rpartition("_")[2]))
         left = len(list(directory.glob("gauge_live*")))
     finally:
         meters.remove_directory(directory)
@@ -313,7 +313,7 @@ def test_a_dead_workers_files_keep_what_was_counted_and_no_room(
     (counter,) = directory.glob("counter_*.db")
     pid = int(counter.stem.removeprefix("counter_"))
 
-    meters.forget(directory, pid)
+    meters.retire_process(directory, pid)
     told, _ = run_apart(WORKER, directory, url, "4")
     cut = counter.stat().st_size
     meters.allocate(directory, pid)  # a worker with the same number
@@ -424,8 +424,8 @@ def test_where_there_is_no_place_for_a_directory_there_is_none(
     directory = meters.make_directory()
 
     assert directory is None
-    meters.forget(directory, 7)
-    meters.forget_all(directory, 7)
+    meters.retire_process(directory, 7)
+    meters.discard_process(directory, 7)
     meters.remove_directory(directory)
 
 
@@ -447,11 +447,11 @@ def test_directories_that_killed_servers_have_left_are_swept_away(
     monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
     other.mkdir()
 
-    with meters.opened(tmp_path) as at:
+    with meters.open_directory(tmp_path) as at:
         meters.sweep(at)
     assert other.exists(), "of another user"
     monkeypatch.undo()
-    with meters.opened(tmp_path) as at:
+    with meters.open_directory(tmp_path) as at:
         meters.sweep(at)
 
     assert sorted(tmp_path.iterdir()) == sorted([aim, held, link])

@@ -351,7 +351,7 @@ def test_what_functions_answer_is_as_their_schema_says(
 
 
 def test_every_function_is_described() -> None:
-    assert set(openapi_schemas.ANSWERS) == {each.name for each in rpc.TABLE}
+    assert set(openapi_schemas.RESULTS) == {each.name for each in rpc.TABLE}
 
 
 def test_every_operation_has_its_errors_and_a_name_of_its_own(document: dict) -> None:

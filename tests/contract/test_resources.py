@@ -89,7 +89,7 @@ def test_what_changes_hands_is_told_to_both() -> None:
         for name in WRITTEN
     }
 
-    assert {name: owner for name, owner in handed.items() if owner} == audit.OWNER
+    assert {name: owner for name, owner in handed.items() if owner} == audit.OWNER_COLUMNS
 
 
 @pytest.mark.parametrize(

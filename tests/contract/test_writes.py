@@ -98,7 +98,7 @@ def test_what_cannot_be_rid_of_its_nulls_is_not_written(
     def overwhelmed(value: object) -> object:
         raise RecursionError
 
-    monkeypatch.setattr(representation, "strip", overwhelmed)
+    monkeypatch.setattr(representation, "drop_nulls", overwhelmed)
 
     response = unchanged_after(
         api, "root", "POST", "/buildings", NEW_BUILDING, accept=STRIPPED, prefer="return=representation"

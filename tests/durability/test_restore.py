@@ -51,7 +51,7 @@ def test_a_backup_comes_back(place, tmp_path):
 
     assert run(place, "restore", str(tmp_path / "kept.backup")) == (
         0,
-        "restored; everybody has to sign in again",
+        "restored; all users must sign in again",
     )
 
     assert inspectors(place) == before

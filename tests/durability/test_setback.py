@@ -90,7 +90,7 @@ def test_a_check_says_how_far_the_time_of_a_file_is_ahead(place):
 def test_the_time_is_set_back_and_goes_on_from_there(place):
     status, said = run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)
 
-    assert (status, said.endswith("; everybody has to sign in again")) == (0, True)
+    assert (status, said.endswith("; all users must sign in again")) == (0, True)
     app = open_app(place)
     assert app.extensions["walkthrough.clock"].seconds_before_system() < 1
     app.extensions["walkthrough"].close()

@@ -74,6 +74,6 @@ def test_where_no_temporary_file_can_be_made_it_serves_and_counts(
         until(lambda: ONE_READ in figures(own))  # of the worker that answers
 
     assert [line["message"] for line in log_lines(own) if line["level"] == "warning"] == [
-        "no place for temporary files: each worker counts for itself"
+        "no directory for temporary files: each worker counts for itself"
     ]
     assert not own.database.with_name(f"{own.database.name}.serving").exists()

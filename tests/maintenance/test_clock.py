@@ -147,15 +147,15 @@ def test_lock_out_ends_on_a_machine_with_a_late_clock(
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
-    guess = throttle.guess_at("mia@acme.example", "192.0.2.7", MIA)
+    guess = throttle.sign_in_attempt("mia@acme.example", "192.0.2.7", MIA)
 
     def try_once() -> None:
         with app.extensions["walkthrough"].writing() as transaction:
-            throttle.count_guess(transaction, guess)
+            throttle.record_sign_in_attempt(transaction, guess)
 
-    for _ in range(throttle.ACCOUNT_TRIES_MAX):
+    for _ in range(throttle.ACCOUNT_ATTEMPTS_MAX):
         try_once()
-    with pytest.raises(throttle.TooManyTries):
+    with pytest.raises(throttle.RateLimitExceeded):
         try_once()
     machine.go_on(throttle.WINDOWS[throttle.SIGN_IN])
 

@@ -113,7 +113,7 @@ def test_export_never_replaces_a_database(app: object, base_file: Path, tmp_path
 
     assert export(app, other) == (
         1,
-        f"walkthrough: {other} is a database, and an export is none: choose another name\n",
+        f"walkthrough: {other} is a database, and an export is JSON: choose another name\n",
     )
     assert other.read_bytes() == before
 
@@ -125,7 +125,7 @@ def test_file_commands_refuse_a_postgresql_database(app: object, words: list[str
 
     assert done.exit_code == 1
     assert done.output == (
-        "walkthrough: the database is no file: a PostgreSQL server has its own means"
+        "walkthrough: the database is not a file: use PostgreSQL's tools"
         " (pg_dump, pg_basebackup, VACUUM)\n"
     )
 

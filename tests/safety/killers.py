@@ -57,7 +57,7 @@ def doors(site: Site) -> list[Probe]:
 
 
 def is_entered(view: object) -> bool:
-    """Is that a view behind `entering`?"""
+    """Is that a view behind `guarded`?"""
     return {"allowed", "in_snapshot", "view"} <= set(view.__code__.co_freevars)
 
 

@@ -31,7 +31,7 @@ def apikey_off(patch: Patch, site: Site) -> None:
 def look_up_off(patch: Patch, site: Site) -> None:
     patch.setattr(
         decorators,
-        "look_up",
+        "look_up_caller",
         lambda transaction, claims: Caller(
             claims.user_id,
             claims.client_id,
@@ -58,13 +58,13 @@ def cached_caller_for_ever(patch: Patch, site: Site) -> None:
 
 def held_for_ever(patch: Patch, site: Site) -> None:
     """What somebody holds is remembered from one request to the next, whatever their token."""
-    look_up, known = decorators.look_up, {}
+    look_up, known = decorators.look_up_caller, {}
 
     def remember(transaction: Transaction, claims: Claims) -> Caller:
         fresh = look_up(transaction, claims)
         return known.setdefault((claims.user_id, claims.role, claims.client_id), fresh)
 
-    patch.setattr(decorators, "look_up", remember)
+    patch.setattr(decorators, "look_up_caller", remember)
 
 
 def version_ignored(patch: Patch, site: Site) -> None:
@@ -99,7 +99,7 @@ def barrier_off(patch: Patch, site: Site) -> None:
 
 
 def no_second_look(room: object) -> Apply:
-    return lambda patch, site: patch.setattr(room, "admit", lambda transaction: g.caller)
+    return lambda patch, site: patch.setattr(room, "load_caller", lambda transaction: g.caller)
 
 
 def first_look_only(patch: Patch, site: Site) -> None:
@@ -112,7 +112,7 @@ def first_look_only(patch: Patch, site: Site) -> None:
             decorators.load_caller(transaction)
 
     patch.setattr(RelationRequest, "__init__", read_and_look)
-    patch.setattr(resource, "admit", lambda transaction: g.caller)
+    patch.setattr(resource, "load_caller", lambda transaction: g.caller)
 
 
 def no_look_at_all(patch: Patch, site: Site) -> None:

@@ -16,6 +16,7 @@ from access.accounts import administration
 from access.accounts import people
 from access.session import caller_of_user
 from engine.current import reading
+from engine.query.rule import Action
 from models.types import InvalidInput
 from routes.console.components import person_choice as choosing
 from tests.safety.doors import Doors
@@ -102,17 +103,17 @@ def test_two_worlds_answer_alike_at_every_door_at_length(
 
 def hidden_is_not_unknown(patch: pytest.MonkeyPatch) -> None:
     """Of a user whom the caller does not see it is told that they are there."""
-    found = administration.found
+    found = administration.find_user
 
-    def telling(transaction, caller, user_id, action) -> object:
+    def telling(transaction, caller, user_id, action=Action.READ) -> object:
         try:
             return found(transaction, caller, user_id, action)
         except administration.UserNotFound:
             if caller_of_user(transaction, user_id) is None:
                 raise
-            raise administration.OutOfReach("User not allowed") from None
+            raise administration.UserNotAllowed("User not allowed") from None
 
-    patch.setattr(administration, "found", telling)
+    patch.setattr(administration, "find_user", telling)
 
 
 def anybody_is_asked_about(patch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,13 @@ from engine.query import execute
 from engine.query import operators
 from engine.query.catalog import UnknownColumn
 from engine.query.read import plan
-from engine.query.read.embed import Printer
+from engine.query.read.embed import RowSelection
+from engine.query.read.embed import SelectBuilder
+from engine.query.read.planner import AccessPath
 from engine.query.read.planner import Planner
 from engine.query.shape import Shape
 from engine.query.statement import Statement
-from engine.query.write import constraint_diagnosis as blame
+from engine.query.write.constraint_diagnosis import missing_reference
 from tests import oracle
 from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
@@ -250,15 +252,11 @@ def no_barrier(patch: pytest.MonkeyPatch) -> None:
     def read_rows(planner: Planner, name: str, shape: Shape) -> Statement:
         relation = planner.catalog.relations[name]
         source, scope = planner.scoped(relation)
-        where = planner.conditions(shape.root, relation, source, scope)
-        rows = Printer(planner, in_timezone=shape.timezone).rows(
-            shape.root,
-            relation,
-            source,
-            [*where, sa.case((scope, 1)) == 1],
-            (plan.ROOT_LIMIT, plan.ROOT_OFFSET),
-        )
-        return planner.finish(rows)
+        conditions = planner.conditions(shape.root, relation, source, scope)
+        path = AccessPath(source, [*conditions, sa.case((scope, 1)) == 1])
+        selection = RowSelection(source, [path], (plan.ROOT_LIMIT, plan.ROOT_OFFSET))
+        builder = SelectBuilder(planner, in_timezone=shape.timezone)
+        return planner.finish(builder.rows(shape.root, relation, selection))
 
     patch.setattr(plan, "read_rows", read_rows)
 
@@ -269,7 +267,7 @@ def foreign_keys_first(patch: pytest.MonkeyPatch) -> None:
 
     def checking(transaction, rule, binding, *, relation, insertion, **rest: object) -> object:
         for row in insertion.rows:
-            if (missing := blame.missing(transaction, relation, row)) is not None:
+            if (missing := missing_reference(transaction, relation, row)) is not None:
                 raise missing
         return insert(transaction, rule, binding, relation=relation, insertion=insertion, **rest)
 
@@ -278,7 +276,7 @@ def foreign_keys_first(patch: pytest.MonkeyPatch) -> None:
 
 def ids_as_postgrest(patch: pytest.MonkeyPatch) -> None:
     """Whoever chooses an id learns whether it is taken."""
-    patch.setattr(execute, "require_chosen", lambda *_: None)
+    patch.setattr(execute, "require_writable_columns", lambda *_: None)
 
 
 def hint_of_a_hidden_row(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from flask import Flask
 
 from engine.current import database
 from engine.query.read.plan import plan_read
-from engine.query.shape import LARGE_LETTERS
+from engine.query.shape import LARGE_NAME_CHARACTERS
 from engine.query.shape import LARGE_SIZE
 from engine.storage import sqlite
 from routes.postgrest.querystring import parse
@@ -55,7 +55,7 @@ def test_size_of_a_shape(query: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "letters"),
+    ("query", "name_characters"),
     [
         ("", 1),
         ("select=id,b:buildings!fk(name::text,n:city)&limit=5", 27),
@@ -66,8 +66,8 @@ def test_size_of_a_shape(query: str, size: int) -> None:
         ("select=id,buildings(x:id.sum()::int)&buildings.name=eq.a&buildings.order=name", 25),
     ],
 )
-def test_letters_of_a_shape_are_those_of_its_names(query: str, letters: int) -> None:
-    assert parse(query.encode()).shape.root.letters == letters
+def test_letters_of_a_shape_are_those_of_its_names(query: str, name_characters: int) -> None:
+    assert parse(query.encode()).shape.root.name_characters == name_characters
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,7 @@ def test_large_shape_is_far_larger_than_usual_requests() -> None:
     every = "select=*,buildings(*,clients(*)),inspectors(*),reports_lead(*)&status=eq.a&order=id"
 
     root = parse(every.encode()).shape.root
-    assert (root.size < LARGE_SIZE / 4, root.letters < LARGE_LETTERS / 4) == (True, True)
+    assert (root.size < LARGE_SIZE / 4, root.name_characters < LARGE_NAME_CHARACTERS / 4) == (
+        True,
+        True,
+    )

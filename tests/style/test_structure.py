@@ -80,9 +80,10 @@ ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
 
 MAPPED_ELSEWHERE = {
     # By the console
-    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "NoSuchDevice", "SignInNeeded", "TooManyDownloads", "UnfitDevice",
+    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "KioskDisplayNotFound",
+    "SignInNeeded", "TooManyDownloads", "InvalidKioskDisplay",
     # By commands
-    "InvalidArchive", "InvalidDatabaseUrl", "NoSuchPerson", "TargetNotEmpty", "CopyMismatch",
+    "InvalidArchive", "InvalidDatabaseUrl", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip
 """Errors that no table of a wire language maps to a status."""
 
@@ -235,7 +236,7 @@ def test_every_function_names_its_roles() -> None:
 
 def test_parser_and_engine_have_the_same_operators() -> None:
     """The parser limits the length of a pattern, so both name the same pattern operators as well."""
-    known = operators.OPERATORS.keys() | operators.ELSEWHERE.keys()
+    known = operators.OPERATORS.keys() | operators.UNSUPPORTED_SYMBOLS.keys()
 
     assert known | {"in", "is"} == conditions.OPERATORS
     assert {

@@ -186,22 +186,24 @@ def test_the_environments_texts_are_parsed(name, stated, parsed):
         pytest.param({"SECRET_KEY": []}, "SECRET_KEY is a text or", id="no-secret-in-list"),
         pytest.param({"SECRET_KEY": 5}, "SECRET_KEY is a text or", id="secret-of-another-type"),
         pytest.param({"SERVICE_KEY": "k" * 31}, "SERVICE_KEY is shorter", id="short-service-key"),
-        pytest.param({"SERVICE_KEY": SECRET}, "have to differ", id="service-is-secret"),
-        pytest.param({"ANON_KEY": SECRET}, "have to differ", id="anon-is-secret"),
+        pytest.param({"SERVICE_KEY": SECRET}, "must differ", id="service-is-secret"),
+        pytest.param({"ANON_KEY": SECRET}, "must differ", id="anon-is-secret"),
         pytest.param(
             {"ANON_KEY": "k" * 32, "SERVICE_KEY": "k" * 32},
-            "have to differ",
+            "must differ",
             id="anon-is-service",
         ),
         pytest.param({"MAX_ROWS": 0}, "MAX_ROWS lies between", id="no-rows"),
         pytest.param({"MAX_ROWS": "1e3"}, "MAX_ROWS is a whole number", id="rows-as-float"),
         pytest.param({"ACCESS_TOKEN_SECONDS": 119}, "between 120", id="short-token"),
         pytest.param({"REQUIRE_APIKEY": "maybe"}, "REQUIRE_APIKEY is 1 or 0", id="maybe"),
-        pytest.param({"CORS_ORIGINS": "a.example"}, "is no origin", id="origin-without-scheme"),
+        pytest.param({"CORS_ORIGINS": "a.example"}, "is not an origin", id="origin-without-scheme"),
         pytest.param({"CORS_ORIGINS": "https://a.example/x"}, "more than", id="origin-with-path"),
-        pytest.param({"CORS_ORIGINS": "https://*.a.example"}, "match nobody", id="origin-of-many"),
-        pytest.param({"CORS_ORIGINS": "file:///a"}, "is no origin", id="origin-without-host"),
-        pytest.param({"TRUSTED_PROXIES": "proxy"}, "no address or network", id="proxy-by-name"),
+        pytest.param(
+            {"CORS_ORIGINS": "https://*.a.example"}, "match no origin", id="origin-of-many"
+        ),
+        pytest.param({"CORS_ORIGINS": "file:///a"}, "is not an origin", id="origin-without-host"),
+        pytest.param({"TRUSTED_PROXIES": "proxy"}, "not an address or network", id="proxy-by-name"),
         pytest.param({"DATABASE_URL": "walkthrough.db"}, "no.* database URL", id="no-url"),
         pytest.param({"DATABASE_URL": "sqlite:///file:a.db"}, "file: URI", id="uri"),
         pytest.param({"DATABASE_URL": "sqlite://host/a.db"}, "and nothing else", id="file-at-host"),
@@ -228,11 +230,17 @@ def test_the_environments_texts_are_parsed(name, stated, parsed):
             "DATABASE_READ_URL is not a database URL",
             id="standby-without-port",
         ),
-        pytest.param({"CORS_ORIGINS": "http://[::1"}, "is no origin", id="origin-half-an-address"),
-        pytest.param({"CORS_ORIGINS": "http://a.example:x"}, "is no origin", id="origin-no-port"),
-        pytest.param({"CORS_ORIGINS": ["http://a\nb"]}, "is no origin", id="origin-of-two-lines"),
+        pytest.param(
+            {"CORS_ORIGINS": "http://[::1"}, "is not an origin", id="origin-half-an-address"
+        ),
+        pytest.param(
+            {"CORS_ORIGINS": "http://a.example:x"}, "is not an origin", id="origin-no-port"
+        ),
+        pytest.param(
+            {"CORS_ORIGINS": ["http://a\nb"]}, "is not an origin", id="origin-of-two-lines"
+        ),
         pytest.param({"MAX_ROWS": "1\n2"}, r"not '1\\n2'", id="rows-of-two-lines"),
-        pytest.param({"SECRET_KEY": ["k" * 40, "\udcff" * 40]}, "no UTF-8", id="secret-of-bytes"),
+        pytest.param({"SECRET_KEY": ["k" * 40, "\udcff" * 40]}, "not UTF-8", id="secret-of-bytes"),
         pytest.param({"DATABASE_URL": "sqlite:///a\0.db"}, "a zero byte", id="zero-byte"),
     ],
 )
@@ -247,7 +255,7 @@ def test_what_is_wrong_is_refused_in_one_line(changes, message):
 def test_a_secret_of_the_environment_that_is_no_text_is_refused():
     environ = {"DATABASE_URL": "sqlite://", "SECRET_KEY": os.fsdecode(b"\xff" * 40)}
 
-    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is no UTF-8 text"):
+    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is not UTF-8 text"):
         config.load(None, environ)
 
 
@@ -295,14 +303,14 @@ def test_keys_that_are_a_directory_or_no_text_are_refused(tmp_path):
     (tmp_path / "keys.json").rmdir()
     (tmp_path / "keys.json").write_text(json.dumps({"SECRET_KEY": "\udcff" * 40}))
     (tmp_path / "keys.json").chmod(0o600)
-    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is no UTF-8 text"):
+    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is not UTF-8 text"):
         config.prepare(database(tmp_path), {})
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
 
-    with pytest.raises(ConfigurationError, match=r"file/below cannot be made: Not a directory$"):
+    with pytest.raises(ConfigurationError, match=r"file/below cannot be created: Not a directory$"):
         config.prepare(database(tmp_path / "file" / "below"), {})
 
 
@@ -326,8 +334,8 @@ def test_where_no_keys_can_be_kept_it_is_said_and_nothing_stays(
     monkeypatch.undo()
 
     assert str(refusal.value) == (
-        f"{tmp_path}/keys.json cannot be made ({os.strerror(number)});"
-        " without it set SECRET_KEY, ANON_KEY and SERVICE_KEY"
+        f"{tmp_path}/keys.json cannot be created ({os.strerror(number)});"
+        " set SECRET_KEY, ANON_KEY and SERVICE_KEY instead"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -384,7 +392,7 @@ def test_the_operating_document_lists_exactly_the_settings() -> None:
     [
         pytest.param(
             {"DATABASE_READ_URL": "postgresql+psycopg://u@h/d"},
-            "DATABASE_READ_URL is set, and DATABASE_URL is a file, of which there are no standbys",
+            "DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys",
             id="file",
         ),
         pytest.param(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from routes.postgrest.csv import MalformedCsv
 from routes.postgrest.encoding import Undecodable
-from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.media import UnsupportedMediaType
 from routes.postgrest.payload import InvalidPayload
 from routes.postgrest.payload import Payload
@@ -92,7 +92,7 @@ def test_csv_holds_characters_only(body: bytes) -> None:
 def test_columns_of_csv_are_bounded() -> None:
     assert len(read(",".join(map(str, range(100))), CSV).rows) == 0
 
-    with pytest.raises(TooMuch, match="at most 100 columns"):
+    with pytest.raises(LimitExceeded, match="at most 100 columns"):
         read(",".join(map(str, range(101))), CSV)
 
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.errors import Fault
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.payload import InvalidPayload
+from routes.postgrest.payload import KeysDiffer
 from routes.postgrest.payload import Payload
 from routes.postgrest.payload import Row
-from routes.postgrest.payload import UnequalKeys
 from routes.postgrest.payload import UntranslatableText
 from routes.postgrest.payload import parse_payload
 from tests.bodies import CSV
@@ -196,9 +196,9 @@ def test_a_thousand_rows_are_taken_and_no_more() -> None:
     assert len(read("[" + ",".join(["{}"] * 1000) + "]").rows) == 1000
     assert len(read("a\n" + "x\n" * 1000, CSV).rows) == 1000
 
-    with pytest.raises(TooMuch, match="at most 1000 rows"):
+    with pytest.raises(LimitExceeded, match="at most 1000 rows"):
         read("[" + ",".join(["{}"] * 1001) + "]")
-    with pytest.raises(TooMuch, match="at most 1000 rows"):
+    with pytest.raises(LimitExceeded, match="at most 1000 rows"):
         read("a\n" + "x\n" * 1001, CSV)
 
 
@@ -206,7 +206,7 @@ def test_unequal_keys_are_refused_when_told() -> None:
     unequal, equal = read('[{"a": 1}, {"b": 1}]'), read('[{"a": 1}, {"a": 1}]')
 
     assert equal.require_uniform() is equal
-    with pytest.raises(UnequalKeys, match=r"^All object keys must match$"):
+    with pytest.raises(KeysDiffer, match=r"^All object keys must match$"):
         unequal.require_uniform()
 
 

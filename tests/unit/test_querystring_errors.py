@@ -12,10 +12,10 @@ from engine.query.shape import Query
 from models.errors import Fault
 from routes.postgrest.encoding import Undecodable
 from routes.postgrest.lexer import Unparsable
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.limits import Limits
 from routes.postgrest.limits import NegativeLimit
 from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.limits import TooMuch
 from routes.postgrest.operands import MalformedArray
 from routes.postgrest.querystring import parse
 from tests.querystrings import ask
@@ -294,14 +294,14 @@ def test_bound_is_met_at_n_and_named_at_n_plus_1(bound: int, what: str, text: ob
     assert callable(text)
     assert isinstance(ask(text(bound)), Query)
 
-    with pytest.raises(TooMuch, match=f"at most {bound} {what}"):
+    with pytest.raises(LimitExceeded, match=f"at most {bound} {what}"):
         ask(text(bound + 1))
 
 
 def test_bounds_can_be_told() -> None:
     assert parse(b"a=eq.1&b=eq.2", Limits(conditions=2)).values == ("1", "2")
 
-    with pytest.raises(TooMuch, match="at most 1 conditions"):
+    with pytest.raises(LimitExceeded, match="at most 1 conditions"):
         parse(b"a=eq.1&b=eq.2", Limits(conditions=1))
 
 

@@ -123,7 +123,7 @@ def test_two_starts_at_once_install_one_after_the_other(place):
 
         told = second.stderr.readline()
 
-        assert told == "walkthrough: another start is installing into .venv: waiting for it\n"
+        assert told == "walkthrough: waiting for another start that is installing into .venv\n"
         assert not (place / ".venv").exists()
     assert second.wait(timeout=120) == 0
     second.stderr.close()

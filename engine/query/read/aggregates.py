@@ -1,7 +1,6 @@
-"""Rows that are groups: what an aggregate beside it makes of everything else that is selected.
+"""Grouped selects: with an aggregate in `select`, every other item is a key of GROUP BY, as in PostgREST.
 
-Everything that is no aggregate is a key of the groups, spread embeds included, as PostgREST has it; a
-select that is grouped is ordered by what it selects.
+The items of spread embeds are keys too. A grouped select is ordered by what it selects.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.sql import visitors
-from sqlalchemy.sql.elements import UnaryExpression
 
 from engine.query.catalog import Relation
 from engine.query.operators import require_comparable
 from engine.query.read.columns import Output
 from engine.query.read.planner import Planner
-from engine.query.read.planner import directed
+from engine.query.read.planner import with_direction
+from engine.query.read.planner import without_direction
 from engine.query.shape import Column
 from engine.query.shape import Embed
 from engine.query.shape import Node
@@ -28,11 +27,11 @@ Expression = sa.ColumnElement[Any]
 
 
 class NotGrouped(Fault):
-    """An order by a column that an aggregate has swallowed (42803)."""
+    """An order by a column that is neither grouped nor aggregated (42803)."""
 
 
 def has_aggregates(node: Node) -> bool:
-    """Whether a node's rows are groups: it aggregates, or an embed spread into it does."""
+    """Return whether a node's rows are groups: it has an aggregate, or one of its spread embeds has."""
     return any(
         has_aggregates(item.node) if isinstance(item, Embed) and item.spread
         else isinstance(item, Column) and item.aggregate is not None
@@ -40,8 +39,8 @@ def has_aggregates(node: Node) -> bool:
     )  # fmt: skip
 
 
-class Groups:
-    """The groups of a node's rows, by its outputs over `source`."""
+class GroupedSelect:
+    """Builds the select of a node's groups from its outputs over `source`."""
 
     def __init__(
         self, planner: Planner, node: Node, relation: Relation, source: Any, outputs: list[Output]
@@ -52,7 +51,7 @@ class Groups:
         self.relation = relation
         self.source = source
         self.outputs = outputs
-        self.values = [self.grouped(output) for output in outputs]
+        self.values = [self.groupable(output) for output in outputs]
 
     def page(
         self,
@@ -61,13 +60,16 @@ class Groups:
         limits: tuple[Expression, Expression | None],
         correlated: Any,
     ) -> Any:
-        """The groups as a sub-select, a column an output: `where` over `joined`, ordered and cut."""
-        named = [value.label(f"c{place}") for place, value in enumerate(self.values)]
+        """Return a page of groups as a sub-select with one column for each output.
+
+        `limits`: the limit and the offset. `correlated`: the parent's alias.
+        """
+        labelled = [value.label(f"c{position}") for position, value in enumerate(self.values)]
         keys, order = self.keys_and_order()
-        page = sa.select(*named).select_from(joined).where(*where)
+        page = sa.select(*labelled).select_from(joined).where(*where)
         if keys:
             page = page.group_by(*keys)
-        # By their keys at last: which are the first few is for no plan to decide, nor for what else is there.
+        # The keys make the order total, so that a page depends neither on the plan nor on hidden rows.
         page = page.order_by(*order, *(key.asc().nulls_last() for key in keys)).limit(limits[0])
         if limits[1] is not None:
             page = page.offset(limits[1])
@@ -76,41 +78,44 @@ class Groups:
         return page.subquery("g" + str(self.source.name)[1:])
 
     def printed(self, page: Any) -> list[Output]:
-        """The outputs again, over the sub-select."""
+        """Return the outputs over a page."""
         return [
-            Output(output.key, self.ungrouped(output, page.c[f"c{place}"]), output.kind)
-            for place, output in enumerate(self.outputs)
+            Output(output.key, self.printable(output, page.c[f"c{position}"]), output.kind)
+            for position, output in enumerate(self.outputs)
         ]
 
     def keys_and_order(self) -> tuple[list[Expression], list[Expression]]:
+        """Return the terms of GROUP BY and of ORDER BY."""
         pairs = zip(self.outputs, self.values, strict=True)
         keys = [self.key(output, value) for output, value in pairs if not output.aggregate]
         own = [output for output in self.outputs if output.embed is None]
-        chosen = {output.column for output in own if not output.aggregate}
-        if not set(self.relation.key) <= chosen:
+        selected = {output.column for output in own if not output.aggregate}
+        if not set(self.relation.key) <= selected:
             return keys, [self.order_term(term) for term in self.node.order]
-        # Grouped by its key a row is alone, and what else it holds goes without saying.
-        # (For PostgreSQL it does of a table, but not of what a rule lets through.)
+        # The primary key determines all columns, so rows may be ordered by any of them. PostgreSQL infers this for a
+        # table only, so the columns of ORDER BY join GROUP BY.
         order = self.planner.order(self.node, self.relation, self.source, by_key=False)
-        # Of a path it is what that leads to: JSON itself is nothing to group by.
-        asked = list(zip(self.node.order, order, strict=True))
-        paths = [undirected(each) for term, each in asked if term.path and term.embed is None]
-        others = [each for term, each in asked if not term.path or term.embed is not None]
+        # For a JSON path, the value at the path is grouped: JSON has no equality operator.
+        terms = list(zip(self.node.order, order, strict=True))
+        paths = [
+            without_direction(each) for term, each in terms if term.path and term.embed is None
+        ]
+        others = [each for term, each in terms if not term.path or term.embed is not None]
         return [*keys, *columns_in(others, self.source), *paths], order
 
     def key(self, output: Output, value: Expression) -> Expression:
-        """What an output makes groups of, whose values have to be ones that can equal each other."""
+        """Return an output's term of GROUP BY; raise UnknownOperator if its type has no equality operator."""
         kind = output.kind
-        if output.raw is not None and output.embed is None and output.column is not None:
+        if output.uncast is not None and output.embed is None and output.column is not None:
             kind = self.relation.attributes[output.column].type.name
         require_comparable(kind, "equality")
         return grouped_by(output, value)
 
     def order_term(self, term: OrderTerm) -> Expression:
-        """A grouped select is ordered by what it selects: a grouped column, or an aggregate's name."""
+        """Return a term of ORDER BY for a grouped column or an aggregate; raise NotGrouped for another column."""
         for output, value in zip(self.outputs, self.values, strict=True):
-            if names(term, output):
-                return directed(grouped_by(output, value), term, nullable=True)
+            if refers_to(term, output):
+                return with_direction(grouped_by(output, value), term, nullable=True)
         if term.embed is None:
             self.relation.attribute(term.column)
         else:
@@ -120,26 +125,26 @@ class Groups:
             "GROUP BY clause or be used in an aggregate function"
         )
 
-    def grouped(self, output: Output) -> Expression:
+    def groupable(self, output: Output) -> Expression:
         return self.dialect.json_group_key(output.value) if output.kind == "embed" else output.value
 
-    def ungrouped(self, output: Output, value: Expression) -> Expression:
+    def printable(self, output: Output, value: Expression) -> Expression:
         return self.dialect.as_json(value) if output.kind == "embed" else value
 
 
 def columns_in(terms: Iterable[Expression], source: Any) -> list[Expression]:
-    """The columns of `source` that these are made of, those included that tie what they look up."""
-    found = {
+    """Return the columns of `source` in expressions, including the join columns of their sub-selects."""
+    columns = {
         element.name: element
         for term in terms
         for element in visitors.iterate(term)
         if isinstance(element, sa.ColumnClause) and element.table is source
     }
-    return list(found.values())
+    return list(columns.values())
 
 
-def names(term: OrderTerm, output: Output) -> bool:
-    """Whether an order means an output. A bare name is the relation's own column, or any aggregate's."""
+def refers_to(term: OrderTerm, output: Output) -> bool:
+    """Return whether an order term refers to an output: a column of the same relation, or any aggregate's name."""
     if term.path:
         return term.embed == output.embed and (term.column, term.path) == output.path
     if term.embed is None and output.embed is not None:
@@ -147,13 +152,6 @@ def names(term: OrderTerm, output: Output) -> bool:
     return term.embed == output.embed and term.column in (output.column, output.key)
 
 
-def undirected(ordered: Expression) -> Expression:
-    """What is ordered by, without its direction and where its nulls stand."""
-    while isinstance(ordered, UnaryExpression) and ordered.modifier is not None:
-        ordered = ordered.element
-    return ordered
-
-
 def grouped_by(output: Output, value: Expression) -> Expression:
-    """What an output makes groups of: itself, or the column that it shows through a cast."""
-    return value if output.raw is None else output.raw
+    """Return the expression that an output is grouped by: its value, or its column before a cast."""
+    return value if output.uncast is None else output.uncast

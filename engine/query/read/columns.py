@@ -1,7 +1,4 @@
-"""What a column prints: itself, under an alias, along a path, cast, in a time zone, or as an aggregate.
-
-A leaf of the select tree (`embed.py`): it reads one alias's columns and knows of no embed and no rows.
-"""
+"""The expressions of selected columns: aliases, JSON paths, casts, time zones and aggregates."""
 
 from __future__ import annotations
 
@@ -22,19 +19,19 @@ from models.errors import Fault
 
 Expression = sa.ColumnElement[Any]
 
-MOMENT = "timestamp with time zone"
+TIMESTAMP_NAME = "timestamp with time zone"
 
 
 class UnknownAggregate(Fault):
-    """An aggregate that the column's type has not (42883)."""
+    """An aggregate that does not exist for the column's type (42883)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A key of a printed row: its value, the type that prints it, and whether it is an aggregate.
+    """A key of a printed row, with the expression and type of its value.
 
-    `column` is the relation's that it prints, `path` what it prints of one along a path, `raw` that column where a cast
-    hides it, and `embed` the one that it was spread from.
+    `column`: the relation's column that it prints. `path`: the column and path of a JSON value. `uncast`: the column,
+    if the value is a cast of it. `embed`: the name of the spread embed that it comes from.
     """
 
     key: str
@@ -43,27 +40,27 @@ class Output:
     column: str | None = None
     path: tuple[str, Path] | None = None
     aggregate: bool = False
-    raw: Expression | None = None
+    uncast: Expression | None = None
     embed: str | None = None
 
 
-class Columns:
-    """Prints the columns of an alias."""
+class ColumnProjection:
+    """Builds the outputs of an alias's columns."""
 
     def __init__(self, dialect: SqlDialect, *, in_timezone: bool) -> None:
         self.dialect = dialect
-        self.in_timezone = in_timezone
+        self.uses_time_zone = in_timezone
 
     def outputs(
         self, item: Column, relation: Relation, alias: Any, counted: Expression | None = None
     ) -> list[Output]:
-        """What an item of a select prints: one output, or one for each column of `*`.
+        """Return the outputs of a select item: one, or one for each column of `*`.
 
-        `counted` is what `count()` counts, where that is not the rows.
+        `counted`: the expression that `count()` counts, by default rows.
         """
         if item.name == "*" and item.aggregate is None:
             return [
-                Output(name, self.plain(alias.c[name], each.type.name), each.type.name, name)
+                Output(name, self.in_time_zone(alias.c[name], each.type.name), each.type.name, name)
                 for name, each in relation.attributes.items()
             ]
         if item.name == "*":
@@ -73,31 +70,34 @@ class Columns:
         value: Expression = alias.c[attribute.name]
         kind = attribute.type.name
         if item.path:
-            found, value = path_value(self.dialect, attribute, value, item.path)
-            kind = found.name
+            path_type, value = path_value(self.dialect, attribute, value, item.path)
+            kind = path_type.name
         if item.cast is not None:
             value, kind = self.cast(value, kind, item.cast)
         if item.aggregate is not None:
             return [self.aggregate(item, value, kind)]
-        # An alias stands for the value as it is cast, a column's own name for the column.
-        own = not item.path and (item.cast is None or item.alias is None)
-        column = item.name if own else None
-        raw = alias.c[attribute.name] if own and item.cast is not None else None
+        # GROUP BY and ORDER BY use the cast value if the item has an alias, else the column.
+        is_column = not item.path and (item.cast is None or item.alias is None)
+        column = item.name if is_column else None
+        uncast = alias.c[attribute.name] if is_column and item.cast is not None else None
         path = (item.name, item.path) if item.path and item.cast is None else None
-        return [Output(item.key, self.plain(value, kind), kind, column, path, raw=raw)]
+        value = self.in_time_zone(value, kind)
+        return [Output(item.key, value, kind, column, path, uncast=uncast)]
 
-    def plain(self, value: Expression, kind: str) -> Expression:
-        if self.in_timezone and kind == MOMENT:
+    def in_time_zone(self, value: Expression, kind: str) -> Expression:
+        """Return a timestamp in the request's time zone; other values unchanged."""
+        if self.uses_time_zone and kind == TIMESTAMP_NAME:
             return sa.func.in_timezone(value, parameter("timezone", sa.Text))
         return value
 
     def cast(self, value: Expression, source: str, name: str) -> tuple[Expression, str]:
+        """Return a cast value and the name of its type."""
         target = functions.type_named(name)
         functions.require_castable(source, target)
-        if self.in_timezone and source == MOMENT != target:
-            here = self.plain(value, source)
-            return self.dialect.cast_zoned_timestamp(here, target), target
-        if self.in_timezone and target == MOMENT != source:
+        if self.uses_time_zone and source == TIMESTAMP_NAME != target:
+            zoned = self.in_time_zone(value, source)
+            return self.dialect.cast_zoned_timestamp(zoned, target), target
+        if self.uses_time_zone and target == TIMESTAMP_NAME != source:
             zone = parameter("timezone", sa.Text)
             return self.dialect.cast_local_time(value, source, zone), target
         return self.dialect.cast(value, source, target), target
@@ -115,28 +115,30 @@ class Columns:
             total: Expression = sa.func.avg(value) if average else sa.func.sum(value)
             if kind not in functions.INTEGERS:
                 total = self.dialect.require_finite(total)
-            return self.aggregated(item, total, averaged(kind) if average else summed(kind), key)
+            kind = average_type(kind) if average else sum_type(kind)
+            return self.aggregated(item, total, kind, key)
         extreme = sa.func.max(value) if item.aggregate == "max" else sa.func.min(value)
         return self.aggregated(item, extreme, kind, key)
 
     def aggregated(self, item: Column, value: Expression, kind: str, key: str) -> Output:
         if item.aggregate_cast is not None:
             value, kind = self.cast(value, kind, item.aggregate_cast)
-        return Output(key, self.plain(value, kind), kind, aggregate=True)
+        return Output(key, self.in_time_zone(value, kind), kind, aggregate=True)
 
     def row(self, outputs: Iterable[Output]) -> Expression:
-        """The JSON object; of two outputs with one key the later is printed."""
+        """Return a row as a JSON object. If two outputs have the same key, the later one is printed."""
         by_key = {output.key: output for output in outputs}
         return self.dialect.json_of_row(
             (key, self.printed(output)) for key, output in by_key.items()
         )
 
     def printed(self, output: Output) -> Expression:
-        """An output's value as JSON holds it."""
+        """Return an output's value as JSON."""
         return self.dialect.json_value(output.kind, output.value)
 
 
 def require_aggregate(name: str, kind: str) -> None:
+    """Raise UnknownAggregate if a type does not have an aggregate."""
     numeric = kind in functions.NUMBERS
     comparable = numeric or kind in (
         "text",
@@ -157,11 +159,11 @@ def is_text(cast: str | None) -> bool:
     return cast is not None and functions.type_named(cast) == "text"
 
 
-def averaged(kind: str) -> str:
+def average_type(kind: str) -> str:
     return "double precision" if kind in ("double precision", "real") else "numeric"
 
 
-def summed(kind: str) -> str:
+def sum_type(kind: str) -> str:
     if kind in ("integer", "smallint"):
         return "bigint"
     return "numeric" if kind == "bigint" else kind

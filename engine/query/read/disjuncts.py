@@ -19,7 +19,7 @@ Expression = sa.ColumnElement[Any]
 
 @dataclass(frozen=True, slots=True)
 class Disjunct:
-    """One branch: its part of the rule, the same part as an index finds it, and the negated parts before it."""
+    """A branch: its part of the rule, that part as an index search, and the negations of the parts before it."""
 
     rule: Expression
     condition: Expression
@@ -27,23 +27,23 @@ class Disjunct:
 
 
 def disjuncts(rule: Expression, condition: Expression) -> list[Disjunct]:
-    """Split a rule that has a small set among its parts, else return it whole.
+    """Return the branches of a rule that has a small set among its parts, else one branch.
 
-    `condition` is the same rule as an index finds it, part by part.
+    `condition` is the rule with each part as an index search.
     """
-    parts = parts_of(rule)
+    parts = or_operands(rule)
     if not any(isinstance(part, SmallInSubquery) for part in parts):
         return [Disjunct(rule, condition)]
     before: list[Expression] = []
-    found = []
-    for part, searched in zip(parts, parts_of(condition), strict=True):
-        found.append(Disjunct(part, searched, tuple(before)))
+    branches = []
+    for part, searched in zip(parts, or_operands(condition), strict=True):
+        branches.append(Disjunct(part, searched, tuple(before)))
         before.append(sa.not_(sa.func.coalesce(part, sa.false())))
-    return found
+    return branches
 
 
-def parts_of(condition: Expression) -> list[Expression]:
-    """Return what an OR joins, or the condition alone."""
+def or_operands(condition: Expression) -> list[Expression]:
+    """Return the operands of an OR, or the condition alone."""
     if isinstance(condition, sa.BooleanClauseList) and condition.operator is or_:
         return list(condition.clauses)
     return [condition]

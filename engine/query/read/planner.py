@@ -1,10 +1,8 @@
-"""The planner: which rows of which relations, under which rule, in which order.
+"""The planner: the rows of relations under the access rule, their filters and their order.
 
-The planner writes expressions and sees neither a value nor a caller: both are parameters. Every
-relation it reads is an alias that the rule was applied to; before a plan is finished it is searched
-for one that is not (`UnguardedRelation`). Which rows and in which order is decided in a *page*, a
-sub-select over the relation alone; what is printed of them is made outside it, so that embeds are
-computed only for rows that are returned.
+Values and callers are parameters of a plan. A plan reads relations only by aliases to which the rule was applied;
+`Planner.finish` verifies this (`UnguardedRelation`). A *page*, a sub-select over one relation, chooses and orders the
+rows. Everything that is printed is computed outside the page, so embeds are computed only for returned rows.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.sql import visitors
+from sqlalchemy.sql.elements import UnaryExpression
 
 from engine.query import operators
 from engine.query.catalog import Attribute
@@ -28,8 +27,8 @@ from engine.query.read.access_paths import AccessPaths
 from engine.query.read.disjuncts import Disjunct
 from engine.query.read.disjuncts import disjuncts
 from engine.query.read.skip_scan import Partitions
-from engine.query.read.skip_scan import names_few
 from engine.query.read.skip_scan import partitions_of
+from engine.query.read.skip_scan import selects_by_key
 from engine.query.rule import Action
 from engine.query.rule import Rule
 from engine.query.shape import Condition
@@ -47,21 +46,23 @@ from models.types import ColumnType
 Expression = sa.ColumnElement[Any]
 
 TRUSTED_ALIASES = ("rule_", "derived_")
-"""What a rule looks at to decide, and what a hidden column is computed from: neither is ever printed."""
+"""Alias prefixes of the tables that rules and derived columns read. They are never printed."""
 
 
 class NotToOne(Fault):
-    """An order by a to-many embed (PGRST118), which has no one value."""
+    """An order by a to-many embed (PGRST118)."""
 
 
 class UnguardedRelation(AssertionError):
-    """A plan that reads a relation without its rule. Never a caller's fault: nothing is run."""
+    """A plan that reads a relation without the rule. It is a bug, and the plan does not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPath:
-    """A search: its rows, joined to the partitions that it reads first, and the conditions on them. `is_small`: a small
-    set begins it, and its rows come in no order of an index."""
+    """A search for rows: the FROM clause, with the partitions of a skip scan, and the conditions.
+
+    `is_small`: the search begins with a small set of keys, and its rows are not in the order of an index.
+    """
 
     rows: sa.FromClause
     conditions: list[Expression]
@@ -69,42 +70,48 @@ class AccessPath:
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether the search begins with partitions."""
+        """Whether the search is a skip scan over partitions."""
         return isinstance(self.rows, sa.Join)
 
 
 class Planner(AccessPaths):
-    """The state of one plan in the making: dialect, rule, slots, operands, and what has been guarded."""
+    """The state of a plan that is being built: dialect, rule, slots, operands, and guarded aliases."""
 
     def __init__(self, dialect: SqlDialect, rule: Rule) -> None:
         super().__init__(dialect)
         self.rule = rule
         self.guarded: set[Any] = set()
-        self.implied: set[Any] = set()  # aliases of rows that visible ones imply
+        self.implied: set[Any] = set()  # aliases that the rule of a joined row already covers
 
     # Relations and their rule
 
     def alias(self, relation: Relation) -> Any:
+        """Return a new alias of a relation. The caller must apply the rule to it."""
         alias = aliased(relation.table, f"t{len(self.guarded)}")
         self.guarded.add(alias)
         return alias
 
     def scoped(self, relation: Relation, action: Action = Action.READ) -> tuple[Any, Expression]:
-        """A relation under a new name, and the condition that the rule puts on its rows."""
+        """Return a new alias of a relation, and the rule's condition on its rows."""
         alias = self.alias(relation)
         return alias, self.rule.rows(action, relation.model, alias.c)
 
-    def scoped_embed(self, relation: Relation, way: Relationship) -> tuple[Any, Expression]:
-        """The same at the end of a relationship, where a visible row on this side may imply it."""
+    def scoped_target(
+        self, relation: Relation, relationship: Relationship
+    ) -> tuple[Any, Expression]:
+        """Return `scoped` for the target of a relationship. The condition is true if the source's rule implies it."""
         alias = self.alias(relation)
-        source = self.catalog.relations[way.source].model
-        if way.junction is None and self.rule.implied(relation.model, source):
+        source = self.catalog.relations[relationship.source].model
+        if relationship.junction is None and self.rule.implied(relation.model, source):
             self.implied.add(alias)
             return alias, sa.true()
         return alias, self.rule.rows(Action.READ, relation.model, alias.c)
 
     def barrier(self, relation: Relation, alias: Any, scope: Expression) -> Expression:
-        """What a filter that tells stands behind: where others imply rows, a database may begin with these."""
+        """Return the condition that must hold before a filter that is not leak-proof.
+
+        It is the rule itself where a join implies it, because the database may evaluate the filter before the join.
+        """
         if alias not in self.implied:
             return scope
         return self.rule.rows(Action.READ, relation.model, alias.c)
@@ -114,17 +121,17 @@ class Planner(AccessPaths):
     def conditions(
         self, node: Node, relation: Relation, alias: Any, scope: Expression
     ) -> list[Expression]:
-        """A node's filters and inner embeds, over an alias of its relation."""
-        found = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
+        """Return the conditions of a node's filters and inner embeds on an alias of its relation."""
+        filters = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
         inner = [embed for embed in node.embeds if embed.join == "inner"]
-        return found + [self.embed_exists(embed, relation, alias) for embed in inner]
+        return filters + [self.embed_exists(embed, relation, alias) for embed in inner]
 
-    # Access paths to the rows of a node
+    # Access paths
 
     def access_paths(
         self, node: Node, relation: Relation, alias: Any, scope: Expression, *, is_list: bool
     ) -> list[AccessPath]:
-        """Return a search for each disjunct of the rule: of a list, which ends at its page, or of all rows."""
+        """Return a search for each disjunct of the rule. A list is read in order and stops at its page."""
         condition = self.index_condition(node, relation, alias, scope)
         ordered = node if is_list else replace(node, order=())
         return [
@@ -137,22 +144,22 @@ class Planner(AccessPaths):
     def single_path(
         self, node: Node, relation: Relation, alias: Any, scope: Expression
     ) -> AccessPath:
-        """Return one search for all rows by the whole rule."""
+        """Return one search for all rows, by the whole rule."""
         condition = self.index_condition(node, relation, alias, scope)
         whole = Disjunct(scope, condition)
         return self.access_path(node, relation, alias, scope, whole, None)
 
-    def ends_early(self, node: Node, relation: Relation) -> bool:
-        """Whether a list of a node's rows may end at its page: it has an order, or is not of rows that keys name."""
+    def stops_at_page(self, node: Node, relation: Relation) -> bool:
+        """Return whether a read may stop at its page: it has an order, or its filters do not select rows by key."""
         if node.order:
             return True
-        is_of_few = any(names_few(condition, relation) for condition in node.conditions)
-        return self.dialect.uses_skip_scans and not is_of_few
+        is_by_key = any(selects_by_key(condition, relation) for condition in node.conditions)
+        return self.dialect.uses_skip_scans and not is_by_key
 
     def partitions(
         self, node: Node, relation: Relation, alias: Any, disjunct: Disjunct
     ) -> Partitions | None:
-        """Return the partitions that a skip scan of a disjunct reads; None where it needs none."""
+        """Return the partitions of a skip scan for a disjunct; None if a skip scan does not apply."""
         if not self.dialect.uses_skip_scans:
             return None
         return partitions_of(node, relation, alias, disjunct.rule)
@@ -166,7 +173,7 @@ class Planner(AccessPaths):
         disjunct: Disjunct,
         partitions: Partitions | None,
     ) -> AccessPath:
-        """Return the search for a disjunct's rows."""
+        """Return the search for the rows of a disjunct."""
         conditions = [
             disjunct.condition,
             *self.prefix_conditions(node, relation, alias),
@@ -175,7 +182,7 @@ class Planner(AccessPaths):
         ]
         if partitions is None:
             return AccessPath(alias, conditions, isinstance(disjunct.condition, SmallInSubquery))
-        joined = self.dialect.nested_loop(partitions.rows, alias, partitions.ties)
+        joined = self.dialect.nested_loop(partitions.rows, alias, partitions.on)
         return AccessPath(
             joined, [*conditions, *self.partition_filters(node, relation, partitions)]
         )
@@ -183,13 +190,13 @@ class Planner(AccessPaths):
     def partition_filters(
         self, node: Node, relation: Relation, partitions: Partitions
     ) -> list[Expression]:
-        """Return the filters that hold or fail for whole partitions."""
+        """Return the filters that hold or fail for a whole partition, as conditions on the partitions."""
         return [
             self.filter(flt, node, relation, partitions.rows, sa.true())
             for flt in node.conditions
             if isinstance(flt, Filter)
             and flt.column in partitions.columns
-            and self.null_filtered(flt, node) is None
+            and self.null_filtered_embed(flt, node) is None
         ]
 
     def condition(
@@ -204,7 +211,7 @@ class Planner(AccessPaths):
     def filter(
         self, flt: Filter, node: Node, relation: Relation, alias: Any, scope: Expression
     ) -> Expression:
-        embed = self.null_filtered(flt, node)
+        embed = self.null_filtered_embed(flt, node)
         if embed is not None:
             exists = self.embed_exists(embed, relation, alias)
             wants_null = (flt.keyword == "null") != flt.negated
@@ -217,16 +224,16 @@ class Planner(AccessPaths):
             operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
             leak_proof = operator.leak_proof
             condition = self.comparison(flt, operator, column, kind)
-            if flt.column in relation.model.indexed_texts and flt.is_of_short_values:
+            if flt.column in relation.model.indexed_texts and flt.matches_short_texts_only:
                 condition = self.dialect.with_length_limit(column, condition)
             condition = condition.self_group() if flt.negated else condition
         if flt.negated:
             condition = sa.not_(condition)
-        if leak_proof and not flt.path:  # to read JSON takes the longer the more there is of it
+        if leak_proof and not flt.path:  # the time to read JSON depends on its length
             return condition
-        timely = self.dialect.before_deadline(costly=operators.costly(node.conditions))
-        barrier = sa.and_(self.barrier(relation, alias, scope), timely)
-        # Not an AND: of several a database runs what it likes first, and what is alike in an OR but once.
+        in_time = self.dialect.before_deadline(costly=operators.costly_filters(node.conditions))
+        barrier = sa.and_(self.barrier(relation, alias, scope), in_time)
+        # CASE, because a database may evaluate the operands of AND in any order, and equal operands of OR once.
         return condition if isinstance(barrier, sa.True_) else sa.case((barrier, condition))
 
     def operand_column(
@@ -237,61 +244,63 @@ class Planner(AccessPaths):
             return path_value(self.dialect, attribute, alias.c[attribute.name], flt.path)
         return attribute.type, alias.c[attribute.name]
 
-    def null_filtered(self, flt: Filter, node: Node) -> Embed | None:
-        """The embed that `embed=is.null` or `embed=not.is.null` asks about, if it is one."""
+    def null_filtered_embed(self, flt: Filter, node: Node) -> Embed | None:
+        """Return the embed of a filter `embed=is.null` or `embed=not.is.null`; None for another filter."""
         if flt.operator != "is" or flt.keyword not in ("null", "not_null") or flt.path:
             return None
         return next((embed for embed in node.embeds if flt.column == embed.name), None)
 
     # Embeds as conditions
 
-    def require_ways(self, node: Node, relation: Relation) -> None:
-        """Find out whether every embed leads somewhere, which is told before anything of columns."""
+    def require_relationships(self, node: Node, relation: Relation) -> None:
+        """Raise the error of the first embed without a relationship. It precedes all errors of columns."""
         for embed in node.embeds:
-            way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
-            self.require_ways(embed.node, self.catalog.relations[way.target])
+            relationship = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+            self.require_relationships(embed.node, self.catalog.relations[relationship.target])
 
     def embed_exists(self, embed: Embed, relation: Relation, alias: Any) -> Expression:
-        """Whether an embed has any row for a row of its parent, its limit and offset applied."""
-        way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
-        target, ties, scope = self.tied(way, alias)
+        """Return the condition that an embed has a row for a row of its parent, within its limit and offset."""
+        relationship = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+        target, on, scope = self.joined_target(relationship, alias)
         node = embed.node
-        where = [*ties, scope]
-        where += self.conditions(node, self.catalog.relations[way.target], target, scope)
-        if node.is_total and not embed.spread:
-            return sa.and_(sa.true(), *self.within(node))
-        if way.to_one:
-            where += self.within(node)
+        target_relation = self.catalog.relations[relationship.target]
+        where = [*on, scope, *self.conditions(node, target_relation, target, scope)]
+        if node.is_single_group and not embed.spread:
+            return sa.and_(sa.true(), *self.range_conditions(node))
+        if relationship.to_one:
+            where += self.range_conditions(node)
         elif node.limit is not None or node.offset is not None:
-            return self.dialect.per_row(self.rows_left(node, where).correlate(alias).exists())
+            return self.dialect.per_row(self.rows_in_range(node, where).correlate(alias).exists())
         return self.dialect.per_row(sa.exists().where(*where).correlate(alias))
 
-    def rows_left(self, node: Node, where: list[Expression]) -> sa.Select[Any]:
-        """What a limit and an offset leave of the rows of a to-many embed."""
+    def rows_in_range(self, node: Node, where: list[Expression]) -> sa.Select[Any]:
+        """Return the select of a to-many embed's rows within its limit and offset."""
         rows: sa.Select[Any] = sa.select(sa.literal_column("1")).where(*where)
         if node.limit is not None:
             rows = rows.limit(self.number(node.limit))
         return rows if node.offset is None else rows.offset(self.number(node.offset))
 
-    def within(self, node: Node) -> list[Expression]:
-        """What a limit and an offset ask of the one row that there is."""
-        found: list[Expression] = []
+    def range_conditions(self, node: Node) -> list[Expression]:
+        """Return the conditions of a limit and an offset on a single row."""
+        conditions: list[Expression] = []
         if node.limit is not None:
-            found.append(self.number(node.limit) > 0)
+            conditions.append(self.number(node.limit) > 0)
         if node.offset is not None:
-            found.append(self.number(node.offset) == 0)
-        return found
+            conditions.append(self.number(node.offset) == 0)
+        return conditions
 
-    def tied(self, way: Relationship, parent: Any) -> tuple[Any, list[Expression], Expression]:
-        """The far side of a relationship, what ties it to a parent's row, and its rule."""
-        target, scope = self.scoped_embed(self.catalog.relations[way.target], way)
-        if way.junction is None:
-            relation = self.catalog.relations[way.target]
-            return target, self.ties(way.pairs, relation, target, parent), scope
-        between = self.catalog.relations[way.junction]
-        junction, junction_scope = self.scoped(between)
-        near = self.ties(way.pairs, between, junction, parent)
-        far = [target.c[there] == junction.c[here] for here, there in way.far_pairs]
+    def joined_target(
+        self, relationship: Relationship, parent: Any
+    ) -> tuple[Any, list[Expression], Expression]:
+        """Return the alias of a relationship's target, its join conditions with the parent, and its rule."""
+        relation = self.catalog.relations[relationship.target]
+        target, scope = self.scoped_target(relation, relationship)
+        if relationship.junction is None:
+            return target, self.join_conditions(relationship.pairs, relation, target, parent), scope
+        junction_relation = self.catalog.relations[relationship.junction]
+        junction, junction_scope = self.scoped(junction_relation)
+        near = self.join_conditions(relationship.pairs, junction_relation, junction, parent)
+        far = [target.c[column] == junction.c[key] for key, column in relationship.far_pairs]
         return target, [*near, *far, junction_scope], scope
 
     # Order
@@ -299,24 +308,26 @@ class Planner(AccessPaths):
     def order(
         self, node: Node, relation: Relation, alias: Any, *, by_key: bool = True
     ) -> list[Expression]:
-        """A node's order, made total by the primary key."""
+        """Return the terms of a node's order. With `by_key`, the primary key makes the order total."""
         terms = [self.order_term(term, node, relation, alias) for term in node.order]
         if by_key:
-            named = {term.column for term in node.order if term.embed is None}
-            last = node.order[-1].descending if node.order else False
-            keys = [alias.c[name] for name in relation.key if name not in named]
-            terms += [key.desc() if last else key.asc() for key in keys]
+            ordered = {term.column for term in node.order if term.embed is None}
+            descending = node.order[-1].descending if node.order else False
+            keys = [alias.c[name] for name in relation.key if name not in ordered]
+            terms += [key.desc() if descending else key.asc() for key in keys]
         return terms
 
     def order_term(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
         if term.embed is not None:
-            return directed(self.embed_column(term, node, relation, alias), term, nullable=True)
+            return with_direction(
+                self.embed_column(term, node, relation, alias), term, nullable=True
+            )
         attribute = relation.attribute(term.column)
-        value = self.ordering(attribute, alias.c[attribute.name], term)
-        return directed(value, term, nullable=bool(term.path) or not attribute.required)
+        value = self.order_value(attribute, alias.c[attribute.name], term)
+        return with_direction(value, term, nullable=bool(term.path) or not attribute.required)
 
-    def ordering(self, attribute: Attribute, column: Expression, term: OrderTerm) -> Expression:
-        """A column, or what a path into it leads to, if that is anything to order by."""
+    def order_value(self, attribute: Attribute, column: Expression, term: OrderTerm) -> Expression:
+        """Return a column or the value at a path; raise UnknownOperator if its type has no order."""
         kind = attribute.type
         if term.path:
             kind, column = path_value(self.dialect, attribute, column, term.path)
@@ -326,51 +337,61 @@ class Planner(AccessPaths):
     def embed_column(
         self, term: OrderTerm, node: Node, relation: Relation, alias: Any
     ) -> Expression:
-        """A column of a to-one embed, for its parent to be ordered by."""
+        """Return a column of a to-one embed, as a sub-select for the order of the parent."""
         assert term.embed is not None
         embed = next((each for each in node.embeds if term.embed == each.name), None)
         if embed is None:
             raise NotEmbedded(term.embed)
-        way = self.catalog.relationship(relation.name, embed.relation, embed.hint)
-        if not way.to_one:
+        relationship = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+        if not relationship.to_one:
             raise NotToOne(
                 f"A related order on '{term.embed}' is not possible",
                 f"'{relation.name}' and '{term.embed}' do not form a many-to-one or "
                 "one-to-one relationship",
             )
-        there = self.catalog.relations[way.target]
-        attribute = there.attribute(term.column)
-        target, ties, scope = self.tied(way, alias)
-        conditions = self.conditions(embed.node, there, target, scope) + self.within(embed.node)
-        column = self.ordering(attribute, target.c[attribute.name], term)
-        chosen = sa.select(column).where(*ties, scope, *conditions)
-        return chosen.correlate(alias).scalar_subquery()
+        target_relation = self.catalog.relations[relationship.target]
+        attribute = target_relation.attribute(term.column)
+        target, on, scope = self.joined_target(relationship, alias)
+        conditions = [
+            *self.conditions(embed.node, target_relation, target, scope),
+            *self.range_conditions(embed.node),
+        ]
+        column = self.order_value(attribute, target.c[attribute.name], term)
+        row = sa.select(column).where(*on, scope, *conditions)
+        return row.correlate(alias).scalar_subquery()
 
-    # The guard
+    # Compilation
 
     def finish(self, statement: Any) -> Statement:
-        """Compile, after a search for relations that no rule was applied to."""
+        """Compile a statement; raise UnguardedRelation if it reads a relation without the rule."""
         for element in visitors.iterate(statement):
             if isinstance(element, sa.Alias):
                 trusted = str(element.name).startswith(TRUSTED_ALIASES)
                 table: Any = element.element
                 if is_resource(table) and element not in self.guarded and not trusted:
                     raise UnguardedRelation(table.name)
-        finished = compile_statement(statement, self.dialect.sa_dialect, self.slots, self.operands)
-        for table in finished.unaliased_tables:
+        compiled = compile_statement(statement, self.dialect.sa_dialect, self.slots, self.operands)
+        for table in compiled.unaliased_tables:
             if is_resource(table):
                 raise UnguardedRelation(table.name)
-        return finished
+        return compiled
 
 
 def is_resource(table: Any) -> bool:
     return isinstance(table, sa.Table) and table.name in RESOURCES
 
 
-def directed(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:
-    """A column with its direction; where it may be null, nulls stand as in PostgreSQL."""
+def with_direction(column: Expression, term: OrderTerm, *, nullable: bool) -> Expression:
+    """Return a column with a term's direction. The default position of nulls is PostgreSQL's."""
     ordered = column.desc() if term.descending else column.asc()
     if not nullable:
         return ordered
     nulls = term.nulls or ("nullsfirst" if term.descending else "nullslast")
     return ordered.nulls_first() if nulls == "nullsfirst" else ordered.nulls_last()
+
+
+def without_direction(ordered: Expression) -> Expression:
+    """Return the expression of an order term."""
+    while isinstance(ordered, UnaryExpression) and ordered.modifier is not None:
+        ordered = ordered.element
+    return ordered

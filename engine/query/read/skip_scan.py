@@ -1,8 +1,8 @@
-"""Skip scans: lists by date, read partition by partition, each only to its first row beyond the page.
+"""Skip scans: SQLite reads a list by date partition by partition, each up to its first row beyond the page.
 
-No index of a file begins with a date or a status of all clients, and none holds a client's rows by date alone: each
-insert would write it (docs/decisions/0010). One index holds them by client, status and date. A partition is one
-client's rows of one status. The scan reads the distinct partitions, then each of them in the order of the index.
+The only index is by client, status and date. Indexes by date alone would slow every insert (docs/decisions/0010). A
+partition is the rows of one client with one status. The scan reads the distinct partitions, then each of them in the
+order of the index.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ Expression = sa.ColumnElement[Any]
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """A table with one row for each partition, the condition that joins rows to it, and its columns that filters of
-    rows may be asked of."""
+    """A table with a row for each partition, and the condition that joins rows to it.
+
+    `columns`: the columns on which filters apply to the partitions too.
+    """
 
     rows: sa.FromClause
-    ties: Expression
+    on: Expression
     columns: frozenset[str] = frozenset()
 
 
 def partitions_of(node: Node, relation: Relation, rows: Any, rule: Expression) -> Partitions | None:
-    """Return the partitions that hold a node's rows; None where keys find them, or no index is in their order."""
+    """Return the partitions of a node's rows; None if keys select the rows or the order is not that of the index."""
     scan = relation.model.skip_scan
-    if scan is None or any(names_few(condition, relation) for condition in node.conditions):
+    if scan is None or any(selects_by_key(condition, relation) for condition in node.conditions):
         return None
     if not is_along(node, scan, relation.key):
         return None
@@ -58,28 +60,28 @@ def of_each_owner(scan: SkipScan, rows: Any) -> Partitions:
 def of_each_value(
     scan: SkipScan, relation: Relation, rows: Any, owner: Expression | None
 ) -> Partitions:
-    """Return a partition for each owner, or for the one given, and value of `partition_by`, as the index has them."""
+    """Return a partition for each distinct owner and value of `partition_by`. `owner` limits them to one owner."""
     scanned = aliased(relation.table, "rule_scanned")
     values = sa.select(scanned.c[scan.owner], scanned.c[scan.partition_by]).distinct()
     if owner is not None:
         values = values.where(scanned.c[scan.owner] == owner)
-    # The limit stops SQLite from moving filters of the partitions into the DISTINCT, where it reads row by row.
-    found = values.limit(sa.literal_column("-1", sa.Integer())).subquery("partitions")
-    ties = sa.and_(
-        rows.c[scan.owner] == found.c[scan.owner],
-        rows.c[scan.partition_by].is_not_distinct_from(found.c[scan.partition_by]),
+    # LIMIT -1 prevents SQLite from pushing filters into the DISTINCT, which would then read row by row.
+    partitions = values.limit(sa.literal_column("-1", sa.Integer())).subquery("partitions")
+    on = sa.and_(
+        rows.c[scan.owner] == partitions.c[scan.owner],
+        rows.c[scan.partition_by].is_not_distinct_from(partitions.c[scan.partition_by]),
     )
-    return Partitions(found, ties, frozenset({scan.partition_by}))
+    return Partitions(partitions, on, frozenset({scan.partition_by}))
 
 
 def owners_of(scan: SkipScan) -> sa.Alias:
-    """Return the table of owners, under a name of the rule's: nothing of it is printed."""
+    """Return the table of owners under a trusted alias. It is never printed."""
     owners: sa.Alias = aliased(RESOURCES[scan.owners].__table__, "rule_owners")
     return owners
 
 
 def owner_of(rule: Expression, scan: SkipScan) -> Expression | None:
-    """Return the one owner whose rows a rule allows; None for any other rule."""
+    """Return the owner, if a rule allows the rows of one owner; None for another rule."""
     if not (isinstance(rule, sa.BinaryExpression) and rule.operator is eq):
         return None
     is_owner = isinstance(rule.left, sa.Column) and rule.left.name == scan.owner
@@ -87,7 +89,7 @@ def owner_of(rule: Expression, scan: SkipScan) -> Expression | None:
 
 
 def equal_columns(node: Node) -> set[str]:
-    """Return the columns that a node's filters compare with one value."""
+    """Return the columns that a node's filters compare with one short value."""
     return {
         flt.column
         for flt in node.conditions
@@ -96,7 +98,7 @@ def equal_columns(node: Node) -> set[str]:
 
 
 def is_along(node: Node, scan: SkipScan, key: tuple[str, ...]) -> bool:
-    """Whether a node's order is that of the index, with the key as the last term in the same direction."""
+    """Return whether a node's order is that of the index. The key may follow in the same direction."""
     equal = equal_columns(node) & {scan.partition_by}
     terms = [term for term in node.order if term.embed or term.column not in equal]
     columns = tuple(term.column for term in terms)
@@ -107,12 +109,12 @@ def is_along(node: Node, scan: SkipScan, key: tuple[str, ...]) -> bool:
     )
 
 
-def names_few(condition: Condition, relation: Relation) -> bool:
-    """Whether a condition names rows by a key or a foreign key."""
+def selects_by_key(condition: Condition, relation: Relation) -> bool:
+    """Return whether a condition selects rows by values of a key or a foreign key."""
     if not isinstance(condition, Filter):
         every = all if condition.operator == "or" else any
         return not condition.negated and every(
-            names_few(part, relation) for part in condition.operands
+            selects_by_key(part, relation) for part in condition.operands
         )
     leading = {*relation.key, *(each.column for each in relation.foreign_keys)}
     is_of_values = condition.operator in ("eq", "in") and condition.quantifier != "all"

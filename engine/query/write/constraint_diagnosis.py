@@ -1,7 +1,7 @@
-"""Which foreign key was it? SQLite says only that one failed; these find out which, and by which row.
+"""Finds the foreign key and the row that violate a constraint. SQLite reports only that one failed.
 
-Only run once a statement has failed, in the same transaction, which is then rolled back. PostgreSQL
-names the constraint itself.
+The queries run after a statement failed, in the same transaction, which is then rolled back. PostgreSQL reports the
+constraint itself.
 """
 
 from __future__ import annotations
@@ -29,46 +29,52 @@ Key = tuple[Bound, ...]
 
 
 @contextmanager
-def assigned(
+def diagnose_write(
     transaction: Transaction,
     relation: Relation,
     values: Callable[[], dict[str, Bound]],
     keys: Sequence[Key],
 ) -> Iterator[None]:
-    """Around a statement that gives columns these values: name the key or the constraint at fault."""
+    """Add details to the violation of a write. `values`: the new values. `keys`: the keys of updated rows."""
     try:
         yield
     except ForeignKeyViolation as violation:
         if violation.details is not None:
             raise
         raise (
-            missing(transaction, relation, values())
-            or referenced(transaction, relation, keys, REFUSE_CHANGE)
+            missing_reference(transaction, relation, values())
+            or remaining_reference(transaction, relation, keys, REFUSE_CHANGE)
             or violation
         ) from violation
     except UniqueViolation as violation:
-        violation.details = taken(relation, violation.constraint, values())
+        violation.details = duplicate_key_details(relation, violation.constraint, values())
         raise
 
 
 @contextmanager
-def deleted(transaction: Transaction, relation: Relation, keys: Sequence[Key]) -> Iterator[None]:
-    """Around a delete of these keys."""
+def diagnose_deletion(
+    transaction: Transaction, relation: Relation, keys: Sequence[Key]
+) -> Iterator[None]:
+    """Add details to the violation of a delete."""
     try:
         yield
     except ForeignKeyViolation as violation:
         if violation.details is not None:
             raise
-        raise referenced(transaction, relation, keys, REFUSE_DELETION) or violation from violation
+        raise (
+            remaining_reference(transaction, relation, keys, REFUSE_DELETION) or violation
+        ) from violation
 
 
-def missing(
+def missing_reference(
     transaction: Transaction, relation: Relation, values: dict[str, Bound]
 ) -> ForeignKeyViolation | None:
-    """The first foreign key among these values that points at nothing."""
+    """Return the violation of the first foreign key whose value refers to a missing row; None if there is none."""
     for fk in relation.foreign_keys:
         value = values.get(fk.column)
-        if value is not None and not exists(transaction, fk.referred, fk.referred_column, value):
+        if value is not None and not row_exists(
+            transaction, fk.referred, fk.referred_column, value
+        ):
             return ForeignKeyViolation.missing(
                 relation.name, fk.name, fk.column, value, fk.referred
             )
@@ -79,30 +85,34 @@ REFUSE_DELETION = frozenset({"RESTRICT", "NO ACTION"})
 REFUSE_CHANGE = frozenset({"RESTRICT", "NO ACTION", "CASCADE", "SET NULL"})
 
 
-def referenced(
+def remaining_reference(
     transaction: Transaction, relation: Relation, keys: Sequence[Key], refusing: frozenset[str]
 ) -> ForeignKeyViolation | None:
-    """The first foreign key that still points at any of these rows, of those that refuse."""
-    for fk in pointing_at(relation):
+    """Return the violation of the first foreign key that refers to one of these rows; None if there is none.
+
+    `refusing`: the ON DELETE actions of the foreign keys to check.
+    """
+    for fk in references_to(relation):
         if fk.ondelete not in refusing:
             continue
-        place = relation.key.index(fk.referred_column)
+        position = relation.key.index(fk.referred_column)
         for key in keys:
-            if exists(transaction, fk.relation, fk.column, key[place]):
+            if row_exists(transaction, fk.relation, fk.column, key[position]):
                 return ForeignKeyViolation.referenced(
-                    relation.name, fk.name, fk.referred_column, key[place], fk.relation
+                    relation.name, fk.name, fk.referred_column, key[position], fk.relation
                 )
     return None
 
 
-def pointing_at(relation: Relation) -> Iterator[ForeignKey]:
+def references_to(relation: Relation) -> Iterator[ForeignKey]:
+    """Yield the foreign keys to a relation, by the name of their own relation."""
     for other in sorted(catalog().relations.values(), key=lambda each: each.name):
         for fk in other.foreign_keys:
             if fk.referred == relation.name:
                 yield fk
 
 
-def exists(transaction: Transaction, relation_name: str, column: str, value: Bound) -> bool:
+def row_exists(transaction: Transaction, relation_name: str, column: str, value: Bound) -> bool:
     table = catalog().relations[relation_name].table
     statement = compile_statement(
         sa.select(sa.literal_column("1")).where(table.c[column] == parameter("value")).limit(1),
@@ -112,10 +122,12 @@ def exists(transaction: Transaction, relation_name: str, column: str, value: Bou
     return transaction.one(statement.sql, statement.bind(Binding(new=(value,)))) is not None
 
 
-def taken(relation: Relation, constraint: str, values: dict[str, Bound]) -> str | None:
-    """`Key (id)=(1) already exists.`, but never of an e-mail, which may be a hidden person's."""
+def duplicate_key_details(
+    relation: Relation, constraint: str, values: dict[str, Bound]
+) -> str | None:
+    """Return `Key (id)=(1) already exists.`; None for an email, which may be that of a hidden user."""
     columns = relation.uniques.get(constraint, ())
     if not columns or any(values.get(name) is None for name in columns) or columns == ("email",):
         return None
-    shown = ", ".join(str(values[name]) for name in columns)
-    return f"Key ({', '.join(columns)})=({shown}) already exists."
+    key = ", ".join(str(values[name]) for name in columns)
+    return f"Key ({', '.join(columns)})=({key}) already exists."

@@ -1,4 +1,4 @@
-"""An insertion's rows: converted, filled, and in the forms in which they are checked and written."""
+"""The rows of an insert: converts their values, fills in defaults, and runs the statements that write them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.query.constraints import NotNullViolation
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding
 from engine.query.statement import Statement
-from engine.query.write import constraint_diagnosis as blame
+from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.plan import InsertPlan
 from engine.query.write.plan import UpsertPlan
 from engine.storage.transaction import Transaction
@@ -35,16 +35,16 @@ from models.types import OutOfRange
 from models.types import new_uuid
 from models.types import read_timestamp
 
-CHOSEN_ID_MAX = 2**52  # so that JavaScript can hold a chosen id and its successors
-IMPORTED_ID_MAX = 2**52 + 2**51  # an export has those as well, and they have successors in turn
-ID_MAX = 2**53 - 1  # that the tables hold
+CHOSEN_ID_MAX = 2**52  # JavaScript can represent the ids that follow the chosen one
+IMPORTED_ID_MAX = 2**52 + 2**51  # an export may hold ids that follow CHOSEN_ID_MAX
+ID_MAX = 2**53 - 1  # the limit of the tables
 
 Row = dict[str, object]
 Key = tuple[Bound, ...]
 
 
 class Conflict(Enum):
-    """What an insert does with a row that exists: fail, merge into it, or leave it alone."""
+    """What an insert does if a row exists: fail, merge the new values into it, or ignore the new row."""
 
     FAIL = "fail"
     MERGE = "merge"
@@ -53,7 +53,11 @@ class Conflict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """What is to be inserted: rows of raw JSON values, and which columns count."""
+    """The rows to insert, as raw JSON values.
+
+    `columns`: the columns to write. `target`: the columns of `on_conflict`. `default_missing`: whether a missing value
+    is the column's default instead of null.
+    """
 
     rows: Sequence[Row]
     columns: tuple[str, ...]
@@ -61,17 +65,21 @@ class Insertion:
     target: tuple[str, ...] | None = None
     default_missing: bool = False
 
-    def saying(self, name: str) -> set[int]:
-        """The places of the rows that say something of a column: all, unless silence means its default."""
+    def rows_with(self, name: str) -> set[int]:
+        """Return the positions of the rows that set a column. A missing value sets null unless it means the default."""
         return {
-            place for place, row in enumerate(self.rows) if name in row or not self.default_missing
+            position
+            for position, row in enumerate(self.rows)
+            if name in row or not self.default_missing
         }
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write did: the keys it touched, how many rows it made, and the rows as they now read, or `is_cut` of them
-    as many as a response may hold."""
+    """The result of a write: the keys of the written rows, the number of new rows, and the representation.
+
+    `is_cut`: the representation ends at the largest number of rows of a response.
+    """
 
     keys: list[Key]
     inserted: int = 0
@@ -80,184 +88,201 @@ class WriteResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a row's value for a column comes from; `read` makes it of what the row says, if no more is to it. It may be
-    the same for all of them, whatever they say. `reads_once`: what equal values are read as may be looked up."""
+class ColumnSource:
+    """How the value of a column is computed from a row.
 
-    of: Callable[[Rows, Row], Bound]
-    read: Callable[[object], Bound] | None = None
-    is_same: bool = False
-    reads_once: bool = False
+    `from_row` computes it. `convert`, if present, computes it from the row's JSON value alone. `is_constant`: all rows
+    have the same value. `is_memoized`: conversions of equal JSON values are computed once.
+    """
 
-
-READ_ONCE = ({str}, {str, type(None)}, {int}, {int, type(None)})
-"""Kinds of values of which equal ones are the same. Of several kinds of numbers they may differ (1 == 1.0 == True), and
-of doubles (0.0 == -0.0)."""
+    from_row: Callable[[InsertRows, Row], Bound]
+    convert: Callable[[object], Bound] | None = None
+    is_constant: bool = False
+    is_memoized: bool = False
 
 
-class ReadOnce(dict[Any, Bound]):
-    """What values are read as: dates, statuses and buildings come again and again in a body, and are read once."""
+MEMOIZED_TYPES = ({str}, {str, type(None)}, {int}, {int, type(None)})
+"""The sets of types within which equal values convert alike. Mixed numbers do not (1 == 1.0 == True), and neither do
+doubles (0.0 == -0.0)."""
 
-    def __init__(self, read: Callable[[object], Bound]) -> None:
+
+class MemoizedConverter(dict[Any, Bound]):
+    """A cache of conversions. Dates, statuses and buildings repeat within a body."""
+
+    def __init__(self, convert: Callable[[object], Bound]) -> None:
         super().__init__()
-        self.read = read
+        self.convert = convert
 
-    def __missing__(self, given: object) -> Bound:
-        value = self[given] = self.read(given)
+    def __missing__(self, raw: object) -> Bound:
+        value = self[raw] = self.convert(raw)
         return value
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Which columns the rows of an insertion have, each from its source, last those of one value in all of them, and
-    where those stand that must be there."""
+class RowLayout:
+    """The columns of the rows to write, and the source of each column.
+
+    `constant`: the last of the columns, which have one value for all rows. `required`: the names and positions of the
+    required columns. The position is None if the rows do not have the column.
+    """
 
     columns: tuple[str, ...]
-    same: tuple[str, ...]
-    sources: tuple[Source, ...]
+    constant: tuple[str, ...]
+    sources: tuple[ColumnSource, ...]
     required: tuple[tuple[str, int | None], ...]
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def lay_out(relation_name: str, named: tuple[str, ...], default_missing: bool) -> Layout:
-    """The layout of rows that say something of these columns, or of some of them."""
+def plan_layout(relation_name: str, named: tuple[str, ...], default_missing: bool) -> RowLayout:
+    """Return the layout of rows that set the `named` columns. The other columns have their defaults."""
     attributes = catalog().relations[relation_name].attributes
-    silent = [
+    unnamed = [
         each for name, each in attributes.items()
         if name not in named and each.default not in (None, ColumnDefault.SEQUENCE)
     ]  # fmt: skip
-    same = [each for each in silent if unsaid(each).is_same]
-    silent = [*(each for each in silent if each not in same), *same]
-    columns = (*named, *(each.name for each in silent))
+    constant = [each for each in unnamed if default_source(each).is_constant]
+    unnamed = [*(each for each in unnamed if each not in constant), *constant]
+    columns = (*named, *(each.name for each in unnamed))
     required = [
         name for name, each in attributes.items()
         if each.required
         and (each.default is not ColumnDefault.SEQUENCE or (name in named and not default_missing))
     ]  # fmt: skip
-    return Layout(
+    return RowLayout(
         columns,
-        tuple(each.name for each in same),
-        (*(said(attributes[name], default_missing) for name in named), *map(unsaid, silent)),
+        tuple(each.name for each in constant),
+        (
+            *(payload_source(attributes[name], default_missing) for name in named),
+            *map(default_source, unnamed),
+        ),
         tuple((name, columns.index(name) if name in columns else None) for name in required),
     )
 
 
-def said(attribute: Attribute, default_missing: bool) -> Source:
-    """A listed column's value is the row's own, or what it is where the row is silent."""
-    name, read = attribute.name, attribute.type.read_json
-    missing = unsaid(attribute).of if default_missing else nothing
+def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
+    """Return the source of a named column: the row's JSON value, or the default or null if the row has none."""
+    name, convert = attribute.name, attribute.type.read_json
+    missing = default_source(attribute).from_row if default_missing else null_value
     if attribute.type is TIMESTAMP:
-        return Source(
+        return ColumnSource(
             lambda rows, row: (
-                converted(attribute, row[name], rows.original)
+                convert_value(attribute, row[name], rows.request)
                 if name in row
                 else missing(rows, row)
             )
         )
     if attribute.default is ColumnDefault.SEQUENCE:
-        return Source(
+        return ColumnSource(
             lambda rows, row: (
-                require_id(rows.relation, read(row[name])) if name in row else missing(rows, row)
+                require_id(rows.relation, convert(row[name])) if name in row else missing(rows, row)
             )
         )
-    return Source(
-        lambda rows, row: read(row[name]) if name in row else missing(rows, row),
-        read,
-        # A column of doubles takes integers of hundreds of digits, which can be chosen so that a look-up takes long.
-        reads_once=attribute.type is not DOUBLE,
+    return ColumnSource(
+        lambda rows, row: convert(row[name]) if name in row else missing(rows, row),
+        convert,
+        # A column of doubles accepts integers of hundreds of digits, for which a client can provoke hash collisions.
+        is_memoized=attribute.type is not DOUBLE,
     )
 
 
-def unsaid(attribute: Attribute) -> Source:
-    """What stands in a column that nothing was said of."""
-    filled = attribute.default
-    if filled is None:
-        return Source(nothing, is_same=True)
-    return Source(
-        lambda rows, row: default(filled, rows.now, rows.original),
-        is_same=filled is not ColumnDefault.RANDOM_UUID,
+def default_source(attribute: Attribute) -> ColumnSource:
+    """Return the source of a column's default."""
+    kind = attribute.default
+    if kind is None:
+        return ColumnSource(null_value, is_constant=True)
+    return ColumnSource(
+        lambda rows, row: default_value(kind, rows.now, rows.request),
+        is_constant=kind is not ColumnDefault.RANDOM_UUID,
     )
 
 
-def nothing(rows: Rows, row: Row) -> Bound:
+def null_value(rows: InsertRows, row: Row) -> Bound:
     return None
 
 
-def default(filled: ColumnDefault | None, now: str, binding: Binding) -> Bound:
-    """What fills a column of which nothing is said; None where nothing does, or the database's next id."""
-    if filled is ColumnDefault.RANDOM_UUID:
+def default_value(kind: ColumnDefault | None, now: str, binding: Binding) -> Bound:
+    """Return a column's default; None if it has none or if the database generates it from a sequence."""
+    if kind is ColumnDefault.RANDOM_UUID:
         return new_uuid()
-    if filled in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
+    if kind in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
         return now
-    return binding.caller_id if filled is ColumnDefault.CALLER_ID else None
+    return binding.caller_id if kind is ColumnDefault.CALLER_ID else None
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-class Rows:
-    """`values` are the rows, each a tuple in the order of `columns`; `binding` carries them as JSON, but for the last
-    columns, of which the values are the `same` in all of them."""
+class InsertRows:
+    """The converted rows of an insert.
+
+    `values`: a tuple for each row, in the order of `columns`. `binding`: the parameters of statements that write all
+    rows. It holds the rows as JSON, and the values of the `constant` columns once.
+    """
 
     def __init__(
         self, transaction: Transaction, relation: Relation, insertion: Insertion, binding: Binding
     ) -> None:
         self.transaction = transaction
         self.relation = relation
-        self.original = binding
+        self.request = binding
         self.now = transaction.now
-        named = listed(relation, insertion)
-        layout = lay_out(relation.name, named, insertion.default_missing)
-        self.columns, self.same = layout.columns, layout.same
+        named = effective_columns(relation, insertion)
+        layout = plan_layout(relation.name, named, insertion.default_missing)
+        self.columns, self.constant = layout.columns, layout.constant
         self.required = layout.required
-        self.values = self.read_columns(layout, insertion.rows)
+        self.values = self.convert_rows(layout, insertion.rows)
 
-    def read_columns(self, layout: Layout, rows: Sequence[Row]) -> list[tuple[Bound, ...]]:
-        """The rows' values, read column by column; row by row, if one is at fault, to tell the first of them."""
+    def convert_rows(self, layout: RowLayout, rows: Sequence[Row]) -> list[tuple[Bound, ...]]:
+        """Return the converted rows.
+
+        Values are converted by column. If one is invalid, they are converted by row to raise the first row's error.
+        """
         if len(rows) > 1 and layout.columns:
             with suppress(KeyError, Fault):
                 pairs = zip(layout.columns, layout.sources, strict=True)
-                columns = [self.read_column(name, source, rows) for name, source in pairs]
+                columns = [self.convert_column(name, source, rows) for name, source in pairs]
                 return list(zip(*columns, strict=True))
-        return [self.read_row(layout, row) for row in rows]
+        return [self.convert_row(layout, row) for row in rows]
 
-    def read_row(self, layout: Layout, row: Row) -> tuple[Bound, ...]:
-        """The values of one of them."""
+    def convert_row(self, layout: RowLayout, row: Row) -> tuple[Bound, ...]:
         pairs = zip(layout.columns, layout.sources, strict=True)
         return tuple(
             [
-                source.of(self, row) if source.read is None or name not in row
-                else source.read(row[name])
+                source.from_row(self, row) if source.convert is None or name not in row
+                else source.convert(row[name])
                 for name, source in pairs
             ]
         )  # fmt: skip
 
-    def read_column(self, name: str, source: Source, rows: Sequence[Row]) -> list[Bound]:
-        """What the rows have in a column. KeyError if one says nothing of it."""
-        read, of = source.read, source.of
-        if source.is_same:
-            return [of(self, {})] * len(rows)
-        if read is None:
-            return [of(self, row) for row in rows]
-        given = [row[name] for row in rows]
-        if source.reads_once and set(map(type, given)) in READ_ONCE:
-            return list(map(ReadOnce(read).__getitem__, given))
-        return list(map(read, given))
+    def convert_column(self, name: str, source: ColumnSource, rows: Sequence[Row]) -> list[Bound]:
+        """Return the converted values of a column; raise KeyError if a row does not have it."""
+        convert, from_row = source.convert, source.from_row
+        if source.is_constant:
+            return [from_row(self, {})] * len(rows)
+        if convert is None:
+            return [from_row(self, row) for row in rows]
+        raw = [row[name] for row in rows]
+        if source.is_memoized and set(map(type, raw)) in MEMOIZED_TYPES:
+            return list(map(MemoizedConverter(convert).__getitem__, raw))
+        return list(map(convert, raw))
 
     @cached_property
     def binding(self) -> Binding:
-        own = len(self.columns) - len(self.same)
-        rows = to_json([values[:own] for values in self.values])
-        return self.original.but(rows=rows, new=self.values[0][own:] if self.values else ())
+        varying = len(self.columns) - len(self.constant)
+        rows = to_json([values[:varying] for values in self.values])
+        constant = self.values[0][varying:] if self.values else ()
+        return self.request.replace(rows=rows, new=constant)
 
-    def write_each(self, plan: InsertPlan) -> list[Key]:
-        """Insert the rows one by one, to find what is at fault."""
-        written = [self.write_by(plan, values) for values in self.values]
-        return [key for key in written if key is not None]
+    def write_one_by_one(self, plan: InsertPlan) -> list[Key]:
+        """Insert the rows one by one, and return their keys; raise the violation of the first invalid row."""
+        keys = [self.write_row(plan, values) for values in self.values]
+        return [key for key in keys if key is not None]
 
-    def write_at_once(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
-        """Write all of many rows by one statement; None, and nothing is written, where one of them is at fault, or
-        refused."""
+    def write_all(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
+        """Write several rows by one statement, and return their keys.
+
+        Return None and write nothing if a row violates a constraint or is denied, or if there is only one row.
+        """
         statement = plan.insert_all if len(self.values) > 1 and self.keys_are_known() else None
         if statement is None or not self.are_complete():
             return None
@@ -279,70 +304,75 @@ class Rows:
 
     @cached_property
     def have_keys(self) -> bool:
-        """Whether every row names its key."""
+        """Whether every row has a key."""
         return set(self.relation.key) <= set(self.columns) and not any(
             None in self.key(values) for values in self.values
         )
 
     def keys_are_known(self) -> bool:
-        """Whether every row names its key, or none does and the database counts on from one id."""
+        """Return whether every row has a key, or none has and the database generates consecutive ids."""
         return self.have_keys or not set(self.relation.key) & set(self.columns)
 
     def require_complete(self, values: tuple[Bound, ...]) -> None:
-        """Insist on what a row must have; the database would ask its triggers and conflicts first."""
-        name = self.missing(values)
+        """Raise NotNullViolation for a missing required value. The database would run triggers and conflicts first."""
+        name = self.missing_column(values)
         if name is not None:
             raise NotNullViolation(self.relation.name, name)
 
-    def missing(self, values: tuple[Bound, ...]) -> str | None:
-        """The first column that a row must have and has not."""
-        for name, place in self.required:
-            if place is None or values[place] is None:
+    def missing_column(self, values: tuple[Bound, ...]) -> str | None:
+        """Return the first required column without a value; None if there is none."""
+        for name, position in self.required:
+            if position is None or values[position] is None:
                 return name
         return None
 
     def are_complete(self) -> bool:
-        """Whether every row has what a row must have."""
-        places = [place for _, place in self.required]
+        """Return whether every row has all required values."""
         return not any(
-            place is None or None in map(itemgetter(place), self.values) for place in places
+            position is None or None in map(itemgetter(position), self.values)
+            for _, position in self.required
         )
 
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)
 
-    def write_by(self, plan: InsertPlan | UpsertPlan, values: tuple[Bound, ...]) -> Key | None:
-        """Write one of several rows. One that leaves its id to the database says nothing of it, where others do."""
-        place = self.id_place
-        if place is None or values[place] is not None:
+    def write_row(self, plan: InsertPlan | UpsertPlan, values: tuple[Bound, ...]) -> Key | None:
+        """Write one of several rows. A row without an id leaves the column out, so that the database generates it."""
+        position = self.id_position
+        if position is None or values[position] is not None:
             return self.write(plan.insert, values)
-        return self.write(plan.insert_unnumbered, values, values[:place] + values[place + 1 :])
+        return self.write(
+            plan.insert_without_id, values, values[:position] + values[position + 1 :]
+        )
 
     @cached_property
-    def id_place(self) -> int | None:
-        """Where the rows' id stands, if they name one that the database can choose."""
-        name = self.relation.numbered
+    def id_position(self) -> int | None:
+        """The position of the generated id among the columns, or None."""
+        name = self.relation.sequence_column
         return self.columns.index(name) if name in self.columns else None
 
     def write(
         self, statement: Statement, values: tuple[Bound, ...], new: tuple[Bound, ...] | None = None
     ) -> Key | None:
-        """Write one row; its key, or None if it was left alone. `new` is what the statement takes of it, if not all."""
+        """Write one row, and return its key; None if no row was written.
+
+        `new`: the parameters of the statement, by default all values.
+        """
         self.require_complete(values)
-        named = dict(zip(self.columns, values, strict=True))
-        bound = self.original.but(new=values if new is None else new)
-        with blame.assigned(self.transaction, self.relation, lambda: named, []):
+        by_name = dict(zip(self.columns, values, strict=True))
+        bound = self.request.replace(new=values if new is None else new)
+        with diagnose_write(self.transaction, self.relation, lambda: by_name, []):
             cursor: Any = self.transaction.run(statement.sql, statement.bind(bound))
         if cursor.rowcount == 0:
             return None
         return tuple(
-            named[name] if named.get(name) is not None else self.transaction.inserted_id(cursor)
+            by_name[name] if by_name.get(name) is not None else self.transaction.inserted_id(cursor)
             for name in self.relation.key
         )
 
 
-def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
-    """The columns that count, but for an id that the database is to choose for every row."""
+def effective_columns(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
+    """Return the columns to write, without an id that the database generates for every row."""
     if not insertion.default_missing:
         return insertion.columns
     return tuple(
@@ -354,7 +384,7 @@ def listed(relation: Relation, insertion: Insertion) -> tuple[str, ...]:
 
 
 def require_id(relation: Relation, value: Bound, at_most: int = CHOSEN_ID_MAX) -> Bound:
-    """A chosen id that can be kept, or the fact that it cannot."""
+    """Return an id that a payload sets; raise OutOfRange unless it is an integer from 1 to `at_most`."""
     if value is None:
         raise NotNullViolation(relation.name, "id")
     if not isinstance(value, int) or not 1 <= value <= at_most:
@@ -362,12 +392,12 @@ def require_id(relation: Relation, value: Bound, at_most: int = CHOSEN_ID_MAX) -
     return value
 
 
-def json_keys(keys: Iterable[Key]) -> str:
+def keys_as_json(keys: Iterable[Key]) -> str:
     return json.dumps([list(key) for key in keys])
 
 
-def converted(attribute: Attribute, value: object, binding: Binding) -> Bound:
-    """A payload's value as its column takes it; timestamps read in the preferred time zone."""
+def convert_value(attribute: Attribute, value: object, binding: Binding) -> Bound:
+    """Return a JSON value converted to a column's type. Timestamps are read in the preferred time zone."""
     if attribute.type is TIMESTAMP and binding.zone is not None and isinstance(value, str):
         return read_timestamp(value, binding.zone)
     return attribute.type.read_json(value)

@@ -1,10 +1,8 @@
-"""Writes, planned as reads are: keys within reach, would-be rows against the rule, then the write by key.
+"""The plans of writes: statements that find keys, check the rule, and write by key.
 
-The order is PostgreSQL's own: policy, then constraints. What a write would leave behind is put before
-the rule as a table of *would-be rows* before anything is written, so that a hidden row and a missing
-one get the same answer, no foreign key having spoken yet. A single row is judged by the statement that
-writes it, which writes none that is refused. Each statement is made when it is first
-asked for: most plans never need all of theirs.
+As in PostgreSQL, the rule is checked before constraints. A query checks the rule on *candidate rows*, the rows as they
+would be after the write. So a hidden row and a missing row give the same error, and no foreign key fails first. The
+write of a single row checks the rule in the same statement. Plans build each statement at its first use.
 """
 
 from __future__ import annotations
@@ -19,12 +17,14 @@ from engine.query.rule import Action
 from engine.query.rule import Rule
 from engine.query.shape import Shape
 from engine.query.statement import Statement
-from engine.query.write.statements import Writer
+from engine.query.write.statements import WriteBuilder
 
 
 class InsertPlan:
-    """The statements of an insert of `columns`: one row's values by `Binding.new`, in that order, all rows' by
-    `Binding.rows`, but for columns that are the `same` in all of them: those are `Binding.new` then.
+    """The statements of an insert of `columns`.
+
+    The parameters of one row are `Binding.new`, in the order of `columns`. The parameters of all rows are
+    `Binding.rows`; `Binding.new` then holds the `constant` columns, which have one value for all rows.
     """
 
     def __init__(
@@ -32,86 +32,86 @@ class InsertPlan:
         database: str,
         relation_name: str,
         columns: tuple[str, ...],
-        same: tuple[str, ...],
+        constant: tuple[str, ...],
         rule: Rule,
     ) -> None:
-        self.writer = partial(Writer, database, relation_name, rule, same)
+        self.builder = partial(WriteBuilder, database, relation_name, rule, constant)
         self.columns = columns
 
     @cached_property
     def denied(self) -> Statement | None:
-        """Finds a would-be row that the rule refuses."""
-        return self.writer().denied(self.columns)
+        """Find a candidate row that the rule denies; None if the rule denies none."""
+        return self.builder().denied(self.columns)
 
     @cached_property
     def insert(self) -> Statement:
-        """Takes one row."""
-        return self.writer().insert(self.columns)
+        """Insert one row."""
+        return self.builder().insert(self.columns)
 
     @cached_property
-    def insert_unnumbered(self) -> Statement:
-        """Takes one row without its id, which the database chooses."""
-        return unnumbered(self.writer(), self.columns)
+    def insert_without_id(self) -> Statement:
+        """Insert one row without its id, which the database generates."""
+        return insert_without_sequence(self.builder(), self.columns)
 
     @cached_property
-    def insert_judged(self) -> Statement | None:
-        """The same, but for a row that the rule refuses; None where that is no row."""
-        return self.writer().insert_judged(self.columns)
+    def insert_if_allowed(self) -> Statement | None:
+        """Insert one row unless the rule denies it; None if the rule denies none."""
+        return self.builder().insert_if_allowed(self.columns)
 
     @cached_property
     def insert_all(self) -> Statement | None:
-        """Takes all of them but those that the rule refuses; None where no column is named."""
-        return self.writer().insert_all(self.columns)
+        """Insert all rows that the rule allows; None without columns."""
+        return self.builder().insert_all(self.columns)
 
 
 class UpsertPlan:
-    """The same of an upsert: where `target` is taken, rows are merged (`merged` columns) or left alone (None)."""
+    """The statements of an upsert. Where `target` exists, the `merged` columns are updated; None ignores the row."""
 
     def __init__(
         self,
         database: str,
         relation_name: str,
         columns: tuple[str, ...],
-        same: tuple[str, ...],
+        constant: tuple[str, ...],
         target: tuple[str, ...],
         merged: tuple[str, ...] | None,
         rule: Rule,
     ) -> None:
-        self.writer = partial(Writer, database, relation_name, rule, same)
+        self.builder = partial(WriteBuilder, database, relation_name, rule, constant)
         self.columns, self.target, self.merged = columns, target, merged
 
     @cached_property
     def denied(self) -> Statement | None:
-        return self.writer().denied(self.columns)
+        return self.builder().denied(self.columns)
 
     @cached_property
     def insert(self) -> Statement:
-        return self.writer().upsert(self.columns, self.target, self.merged)
+        return self.builder().upsert(self.columns, self.target, self.merged)
 
     @cached_property
-    def insert_unnumbered(self) -> Statement:
-        """Takes one row without its id, which therefore is no other's."""
-        return unnumbered(self.writer(), self.columns)
+    def insert_without_id(self) -> Statement:
+        """Insert one row without its id. The database generates the id, so there is no conflict."""
+        return insert_without_sequence(self.builder(), self.columns)
 
     @cached_property
     def insert_all(self) -> Statement:
-        return self.writer().upsert_all(self.columns, self.target, self.merged)
+        return self.builder().upsert_all(self.columns, self.target, self.merged)
 
     @cached_property
-    def existing(self) -> Statement:
-        """Which rows exist already."""
-        return self.writer().existing(self.columns, self.target)
+    def existing_rows(self) -> Statement:
+        """Find the rows that exist."""
+        return self.builder().existing_rows(self.columns, self.target)
 
     @cached_property
-    def merged_denied(self) -> Statement | None:
-        """Finds a merged row that the rule refuses."""
+    def denied_merge(self) -> Statement | None:
+        """Find a merged row that the rule denies."""
         if self.merged is None:
             return None
-        return self.writer().merged_denied(self.columns, self.target, self.merged)
+        return self.builder().denied_merge(self.columns, self.target, self.merged)
 
 
 class UpdatePlan:
-    """The statements of an update of `columns` to the values in `Binding.new`, where the shape's filters hold."""
+    """The statements that set `columns` to the values in `Binding.new` in rows that match the shape's filters."""
 
     def __init__(
         self,
@@ -121,56 +121,59 @@ class UpdatePlan:
         shape: Shape,
         rule: Rule,
     ) -> None:
-        self.writer = partial(Writer, database, relation_name, rule)
+        self.builder = partial(WriteBuilder, database, relation_name, rule)
         self.columns = columns
         self.shape = shape
 
     @cached_property
-    def at_once(self) -> Statement | None:
-        """Finds, judges and changes a row that the shape names by its key, and tells the key: none of a row that
-        it does not find or the rule refuses. None where the shape may name several, or others hang on what is changed.
+    def update_by_key(self) -> Statement | None:
+        """Update the row that the filters select by its key, if the rule allows it, and return the key.
+
+        None if the filters may match several rows, or if a column's change may change other rows.
         """
-        writer = self.writer()
-        names_one = self.shape.root.names_one(writer.relation.key)
-        if not names_one or any(writer.relation.is_tied(name) for name in self.columns):
+        builder = self.builder()
+        relation = builder.relation
+        selects_one = self.shape.root.selects_one(relation.key)
+        if not selects_one or any(relation.affects_other_rows(name) for name in self.columns):
             return None
-        return writer.update_at_once(self.columns, self.shape)
+        return builder.update_if_allowed(self.columns, self.shape)
 
     @cached_property
     def keys(self) -> Statement:
-        """Finds the keys of the rows within reach."""
-        return self.writer().keys(self.shape, Action.UPDATE)
+        """Find the keys of the rows that match and that the rule allows to update."""
+        return self.builder().keys(self.shape, Action.UPDATE)
 
     @cached_property
     def denied(self) -> Statement | None:
-        """Finds a row that the rule refuses as it would become."""
-        return self.writer().update_denied(self.columns)
+        """Find a row that the rule denies in its updated state."""
+        return self.builder().denied_update(self.columns)
 
     @cached_property
     def update(self) -> Statement:
-        """Changes all of them."""
-        return self.writer().update(self.columns)
+        """Update the rows in `Binding.keys`."""
+        return self.builder().update(self.columns)
 
 
 class DeletePlan:
     """The statements of a delete where the shape's filters hold."""
 
     def __init__(self, database: str, relation_name: str, shape: Shape, rule: Rule) -> None:
-        self.writer = partial(Writer, database, relation_name, rule)
+        self.builder = partial(WriteBuilder, database, relation_name, rule)
         self.shape = shape
 
     @cached_property
     def keys(self) -> Statement:
-        """Finds the keys of the rows within reach."""
-        return self.writer().keys(self.shape, Action.DELETE)
+        """Find the keys of the rows that match and that the rule allows to delete."""
+        return self.builder().keys(self.shape, Action.DELETE)
 
     @cached_property
     def delete(self) -> Statement:
-        return self.writer().delete()
+        return self.builder().delete()
 
 
-def unnumbered(writer: Writer, columns: tuple[str, ...]) -> Statement:
-    return writer.insert(tuple(name for name in columns if name != writer.relation.numbered))
+def insert_without_sequence(builder: WriteBuilder, columns: tuple[str, ...]) -> Statement:
+    generated = builder.relation.sequence_column
+    return builder.insert(tuple(name for name in columns if name != generated))
 
 
 plan_insert = lru_cache(maxsize=PLANS_MAX)(InsertPlan)

@@ -1,4 +1,4 @@
-"""What the rule says of a write: rows that it refuses, and values that are not the caller's to choose."""
+"""Row-level security of writes: rows that the rule denies, and columns that a payload may not set."""
 
 from __future__ import annotations
 
@@ -11,32 +11,36 @@ from models.errors import Fault
 
 
 class RowDenied(Denial):
-    """A row that would end up out of the caller's reach (42501)."""
+    """A write whose resulting row the rule denies (42501)."""
 
 
-class NotChosen(Fault):
-    """A value for a column whose values only the database, or a super admin, chooses (428C9)."""
+class ProtectedColumn(Fault):
+    """A value for a column that only the database or a super admin sets (428C9)."""
 
 
-def deny(
+def require_allowed(
     transaction: Transaction, relation: Relation, statement: Statement | None, binding: Binding
 ) -> None:
-    """Raise RowDenied if the rule refuses any would-be row."""
+    """Run a statement that finds a denied candidate row; raise RowDenied if it finds one. None allows all rows."""
     if (
         statement is not None
         and transaction.one(statement.sql, statement.bind(binding)) is not None
     ):
-        raise row_denied(relation)
+        raise row_violation(relation)
 
 
-def row_denied(relation: Relation, how: str = "") -> RowDenied:
-    return RowDenied(f'new row violates row-level security policy{how} for table "{relation.name}"')
+def row_violation(relation: Relation, clause: str = "") -> RowDenied:
+    """Return PostgreSQL's error for a denied row. `clause` is ` (USING expression)` for an existing row."""
+    return RowDenied(
+        f'new row violates row-level security policy{clause} for table "{relation.name}"'
+    )
 
 
-def not_chosen(column: str, *, of_a_change: bool = False) -> NotChosen:
-    return NotChosen(
+def protected_column(column: str, *, is_update: bool = False) -> ProtectedColumn:
+    """Return PostgreSQL's error for a value for a generated column."""
+    return ProtectedColumn(
         f'column "{column}" can only be updated to DEFAULT'
-        if of_a_change
+        if is_update
         else f'cannot insert a non-DEFAULT value into column "{column}"',
-        f'Column "{column}" is chosen by the service.',
+        f'The service sets column "{column}".',
     )

@@ -1,6 +1,6 @@
-"""A write in the making: would-be rows against the rule, keys within reach, and the statements that write.
+"""Builds the statements of writes: the check of candidate rows, the search for keys, and the writes.
 
-As `planner.py` is for reads; what it makes is kept by `mutate.py`.
+`plan.py` caches the statements.
 """
 
 from __future__ import annotations
@@ -31,21 +31,24 @@ Expression = sa.ColumnElement[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The rows of a payload, where each of their columns stands, and which of them comes first."""
+class PayloadRows:
+    """The rows of a payload as a table, the expression of each column, and the position of a row."""
 
     rows: sa.FromClause
     values: dict[str, Expression]
     position: Expression
 
 
-class Writer:
-    """The state of one write's plan in the making."""
+class WriteBuilder:
+    """Builds statements that write one relation under a rule.
+
+    `constant`: the columns that have one value for all rows of a payload.
+    """
 
     def __init__(
-        self, database: str, relation_name: str, rule: Rule, same: tuple[str, ...] = ()
+        self, database: str, relation_name: str, rule: Rule, constant: tuple[str, ...] = ()
     ) -> None:
-        self.same = same
+        self.constant = constant
         self.dialect = DIALECTS[database]
         self.rule = rule
         self.relation: Relation = catalog().relations[relation_name]
@@ -58,31 +61,31 @@ class Writer:
     # Keys
 
     def keys(self, shape: Shape, action: Action) -> Statement:
-        """The keys of the rows that a write's filters match and its action reaches."""
-        return self.planner.finish(self.reached(shape, action))
+        """Return the query for the keys of the rows that match the filters and that the rule allows to write."""
+        return self.planner.finish(self.matching_keys(shape, action))
 
-    def reached(self, shape: Shape, action: Action) -> sa.Select[Any]:
-        """The same, to be part of a statement."""
+    def matching_keys(self, shape: Shape, action: Action) -> sa.Select[Any]:
+        """Return the select of `keys`."""
         source, scope = self.planner.scoped(self.relation, action)
         visible = self.rule.rows(Action.READ, self.relation.model, source.c)
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
         if shape.root.limit is None and shape.root.offset is None:
-            way = self.planner.single_path(shape.root, self.relation, source, scope)
-            keys = keys.select_from(way.rows)
-            return keys.where(*way.conditions, visible).order_by(*order)
+            path = self.planner.single_path(shape.root, self.relation, source, scope)
+            keys = keys.select_from(path.rows)
+            return keys.where(*path.conditions, visible).order_by(*order)
         return keys.where(scope, self.within_range(shape, source)).order_by(*order)
 
     def within_range(self, shape: Shape, source: Any) -> Expression:
-        """Whether a row is among those that a GET with this range would show: then it may be written.
+        """Return the condition that a GET with the same range returns the row.
 
-        As in PostgREST: the range is taken of what is visible, not of what may be written.
+        As in PostgREST, limit and offset apply to the readable rows, not to the writable ones.
         """
-        shown, visible = self.planner.scoped(self.relation)
-        order = self.planner.order(shape.root, self.relation, shown)
-        way = self.planner.single_path(shape.root, self.relation, shown, visible)
-        page = sa.select(*(shown.c[name] for name in self.relation.key)).select_from(way.rows)
-        page = page.where(*way.conditions).order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
+        readable, scope = self.planner.scoped(self.relation)
+        order = self.planner.order(shape.root, self.relation, readable)
+        path = self.planner.single_path(shape.root, self.relation, readable, scope)
+        page = sa.select(*(readable.c[name] for name in self.relation.key)).select_from(path.rows)
+        page = page.where(*path.conditions).order_by(*order).limit(ROOT_LIMIT).offset(ROOT_OFFSET)
         return sa.tuple_(*(source.c[name] for name in self.relation.key)).in_(page)
 
     @property
@@ -93,32 +96,33 @@ class Writer:
         return [columns[name] for name in self.relation.key]
 
     def by_key(self, columns: Any) -> Expression:
-        """Whether a row's key is among `Binding.keys`."""
+        """Return the condition that a row's key is in `Binding.keys`."""
         keys = self.dialect.key_table("k", self.key_kinds, "keys")
         return is_among(self.key_of(columns), sa.select(*self.key_of(keys.c)))
 
-    def in_order(self) -> Expression:
-        """The same of the rows that are written, in the order of those keys."""
+    def by_key_in_order(self) -> Expression:
+        """Return the condition that the written row's key is in `Binding.keys`, in the order of these keys."""
         return self.dialect.key_in_array(self.table.c, "k", self.key_kinds, "keys")
 
-    # Would-be rows
+    # Candidate rows
 
-    def would_be(self, columns: tuple[str, ...]) -> Any:
-        """The rows of `Binding.rows` as a table with every column, hidden ones included."""
-        given = self.given(columns)
-        return self.completed(given.rows, given.values, given.position)
+    def candidate_rows(self, columns: tuple[str, ...]) -> Any:
+        """Return the payload's rows as a table with every column, hidden ones included."""
+        payload = self.payload_rows(columns)
+        return self.complete_rows(payload.rows, payload.values, payload.position)
 
-    def given(self, columns: tuple[str, ...]) -> Given:
-        """The rows of `Binding.rows`, and what is the same in all of them, which is `Binding.new`."""
-        varying = [name for name in columns if name not in self.same]
+    def payload_rows(self, columns: tuple[str, ...]) -> PayloadRows:
+        """Return the rows of `Binding.rows` with the constant columns of `Binding.new`."""
+        varying = [name for name in columns if name not in self.constant]
         kinds = [(name, self.relation.attributes[name].type) for name in varying]
-        rows = self.dialect.key_table("given", kinds, "rows")
+        rows = self.dialect.key_table("payload", kinds, "rows")
         own: dict[str, Expression] = {name: rows.c[name] for name in varying}
-        values = {**own, **self.parameters(self.same)}
-        return Given(rows, {name: values[name] for name in columns}, rows.c.position)
+        values = {**own, **self.parameters(self.constant)}
+        return PayloadRows(rows, {name: values[name] for name in columns}, rows.c.position)
 
-    def completed(self, source: Any, known: dict[str, Expression], position: Expression) -> Any:
-        row = Columns(known, self.table)
+    def complete_rows(self, source: Any, known: dict[str, Expression], position: Expression) -> Any:
+        """Return rows as a table with every column: derived columns computed, unknown columns null."""
+        row = RowExpressions(known, self.table)
         derived = self.relation.model.derived
         selected = [
             (derived[column.name](row) if column.name in derived else row[column.name]).label(
@@ -129,72 +133,75 @@ class Writer:
         return (
             sa.select(*selected, position.label("position"))
             .select_from(source)
-            .subquery("would_be")
+            .subquery("candidates")
         )
 
-    def violation(self, rows: Any) -> Statement | None:
-        """Find a would-be row that the rule refuses; None where it refuses none, ever."""
-        allowed = self.allowed(rows.c)
+    def denied_among(self, candidates: Any) -> Statement | None:
+        """Return the query for a candidate row that the rule denies; None if the rule denies none."""
+        allowed = self.allowed(candidates.c)
         if allowed is None:
             return None
-        return self.planner.finish(sa.select(rows.c.position).where(sa.not_(allowed)).limit(1))
+        denied = sa.select(candidates.c.position).where(sa.not_(allowed)).limit(1)
+        return self.planner.finish(denied)
 
     def denied(self, columns: tuple[str, ...]) -> Statement | None:
-        return self.violation(self.would_be(columns))
+        """Return the query for a row of the payload that the rule denies; None if the rule denies none."""
+        return self.denied_among(self.candidate_rows(columns))
 
-    def merged_denied(
+    def denied_merge(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...]
     ) -> Statement | None:
-        """The same over rows that exist, as a merge would leave them."""
-        source, given, ties = self.conflicts(columns, target)
+        """Return the query for an existing row that the rule denies in its merged state."""
+        source, payload, on = self.conflicts(columns, target)
         known = {
-            column.name: given.values[column.name]
+            column.name: payload.values[column.name]
             if column.name in merged
             else source.c[column.name]
             for column in self.table.c
             if column.name not in self.relation.model.derived
         }
-        joined = source.join(given.rows, sa.and_(*ties))
-        return self.violation(self.completed(joined, known, given.position))
+        joined = source.join(payload.rows, sa.and_(*on))
+        return self.denied_among(self.complete_rows(joined, known, payload.position))
 
     def conflicts(
         self, columns: tuple[str, ...], target: tuple[str, ...]
-    ) -> tuple[Any, Given, list[Expression]]:
-        given = self.given(columns)
+    ) -> tuple[Any, PayloadRows, list[Expression]]:
+        """Return the existing rows, the payload's rows, and the conditions that join them by `target`."""
+        payload = self.payload_rows(columns)
         source = self.planner.alias(self.relation)
-        return source, given, [source.c[name] == given.values[name] for name in target]
+        return source, payload, [source.c[name] == payload.values[name] for name in target]
 
-    def existing(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
-        """Of the rows to be written those that exist: position, key, and whether a write reaches it."""
-        source, given, ties = self.conflicts(columns, target)
-        reach = sa.and_(
+    def existing_rows(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
+        """Return the query for existing rows: position in the payload, whether the rule allows an update, and key."""
+        source, payload, on = self.conflicts(columns, target)
+        allowed = sa.and_(
             self.rule.rows(Action.READ, self.relation.model, source.c),
             self.rule.rows(Action.UPDATE, self.relation.model, source.c),
         )
         key = [source.c[name] for name in self.relation.key]
-        within = sa.case((reach, 1), else_=0)
-        found = sa.select(given.position, within, *key).select_from(
-            source.join(given.rows, sa.and_(*ties))
+        is_writable = sa.case((allowed, 1), else_=0)
+        joined = source.join(payload.rows, sa.and_(*on))
+        return self.planner.finish(
+            sa.select(payload.position, is_writable, *key).select_from(joined)
         )
-        return self.planner.finish(found)
 
     # Statements that write
 
     def new_values(self, columns: tuple[str, ...]) -> dict[str, Expression]:
-        """A parameter for each column, and what is computed from them."""
+        """Return a parameter for each column, and the derived columns."""
         return self.with_derived(self.parameters(columns))
 
     def parameters(self, columns: tuple[str, ...]) -> dict[str, Expression]:
-        """A parameter for each column, its value taken from `Binding.new` by place."""
+        """Return a parameter for each column, with its value from `Binding.new` by position."""
         values: dict[str, Expression] = {}
-        for place, name in enumerate(columns):
-            self.planner.slots[f"n{place}"] = new_value(place)
-            values[name] = parameter(f"n{place}", self.table.c[name].type)
+        for position, name in enumerate(columns):
+            self.planner.slots[f"n{position}"] = new_value(position)
+            values[name] = parameter(f"n{position}", self.table.c[name].type)
         return values
 
     def with_derived(self, values: dict[str, Expression]) -> dict[str, Expression]:
-        """The same, and what the hidden columns are that are computed from them."""
-        row = Columns(values, self.table)
+        """Return the values and the hidden columns that are derived from them."""
+        row = RowExpressions(values, self.table)
         derived = {
             name: derive(row)
             for name, derive in self.relation.model.derived.items()
@@ -209,10 +216,10 @@ class Writer:
             self.returning_id(statement.values(values) if values else statement)
         )
 
-    def insert_judged(self, columns: tuple[str, ...]) -> Statement | None:
-        """The same of a row that the rule lets be; of one that it refuses, none. None where it refuses none, ever."""
+    def insert_if_allowed(self, columns: tuple[str, ...]) -> Statement | None:
+        """Return the insert of one row that writes nothing if the rule denies it; None if the rule denies none."""
         values = self.with_key(self.new_values(columns))
-        allowed = self.allowed(Columns(values, self.table))
+        allowed = self.allowed(RowExpressions(values, self.table))
         if allowed is None or not columns:
             return None
         row = sa.select(*values.values()).where(allowed)
@@ -222,23 +229,23 @@ class Writer:
         )
 
     def insert_all(self, columns: tuple[str, ...]) -> Statement | None:
-        """One statement whatever their number: each has a savepoint of its own, triggers, and a way to a server."""
+        """Return one insert of all rows that the rule allows; None without columns."""
         if not columns:
             return None
-        return self.planner.finish(self.returning_id(self.of_all(columns, is_judged=True)))
+        return self.planner.finish(self.returning_id(self.insert_select(columns, checks_rule=True)))
 
-    def of_all(self, columns: tuple[str, ...], *, is_judged: bool = False) -> sa.Insert:
-        given = self.given(columns)
-        values = self.with_derived(given.values)
-        source, position = given.rows, given.position
-        if is_judged and self.relation.model.derived:
+    def insert_select(self, columns: tuple[str, ...], *, checks_rule: bool = False) -> sa.Insert:
+        payload = self.payload_rows(columns)
+        values = self.with_derived(payload.values)
+        source, position = payload.rows, payload.position
+        if checks_rule and self.relation.model.derived:
             row = [value.label(name) for name, value in values.items()]
-            first = sa.select(*row, position.label("position")).select_from(source)
-            source = self.dialect.materialized(first).subquery("derived_row")
+            derived = sa.select(*row, position.label("position")).select_from(source)
+            source = self.dialect.materialized(derived).subquery("derived_row")
             values, position = {name: source.c[name] for name in values}, source.c.position
         values = self.with_key(values)
-        allowed = self.allowed(Columns(values, self.table)) if is_judged else None
-        # Where it is said what to do about a conflict, SQLite would take its ON for a join's.
+        allowed = self.allowed(RowExpressions(values, self.table)) if checks_rule else None
+        # Without a WHERE, SQLite parses the ON of ON CONFLICT as that of a join.
         where = sa.true() if allowed is None else allowed
         rows = sa.select(*values.values()).select_from(source).where(where)
         statement = self.dialect.insert(self.table)
@@ -246,7 +253,7 @@ class Writer:
         return statement.from_select([*values], ordered, include_defaults=False)
 
     def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
-        """The same; a key that nothing fills is null, for NOT NULL to complain of, not the compiler."""
+        """Return the values with null for key columns without value and default, which then violate NOT NULL."""
         missing = (
             name for name in self.relation.key if self.relation.attributes[name].default is None
         )
@@ -255,68 +262,70 @@ class Writer:
     def upsert(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> Statement:
-        values = self.new_values(columns)
-        one = self.dialect.insert(self.table).values(values)
-        changed = self.changed(columns, merged)
-        return self.planner.finish(
-            self.returning_id(self.dialect.on_conflict(one, target, changed))
-        )
+        """Return the upsert of one row."""
+        insert = self.dialect.insert(self.table).values(self.new_values(columns))
+        upsert = self.dialect.on_conflict(insert, target, self.changed(columns, merged))
+        return self.planner.finish(self.returning_id(upsert))
 
     def upsert_all(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> Statement:
-        rows = self.of_all(columns)
+        """Return the upsert of all rows."""
+        insert = self.insert_select(columns)
         return self.planner.finish(
-            self.dialect.on_conflict(rows, target, self.changed(columns, merged))
+            self.dialect.on_conflict(insert, target, self.changed(columns, merged))
         )
 
     def changed(
         self, columns: tuple[str, ...], merged: tuple[str, ...] | None
     ) -> tuple[str, ...] | None:
-        """The columns that a merge writes: those that were named, what is computed from them, and clocks."""
+        """Return the columns that a merge updates: `merged`, columns derived from them, and update timestamps."""
         if merged is None:
             return None
-        hidden = [
+        derived = [
             name for name, derive in self.relation.model.derived.items()
             if depends(derive, columns, self.table)
         ]  # fmt: skip
-        clocks = [
+        timestamps = [
             name for name, each in self.relation.attributes.items()
             if each.default is ColumnDefault.NOW_ON_WRITE and name not in merged
         ]  # fmt: skip
-        return (*merged, *hidden, *clocks)
+        return (*merged, *derived, *timestamps)
 
     def returning_id(self, statement: sa.Insert) -> sa.Insert:
-        """The insert, with_table_tracking the id of its row where the database chooses one."""
-        name = self.relation.numbered
+        """Return the insert with RETURNING, if the relation has a generated id and the driver does not report it."""
+        name = self.relation.sequence_column
         return (
             statement if name is None else self.dialect.returning_id(statement, self.table.c[name])
         )
 
-    def update_denied(self, columns: tuple[str, ...]) -> Statement | None:
+    def denied_update(self, columns: tuple[str, ...]) -> Statement | None:
+        """Return the query for a row that the rule denies in its updated state; None if the rule denies none."""
         source = self.planner.alias(self.relation)
         values = self.new_values(columns)
         known = {
             column.name: values.get(column.name, source.c[column.name]) for column in self.table.c
         }
         selected = [known[column.name].label(column.name) for column in self.table.c]
-        rows = (
+        candidates = (
             sa.select(*selected, sa.literal_column("0").label("position"))
             .where(self.by_key(source.c))
-            .subquery("would_be")
+            .subquery("candidates")
         )
-        return self.violation(rows)
+        return self.denied_among(candidates)
 
     def update(self, columns: tuple[str, ...]) -> Statement:
         values = self.new_values(columns)
-        return self.planner.finish(sa.update(self.table).values(values).where(self.in_order()))
+        return self.planner.finish(
+            sa.update(self.table).values(values).where(self.by_key_in_order())
+        )
 
-    def update_at_once(self, columns: tuple[str, ...], shape: Shape) -> Statement:
-        """Change the rows that `keys` finds, but for those that the rule refuses as they would become; their keys."""
+    def update_if_allowed(self, columns: tuple[str, ...], shape: Shape) -> Statement:
+        """Return the update of the rows of `keys` that the rule allows in their new state. It returns their keys."""
         values = self.new_values(columns)
-        keys = self.reached(shape, Action.UPDATE).order_by(None)
-        now = {column.name: column for column in self.table.c}
-        allowed = self.allowed(Columns(now | values, self.table))
+        keys = self.matching_keys(shape, Action.UPDATE).order_by(None)
+        current = {column.name: column for column in self.table.c}
+        allowed = self.allowed(RowExpressions(current | values, self.table))
         return self.planner.finish(
             sa.update(self.table)
             .values(values)
@@ -328,16 +337,16 @@ class Writer:
         )
 
     def allowed(self, row: Row) -> Expression | None:
-        """Whether the rule lets a row be; None where it refuses none, ever."""
+        """Return the condition that the rule allows a written row; None if the rule denies none."""
         check = self.rule.check(self.relation.model, row)
         return None if isinstance(check, sa.True_) else sa.func.coalesce(check, sa.false())
 
     def delete(self) -> Statement:
-        return self.planner.finish(sa.delete(self.table).where(self.in_order()))
+        return self.planner.finish(sa.delete(self.table).where(self.by_key_in_order()))
 
 
-class Columns:
-    """Expressions by column name, null where nothing is known: what rules and derivations look at."""
+class RowExpressions:
+    """The expressions of a row's columns, the input of rules and derived columns. Unknown columns are null."""
 
     def __init__(self, known: dict[str, Expression], table: sa.Table) -> None:
         self.known = known
@@ -347,18 +356,18 @@ class Columns:
         return self[name]
 
     def __getitem__(self, name: str) -> Expression:
-        found = self.known.get(name)
-        return found if found is not None else sa.cast(sa.null(), self.table.c[name].type)
+        expression = self.known.get(name)
+        return expression if expression is not None else sa.cast(sa.null(), self.table.c[name].type)
 
 
 def depends(derive: Any, columns: tuple[str, ...], table: sa.Table) -> bool:
-    """Whether a hidden column is computed from any of these."""
-    asked: set[str] = set()
+    """Return whether a derived column depends on any of these columns."""
+    used: set[str] = set()
 
-    class Watch(Columns):
+    class UsedColumns(RowExpressions):
         def __getitem__(self, name: str) -> Expression:
-            asked.add(name)
+            used.add(name)
             return table.c[name]
 
-    derive(Watch({}, table))
-    return bool(asked & set(columns))
+    derive(UsedColumns({}, table))
+    return bool(used & set(columns))

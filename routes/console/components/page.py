@@ -45,7 +45,7 @@ from routes.console.session.auth import SignInNeeded
 from routes.console.session.redirects import here
 from routes.console.session.redirects import page_to_show
 from routes.gotrue import errors as sign_in_errors
-from routes.middleware import note_refusal
+from routes.middleware import record_denial
 from routes.postgrest import errors
 from routes.postgrest.requests import UnknownPath
 
@@ -168,7 +168,7 @@ def finish(response: Response) -> Response:
     door.renew(response)
     fault = g.get("fault")
     if isinstance(fault, policy.PermissionDenied | RowDenied):
-        note_refusal(fault)
+        record_denial(fault)
     return response
 
 
@@ -247,7 +247,7 @@ def ask_for_token(status: int = 200, problem: str | None = None) -> Response:
 
 
 @bp.errorhandler(Fault)
-def answer_fault(fault: Fault) -> Response:
+def handle_fault(fault: Fault) -> Response:
     note(fault)
     status = status_of(fault)
     response = show(
@@ -297,8 +297,8 @@ def answer_unexpected(error: Exception) -> Response:
 OWN: Final[dict[type[Fault], int]] = {
     ChangedMeanwhile: 409,
     door.ForgedForm: 403,
-    kiosk_display.NoSuchDevice: 404,
-    kiosk_display.UnfitDevice: 400,
+    kiosk_display.KioskDisplayNotFound: 404,
+    kiosk_display.InvalidKioskDisplay: 400,
     TooManyDownloads: 503,
 }
 """What only the console can tell."""
@@ -311,7 +311,7 @@ def status_of(fault: Fault) -> int:
     status = errors.lookup(type(fault))[0]
     if status == 500 and type(fault) is not Fault:
         # What only sign-in and its users know has its row in the other table.
-        return sign_in_errors.answer(fault).status
+        return sign_in_errors.render_fault(fault).status
     return status
 
 

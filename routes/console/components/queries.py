@@ -180,7 +180,7 @@ def insert_in(
         relation=target,
         insertion=Insertion(rows, tuple(rows[0])),
         shape=None,
-        veto=any_number,
+        check_row_count=any_number,
     )
     return [key[0] for key in written.keys]  # type: ignore[misc]
 
@@ -204,7 +204,7 @@ def update_in(transaction: Transaction, caller: Caller, name: str, text: str, ch
         query=query,
         changes=changes,
         shape=None,
-        veto=any_number,
+        check_row_count=any_number,
     )
     return len(written.keys)
 
@@ -227,7 +227,7 @@ def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) ->
         relation=target,
         query=query,
         shape=None,
-        veto=any_number,
+        check_row_count=any_number,
     )
     return len(written.keys)
 

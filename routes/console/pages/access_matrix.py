@@ -41,7 +41,7 @@ from routes.console.components.page import show
 from routes.console.components.template_filters import name
 from routes.console.session import auth as door
 from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import LimitExceeded
 
 PEOPLE_SHOWN = 8
 BUILDINGS_SHOWN = 24
@@ -206,7 +206,7 @@ def read_pairs(texts: Iterable[str]) -> list[Pair]:
         person, _, building = text.partition(":")
         found.append((str(read_uuid(person)), int(BIGINT.read_text(building) or 0)))
     if len(found) > IDS_MAX:
-        raise TooMuch(IDS_MAX, "grants at once")
+        raise LimitExceeded(IDS_MAX, "grants at once")
     return found
 
 

@@ -82,7 +82,7 @@ def enter() -> Response:
     form = door.read_sign_in_form()
     token = form.get("token", "").strip()
     with reading() as transaction:
-        seen = kiosk_display.enter(transaction, token)
+        seen = kiosk_display.authenticate_display(transaction, token)
     if seen is None:
         return ask_for_token(401, "This token is not in force.")
     response = Response("", 303, {**HEADERS, "Location": door.KIOSK_PATH})

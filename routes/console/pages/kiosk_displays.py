@@ -42,7 +42,7 @@ def make_device(caller: Caller) -> Response:
     try:
         user_id = choosing.id_of(g.form.get("person", ""))
         with writing() as transaction:
-            _, token = kiosk_display.make(
+            _, token = kiosk_display.create_display(
                 transaction,
                 load_caller(transaction),
                 user_id,
@@ -61,7 +61,7 @@ def make_device(caller: Caller) -> Response:
 @door.requires_administrator(writes=True)
 def revoke_device(caller: Caller, key: str) -> Response:
     with writing() as transaction:
-        kiosk_display.revoke(transaction, load_caller(transaction), key)
+        kiosk_display.revoke_display(transaction, load_caller(transaction), key)
     return go("/devices", "The board is signed out.")
 
 
@@ -69,7 +69,7 @@ def page(
     caller: Caller, token: str | None = None, problem: str | None = None, status: int = 200
 ) -> Response:
     with reading() as transaction:
-        listed = kiosk_display.listed(transaction, caller)
+        listed = kiosk_display.list_displays(transaction, caller)
         people = choosing.offered(caller, PEOPLE_OFFERED, within=Action.UPDATE)
     is_listed = people is None or caller.id in [row["id"] for row in people]
     return show(

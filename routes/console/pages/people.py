@@ -12,9 +12,9 @@ from access import assignments
 from access import policy
 from access.accounts import administration
 from access.accounts import email_disclosure
-from access.accounts.administration import Wanted
-from access.accounts.person import UNSAID
-from access.accounts.person import Person
+from access.accounts.administration import UserRequest
+from access.accounts.person import UNSET
+from access.accounts.person import UserAccount
 from access.accounts.person import read_email
 from access.accounts.person import read_role
 from access.assignments import IDS_MAX
@@ -29,7 +29,7 @@ from models.types import InvalidInput
 from models.types import read_string
 from models.types import read_uuid
 from routes.auth import request_deadline
-from routes.auth_admin import hashed
+from routes.auth_admin import hash_new_password
 from routes.console.components import fields
 from routes.console.components import grants
 from routes.console.components import queries as engine
@@ -50,7 +50,7 @@ from routes.console.components.records import require_same
 from routes.console.components.template_filters import name
 from routes.console.components.template_filters import told
 from routes.console.session import auth as door
-from routes.postgrest.limits import TooMuch
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
@@ -91,19 +91,19 @@ def person(caller: Caller, key: str) -> Response:
     )
 
 
-def find(caller: Caller, key: str, action: Action = Action.READ) -> Person:
+def find(caller: Caller, key: str, action: Action = Action.READ) -> UserAccount:
     try:
         user_id = str(read_uuid(key))
     except InvalidInput as error:
         raise UnknownPath from error
     try:
         with reading() as transaction:
-            return administration.found(transaction, caller, user_id, action)
+            return administration.find_user(transaction, caller, user_id, action)
     except administration.UserNotFound as error:
         raise UnknownPath from error
 
 
-def grants_of(caller: Caller, found: Person, kind: GrantKind) -> Held:
+def grants_of(caller: Caller, found: UserAccount, kind: GrantKind) -> Held:
     """What somebody was granted, newest first, as far as the caller sees it."""
     held = GRANT_TABLES.get((found.role, kind))
     return grants.held_by(caller, held, found.id) if held is not None else Held([], is_cut=False)
@@ -146,15 +146,15 @@ def make_person(caller: Caller) -> Response:
     filled = read_person(person_fields(caller, needs_password=True))
     ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
     if len(ids) > IDS_MAX:
-        raise TooMuch(IDS_MAX, "buildings at once")
+        raise LimitExceeded(IDS_MAX, "buildings at once")
 
     def keep() -> Response:
         until = request_deadline()
         wanted = wanted_of(filled, filled.typed)
-        password_hash = hashed(filled.typed["password"], until)
-        with email_disclosure.counting(until.writing()) as transaction:
+        password_hash = hash_new_password(filled.typed["password"], until)
+        with email_disclosure.counting_disclosures(until.writing()) as transaction:
             now = load_caller(transaction)
-            made = administration.create(transaction, now, wanted, password_hash)
+            made = administration.create_user(transaction, now, wanted, password_hash)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, made.id, ids, [])
         return go(f"/people/{made.id}", f"{told(made.name)} can sign in now.")
@@ -183,11 +183,11 @@ def change_person(caller: Caller, key: str) -> Response:
         if filled.changed:
             until = request_deadline()
             wanted = wanted_of(filled, filled.changed)
-            password_hash = hashed(filled.typed["password"] or None, until)
-            with email_disclosure.counting(until.writing()) as transaction:
+            password_hash = hash_new_password(filled.typed["password"] or None, until)
+            with email_disclosure.counting_disclosures(until.writing()) as transaction:
                 now = load_caller(transaction)
                 require_same(before, shown_of(find(now, found.id, Action.UPDATE)))
-                administration.change(transaction, now, found.id, wanted, password_hash)
+                administration.change_user(transaction, now, found.id, wanted, password_hash)
         return go(f"/people/{found.id}", "The changes are kept.")
 
     return kept(filled, keep, lambda status: edit_page(found, asked, filled, status))
@@ -198,7 +198,7 @@ def change_person(caller: Caller, key: str) -> Response:
 def disable(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
     with request_deadline().writing() as transaction:
-        administration.shut_out(transaction, load_caller(transaction), user_id)
+        administration.ban_user(transaction, load_caller(transaction), user_id)
     return go(f"/people/{user_id}", "They cannot sign in any more, and are signed out.")
 
 
@@ -207,7 +207,7 @@ def disable(caller: Caller, key: str) -> Response:
 def enable(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
     with request_deadline().writing() as transaction:
-        administration.let_in(transaction, load_caller(transaction), user_id)
+        administration.unban_user(transaction, load_caller(transaction), user_id)
     return go(f"/people/{user_id}", "They can sign in again.")
 
 
@@ -233,7 +233,7 @@ def confirm_person_deletion(caller: Caller, key: str) -> Response:
 @door.requires_administrator(writes=True)
 def delete_person(caller: Caller, key: str) -> Response:
     with request_deadline().writing() as transaction:
-        administration.remove(transaction, load_caller(transaction), read_uuid(key))
+        administration.delete_user(transaction, load_caller(transaction), read_uuid(key))
     return go("/people", "They are deleted, with their sessions and access.")
 
 
@@ -265,7 +265,7 @@ def person_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
     )
 
 
-def shown_of(found: Person) -> dict[str, str]:
+def shown_of(found: UserAccount) -> dict[str, str]:
     """Somebody as a form shows them, which is without a password."""
     return {
         "name": found.name,
@@ -285,16 +285,16 @@ def read_person(asked: Sequence[Field]) -> Filled:
     return filled
 
 
-def wanted_of(filled: Filled, said: Collection[str]) -> Wanted:
+def wanted_of(filled: Filled, said: Collection[str]) -> UserRequest:
     """What the form says of a user in these of its fields; nothing of all else."""
     typed = {name: text for name, text in filled.typed.items() if name in said}
     email, name, role, client = (typed.get(each) for each in ("email", "name", "role", "client_id"))
-    return Wanted(
+    return UserRequest(
         None,
         read_email(email) if email is not None else None,
         read_string(name) if name is not None else None,
         read_role(role) if role is not None else None,
-        read_client(client) if client is not None else UNSAID,
+        read_client(client) if client is not None else UNSET,
         {},
         {},
         None,
@@ -329,7 +329,9 @@ def new_page(caller: Caller, filled: Filled, status: int = 200) -> Response:
     )
 
 
-def edit_page(found: Person, asked: Sequence[Field], filled: Filled, status: int = 200) -> Response:
+def edit_page(
+    found: UserAccount, asked: Sequence[Field], filled: Filled, status: int = 200
+) -> Response:
     return show(
         "person_form.html",
         status,

@@ -42,7 +42,7 @@ def sign_in() -> Response:
     form = door.read_sign_in_form()
     email, after = form.get("email", ""), safe(form.get("next", ""))
     try:
-        signed_in = signin.sign_in(
+        signed_in = signin.sign_in_with_password(
             authenticator().refresh_tokens,
             email,
             form.get("password", ""),

@@ -23,7 +23,7 @@ from werkzeug.datastructures import MultiDict
 from access import policy
 from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
-from access.accounts.sign_in import SignedIn
+from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
 from access.caller import Role
 from access.decorators import authenticator
@@ -143,11 +143,15 @@ def requires_board(view: View) -> View:
         g.is_unattended = True
         token = request.cookies.get(DEVICE_COOKIE)
         with reading() as transaction:
-            seen = kiosk_display.enter(transaction, token) if token is not None else None
+            seen = (
+                kiosk_display.authenticate_display(transaction, token)
+                if token is not None
+                else None
+            )
             g.caller = seen.caller if seen is not None else onlooker(transaction)
             answered = view(g.caller, *arguments, **named)
         if seen is not None:
-            kiosk_display.note_seen(seen)
+            kiosk_display.record_last_seen(seen)
         return answered
 
     return set_requirement(cast(View, entered), "console board")
@@ -158,7 +162,7 @@ def is_vacant() -> bool:
     token = request.cookies.get(DEVICE_COOKIE)
     if token is not None:
         with reading() as transaction:
-            if kiosk_display.enter(transaction, token) is not None:
+            if kiosk_display.authenticate_display(transaction, token) is not None:
                 return False
     return find_seal() is None
 
@@ -212,7 +216,7 @@ def open_seal() -> Seal:
     return seal
 
 
-def begin(response: Response, signed_in: SignedIn) -> None:
+def begin(response: Response, signed_in: IssuedSession) -> None:
     """Hand a browser the session that was just begun."""
     person = signed_in.person
     now = current_time()
