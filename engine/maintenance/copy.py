@@ -60,7 +60,7 @@ def tables() -> list[sa.Table]:
 def count_all_rows(source: Database) -> int:
     """Return the number of rows to copy."""
     with source.reading(seconds_max=COPY_SECONDS_MAX) as transaction:
-        return sum(count_rows(transaction, table) for table in tables())
+        return sum(table_size(transaction, table) for table in tables())
 
 
 def copy_all(source: Database, target: Database, progress: Progress) -> dict[str, int]:
@@ -82,13 +82,13 @@ def copy_tables(source: Transaction, target: Transaction, progress: Progress) ->
     for each in (source, target):
         keep_transaction_open(each)
     for table in tables():
-        if count_rows(target, table):
+        if table_size(target, table):
             raise TargetNotEmpty(f'the target is not empty: "{table.name}" holds rows')
     target.run(target.dialect.pause_audit)
     counts: dict[str, int] = {}
     for table in tables():
         counts[table.name], digest = copy_table(source, target, table, progress)
-        copied = count_rows(target, table)
+        copied = table_size(target, table)
         if digest != digest_of(read_batches(target, table)) or counts[table.name] != copied:
             raise CopyMismatch(f'"{table.name}" differs from the source after the copy')
     advance_sequences(source, target)
@@ -158,7 +158,7 @@ def parameter_columns(statement: Statement) -> list[int]:
     return [int(value or 0) for value in statement.bind(numbered)]
 
 
-def count_rows(transaction: Transaction, table: sa.Table) -> int:
+def table_size(transaction: Transaction, table: sa.Table) -> int:
     """Return the number of rows of a table."""
     statement = sa.select(sa.func.count()).select_from(table)
     rows: int = transaction.value(str(statement.compile(dialect=transaction.dialect.sa_dialect)))

@@ -472,8 +472,8 @@ CREATE OR REPLACE FUNCTION user_returns() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM audit_log
         WHERE relation = 'users' AND substr(row_key, 1, 200) = NEW.id::text AND action = 'delete') THEN
-        INSERT INTO credentials AS kept (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
-            ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(kept.tokens_since, excluded.tokens_since);
+        INSERT INTO credentials AS existing (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
+            ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(existing.tokens_since, excluded.tokens_since);
     END IF;
     RETURN NULL;
 END $$;
@@ -482,8 +482,8 @@ CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
     DELETE FROM devices WHERE user_id = NEW.id;
-    INSERT INTO credentials AS kept (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
-        ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(kept.tokens_since, excluded.tokens_since);
+    INSERT INTO credentials AS existing (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
+        ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(existing.tokens_since, excluded.tokens_since);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER users_moved AFTER UPDATE ON users FOR EACH ROW
@@ -543,12 +543,12 @@ CREATE OR REPLACE TRIGGER credentials_last_super_admin BEFORE INSERT OR UPDATE O
 
 -- These triggers write the audit log for every change, cascades included. The transaction sets the actor and the time
 -- first, in settings that end with it.
-CREATE OR REPLACE FUNCTION keep_trail() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse('audit_log_append_only_check', 'audit_log');
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION keep_trail();
+CREATE OR REPLACE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE ON audit_log FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
 
 CREATE OR REPLACE FUNCTION audit_moment() RETURNS timestamptz LANGUAGE sql STABLE
     RETURN coalesce(nullif(current_setting('walkthrough.at', true), '')::timestamptz, now());
@@ -638,7 +638,7 @@ BEGIN
                 INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
                     SELECT audit_moment(), audit_actor(), 'update', %2$L, concat_ws(',', %7$s), %8$s,
                         json_object_agg(name, was), json_object_agg(name, becomes)
-                    FROM (VALUES %10$s) AS told (name, was, becomes)
+                    FROM (VALUES %10$s) AS changes (name, was, becomes)
                     WHERE was::text IS DISTINCT FROM becomes::text HAVING count(*) > 0;
                 RETURN NULL;
             END $$;

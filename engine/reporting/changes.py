@@ -15,7 +15,7 @@ from typing import Any
 from engine.query.rule import ReadScope
 from engine.reporting import counts
 from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import read_rows
+from engine.reporting.visible_rows import fetch_rows
 from engine.storage.transaction import Transaction
 from models import Building
 from models import Inspection
@@ -82,10 +82,10 @@ def read_changes(
     entries_max = min(ENTRIES_MAX, max(ENTRIES_MIN, rows // 50))
     database = transaction.dialect.name
     binding = visible.binding(since=entry, entries_max=entries_max + 1)
-    ((imports,),) = read_rows(transaction, counts.plan_bulk_changes(database), binding)
+    ((imports,),) = fetch_rows(transaction, counts.plan_bulk_changes(database), binding)
     if imports:
         return None
-    entries = read_rows(transaction, counts.plan_audit_entries(database, visible.rule), binding)
+    entries = fetch_rows(transaction, counts.plan_audit_entries(database, visible.rule), binding)
     if len(entries) > entries_max:
         return None
     changes = [
@@ -108,7 +108,7 @@ def read_states(
     keys = json.dumps(list({each.key for each in touched}))
     visible_now = {
         key: dict(zip(counts.STATE_COLUMNS, values, strict=True))
-        for key, *values in read_rows(transaction, statement, visible.binding(keys))
+        for key, *values in fetch_rows(transaction, statement, visible.binding(keys))
     }
     current: InspectionStates = {each.key: visible_now.get(each.key) for each in touched}
     former = dict(current)

@@ -11,7 +11,7 @@ from engine.query.statement import Binding
 from engine.reporting import chart_statements
 from engine.reporting.chart_statements import POINT_LABELS_MAX
 from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import read_rows
+from engine.reporting.visible_rows import fetch_rows
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 
@@ -77,7 +77,7 @@ def read_series(
     """Return the number of inspections by period and status."""
     name, rule = transaction.dialect.name, visible.rule
     statement = chart_statements.plan_points(name, rule, window.characters)
-    rows = read_rows(transaction, statement, window.binding(visible))
+    rows = fetch_rows(transaction, statement, window.binding(visible))
     return {(period, status): count for period, status, count in rows}
 
 
@@ -86,7 +86,7 @@ def read_busiest(
 ) -> list[BusyBuilding]:
     """Return the busiest buildings that have an inspection."""
     statement = chart_statements.plan_busiest(transaction.dialect.name, visible.rule)
-    rows = [row for row in read_rows(transaction, statement, window.binding(visible)) if row[2]]
+    rows = [row for row in fetch_rows(transaction, statement, window.binding(visible)) if row[2]]
     outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
     return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
 
@@ -96,5 +96,5 @@ def read_outcomes(
 ) -> dict[int, tuple[int, int, int]]:
     """Return the numbers of all, completed and failed inspections, by id of the buildings that have any."""
     statement = chart_statements.plan_outcomes(transaction.dialect.name, visible.rule)
-    rows = read_rows(transaction, statement, window.binding(visible, json_array(keys)))
+    rows = fetch_rows(transaction, statement, window.binding(visible, json_array(keys)))
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

@@ -20,7 +20,7 @@ from engine.reporting.status_counts import Counts
 from engine.reporting.status_counts import labelled
 from engine.reporting.status_counts import read_status_counts
 from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import read_rows
+from engine.reporting.visible_rows import fetch_rows
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import size_of
 from models.errors import Fault
@@ -189,7 +189,7 @@ def share(part: int, total: int) -> float:
 def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) -> LeadReadings:
     """Return the counts of a building's readings."""
     statement = counts.plan_readings(transaction.dialect.name, visible.rule)
-    rows = read_rows(transaction, statement, visible.binding(building_id=building_id))
+    rows = fetch_rows(transaction, statement, visible.binding(building_id=building_id))
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)
     return LeadReadings(total, labelled(((row[0], row[1]) for row in rows), (), rest))

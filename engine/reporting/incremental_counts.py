@@ -31,7 +31,7 @@ from engine.reporting.status_counts import Pair
 from engine.reporting.status_counts import StatusCounts
 from engine.reporting.status_counts import calendar_days
 from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import read_rows
+from engine.reporting.visible_rows import fetch_rows
 from engine.storage.transaction import Transaction
 
 
@@ -80,7 +80,7 @@ def update_status_counts(
     ):
         return None
     ends = counts.plan_nearest_days(transaction.dialect.name, visible.rule)
-    ((completed, failed, upcoming),) = read_rows(transaction, ends, visible.binding(**days))
+    ((completed, failed, upcoming),) = fetch_rows(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
     return StatusCounts(
         pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=upcoming
@@ -153,7 +153,7 @@ def update_busiest(
 ) -> list[BusyBuilding] | None:
     """Return the busiest buildings after a change of some, or None. The counts of other buildings are unchanged."""
     statement = chart_statements.plan_building_names(transaction.dialect.name, visible.rule)
-    names = dict(read_rows(transaction, statement, visible.binding(json_array(changed))))
+    names = dict(fetch_rows(transaction, statement, visible.binding(json_array(changed))))
     outcomes = read_outcomes(transaction, visible, window, names)
     busiest = [each for each in cached if each.building_id not in changed]
     busiest += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]

@@ -11,7 +11,7 @@ from engine.reporting import counts
 from engine.reporting.counts import STATUSES
 from engine.reporting.counts import TYPES
 from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import read_rows
+from engine.reporting.visible_rows import fetch_rows
 from engine.storage.transaction import Transaction
 
 Counts = dict[str, int]
@@ -57,7 +57,7 @@ def read_status_counts(
     database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.moment.date())
-    rows = read_rows(transaction, statement, visible.binding(building_id=building_id, **days))
+    rows = fetch_rows(transaction, statement, visible.binding(building_id=building_id, **days))
     if not rows:
         return StatusCounts({})
     pairs: dict[Pair, int] = {
@@ -69,7 +69,7 @@ def read_status_counts(
     total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(TYPES) + 2 :]
     if sum(row[len(TYPES) + 1] for row in rows) > sum(pairs.values()):
         others = counts.plan_other_types(database, visible.rule, of_building=of_building)
-        for *pair, count in read_rows(
+        for *pair, count in fetch_rows(
             transaction, others, visible.binding(building_id=building_id)
         ):
             pairs[pair[0], pair[1]] = count

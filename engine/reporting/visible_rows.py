@@ -31,6 +31,6 @@ class VisibleRows:
         )
 
 
-def read_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
+def fetch_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
     """Return all rows of a statement."""
     return transaction.all(statement.sql, statement.bind(binding))

@@ -25,7 +25,7 @@ CODE = """
     WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace
     ORDER BY 1
 """
-CLIENT_MISMATCHES = """
+DIFFERENT_OBJECTS = """
     DROP FUNCTION user_moves CASCADE;
     CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
     DROP TRIGGER users_audit_update ON users;
@@ -112,7 +112,7 @@ def test_a_migration_that_fails_changes_nothing(service: Service, register: Any)
 def test_an_upgrade_recreates_functions_and_triggers(service: Service, register: Any) -> None:
     made = rows(service, CODE)
     with databases.connected(databases.NAMES[service.file]) as connection:
-        connection.execute(CLIENT_MISMATCHES)
+        connection.execute(DIFFERENT_OBJECTS)
     assert rows(service, CODE) != made
     register(Migration(NEXT, "changes no table"))
 

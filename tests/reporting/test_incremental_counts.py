@@ -202,7 +202,7 @@ def test_updated_charts_equal_full_counts(
     """Includes a full list of busiest buildings: if one drops out, the next one takes a full count."""
     for module in (chart_statements, incremental_counts):
         monkeypatch.setattr(module, "BUSIEST_MAX", most)
-    monkeypatch.setattr(changes, "LINES_MIN", changes.ENTRIES_MAX)
+    monkeypatch.setattr(changes, "ENTRIES_MIN", changes.ENTRIES_MAX)
     chart_statements.plan_busiest.cache_clear()
     draw = random.Random(seed)
     asked = [(who, days) for who in WITHOUT_GRANTS for days in WINDOWS]
