@@ -93,7 +93,9 @@ def test_where_workers_can_show_no_sign_of_life_a_start_is_refused(monkeypatch):
     monkeypatch.setattr("tempfile.gettempdir", nowhere)
     start.require_temporary_directory("/a/place")
 
-    with pytest.raises(start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"):
+    with pytest.raises(
+        start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"
+    ):
         start.require_temporary_directory(None)
 
 
