@@ -117,7 +117,6 @@ SLOW = (
     "http",
     "postgres",
     "safety",
-    "standby",
 )
 """Folders and files, below tests/, that `bin/test` leaves to `bin/test --all`."""
 

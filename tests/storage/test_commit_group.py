@@ -23,6 +23,8 @@ from tests.storage.writers import insert
 from tests.storage.writers import names
 from tests.waiting import until
 
+pytestmark = pytest.mark.sqlite("a file's lock and log")
+
 
 def test_waiting_writers_join_the_commit_of_the_lock_holder(database, disk, writers):
     with first(database):

@@ -18,6 +18,8 @@ from tests.durability.facts import names
 from tests.durability.facts import put
 from tests.waiting import until
 
+pytestmark = pytest.mark.sqlite("a file's lock and log")
+
 IN_BACKGROUND = pytest.mark.skipif(
     not sqlite.CHECKPOINTS_IN_BACKGROUND, reason="this SQLite checkpoints inside COMMIT"
 )

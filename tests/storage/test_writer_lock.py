@@ -20,6 +20,8 @@ from engine.storage.writer_lock import LockTimeout
 from engine.storage.writer_lock import WriterLock
 from tests.waiting import until
 
+pytestmark = pytest.mark.sqlite("a file's lock and log")
+
 FOREVER = 30.0  # a test that hangs fails after this time
 THREADS = 16  # of each of two processes
 ROUNDS = 12

@@ -9,7 +9,7 @@ from tests.conftest import DATASET
 from tests.conftest import Api
 from tests.conftest import Bearer
 from tests.conftest import Database
-from tests.standby.pair import Pair
+from tests.postgres.server_pair import Pair
 from tests.tokens import ANON_KEY
 from tests.tokens import SECRET_KEY
 from tests.tokens import SERVICE_KEY

@@ -20,7 +20,7 @@ from tests.signin import open_service
 pytestmark = pytest.mark.server("a file has no COMMIT that is under way")
 
 
-PROJECT = pathlib.Path(__file__).resolve().parent.parent
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture

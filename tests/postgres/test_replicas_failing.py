@@ -15,12 +15,12 @@ from tests.conftest import CAST
 from tests.conftest import Api
 from tests.conftest import Database
 from tests.conftest import ids
-from tests.standby.pair import Pair
-from tests.standby.pair import running_pair
-from tests.standby.world import BASE
-from tests.standby.world import World
-from tests.standby.world import make_base
-from tests.standby.world import open_over
+from tests.postgres.server_pair import Pair
+from tests.postgres.server_pair import running_pair
+from tests.postgres.world import BASE
+from tests.postgres.world import World
+from tests.postgres.world import make_base
+from tests.postgres.world import open_over
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")

@@ -14,7 +14,7 @@ import pytest
 
 from tests import databases
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parent.parent.parent
 ACCOUNT = """
 import ctypes, sys, threading
 from serving.start import memory

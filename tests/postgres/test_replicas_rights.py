@@ -19,10 +19,10 @@ from tests.conftest import RESOURCES
 from tests.conftest import Api
 from tests.conftest import Bearer
 from tests.conftest import ids
-from tests.standby.pair import Pair
-from tests.standby.pair import connected
-from tests.standby.world import BASE
-from tests.standby.world import World
+from tests.postgres.server_pair import Pair
+from tests.postgres.server_pair import connected
+from tests.postgres.world import BASE
+from tests.postgres.world import World
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")

@@ -4,7 +4,7 @@ import pytest
 
 from engine.storage.replication_positions import ReplicationPositions
 from tests.conftest import Api
-from tests.standby.world import World
+from tests.postgres.world import World
 from tests.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")

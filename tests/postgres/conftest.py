@@ -5,11 +5,11 @@ from itertools import count
 
 import pytest
 
-from tests.standby.pair import Pair
-from tests.standby.pair import running_pair
-from tests.standby.world import BASE
-from tests.standby.world import World
-from tests.standby.world import make_base
+from tests.postgres.server_pair import Pair
+from tests.postgres.server_pair import running_pair
+from tests.postgres.world import BASE
+from tests.postgres.world import World
+from tests.postgres.world import make_base
 
 NUMBERS = count(1)
 
