@@ -23,11 +23,11 @@ from routes.console.components.list_query import parse_list_query
 from routes.console.components.page import HEADERS
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult
-from routes.console.components.queries import RowPage
+from routes.console.components.queries import ResultPage
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
 
-EMPTY_PAGE = RowPage([], PAGE_ROWS, has_more=False, total=None)
+EMPTY_PAGE = ResultPage([], PAGE_ROWS, has_more=False, total=None)
 
 Offer = tuple[str, list[tuple[str, str]]]
 """A label, and narrower lists of that kind: their names and URLs."""

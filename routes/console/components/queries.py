@@ -47,7 +47,7 @@ class QueryResult:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPage:
+class ResultPage:
     """A page of at most `size` rows, whether more rows follow, and the total if it was requested."""
 
     rows: list[Row]
@@ -103,7 +103,7 @@ def select_rows(
     return QueryResult([json.loads(row) for row in result.rows], result.total)
 
 
-def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> RowPage:
+def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> ResultPage:
     """Return a page of the rows that `fetch` returns for a limit.
 
     If the rows are too large for one response, try a tenth of the size, then one row. Raise ResponseTooLarge if a
@@ -116,7 +116,7 @@ def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> RowPage:
             if page_size == 1:
                 raise
             continue
-        return RowPage(
+        return ResultPage(
             result.rows[:page_size], page_size, len(result.rows) > page_size, result.total
         )
     raise AssertionError("the last size returns or raises")
@@ -124,7 +124,7 @@ def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> RowPage:
 
 def first_page(
     caller: Caller, name: str, text: str, size: int, *, within: Action = Action.READ
-) -> RowPage:
+) -> ResultPage:
     """Return the first rows that a query string selects: at most `size`, and as many as a response may hold."""
     return fetch_page(
         lambda limit: select_rows(caller, name, text, limit=limit, within=within), size
