@@ -1,1 +1,1 @@
-"""/console: pages for people at a desk and a board on the wall, over the same rule and engine as the API."""
+"""The console: web pages for users and kiosk displays, with the same rule and engine as the API."""

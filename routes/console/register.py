@@ -1,35 +1,37 @@
-"""The console's one blueprint, once every page has put itself on it."""
+"""The console's blueprint with all of its pages."""
 
 from __future__ import annotations
 
-from routes.console.components import page as pages
+from routes.console.components import error_pages
+from routes.console.components import page
 from routes.console.pages import access_matrix
 from routes.console.pages import buildings
 from routes.console.pages import dashboard
-from routes.console.pages import explain as why
+from routes.console.pages import explain_access
 from routes.console.pages import inspection_access
 from routes.console.pages import inspections
 from routes.console.pages import inspectors
 from routes.console.pages import kiosk
-from routes.console.pages import kiosk_displays as devices
-from routes.console.pages import people
+from routes.console.pages import kiosk_displays
 from routes.console.pages import readings
-from routes.console.pages import sign_in as signing
+from routes.console.pages import sign_in
+from routes.console.pages import users
 
-bp = pages.bp
+bp = page.bp
 
 PAGES = (
     access_matrix,
     buildings,
     dashboard,
-    devices,
+    error_pages,
+    explain_access,
     inspection_access,
     inspections,
     inspectors,
     kiosk,
-    people,
+    kiosk_displays,
     readings,
-    signing,
-    why,
+    sign_in,
+    users,
 )
-"""The modules whose pages stand on the blueprint."""
+"""The modules that register views or error handlers on the blueprint."""

@@ -1,4 +1,4 @@
-"""The console as somebody at a desk uses it: forms that were really shown, a cookie, redirects."""
+"""Fixtures of the console's tests: a client that submits forms as a browser does, and a real browser."""
 
 import html
 import json
@@ -44,13 +44,13 @@ SHOWABLE = {
     "number": re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"),
     "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
 }
-"""What an input of that type shows; of all else it makes nothing."""
+"""The values that an input of that type shows. Any other value becomes empty."""
 
 
 class Form(HTMLParser):
-    """A form of a page as a browser without scripts has it: what it would send if nobody touched it.
+    """A form of a page, with the values that a browser without scripts submits if the user changes nothing.
 
-    It is the one with this action; one without any goes to the page that it stands on.
+    It is the form with this action. A form without an action submits to its own page.
     """
 
     def __init__(self, page: str, action: str | None = None) -> None:
@@ -60,7 +60,7 @@ class Form(HTMLParser):
         self.is_inside = False
         self.name: str | None = None
         self.chosen: list[tuple[str, bool]] = []
-        # A browser reads CR LF, and CR, as LF, wherever they stand.
+        # Browsers normalize CR LF and CR to LF.
         self.feed(page.replace("\r\n", "\n").replace("\r", "\n"))
         self.close()
 
@@ -107,7 +107,7 @@ class Form(HTMLParser):
             self.name = None
 
     def with_(self, typed: dict[str, str]) -> dict[str, list[str]]:
-        """What it sends once this is typed into it; line ends travel as CR LF."""
+        """Return the submitted values after these fields are typed. Line ends are CR LF."""
         assert typed.keys() <= {name for name, _ in self.fields}, "no such field"
         sent: dict[str, list[str]] = {}
         for name, value in self.fields:
@@ -116,8 +116,8 @@ class Form(HTMLParser):
 
 
 @dataclass(slots=True)
-class Desk:
-    """A browser without scripts, and whoever sits at it."""
+class FormClient:
+    """A browser without scripts."""
 
     client: Client
     pages: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Desk:
         return self.client.get(path, **options)
 
     def page(self, path: str) -> str:
-        """The page at a path, which has to be there."""
+        """Return the page at a path, which must exist."""
         answer = self.client.get(path)
         assert answer.status_code == 200, (path, answer.status_code, answer.text[:2000])
         return answer.text
@@ -137,19 +137,18 @@ class Desk:
         return html.unescape(found[1])
 
     def send(self, path: str, fields: object = None, form: str | None = None) -> TestResponse:
-        """Send a form, with the token of the page that it stands on."""
+        """Submit a form with the CSRF token of its page."""
         csrf = self.token(form or path)
         given = fields.items(multi=True) if hasattr(fields, "multi") else (fields or {})
         return self.client.post(path, data={"csrf": csrf, **dict(given)})
 
     def fill_in(self, path: str, typed: dict[str, str], page: str | None = None) -> TestResponse:
-        """Send the form at a path as a browser does: all of it, with what is typed. `page` is the page as
-        it was loaded before."""
+        """Submit the complete form at a path with the typed values; `page` is a page loaded earlier."""
         shown = self.page(path) if page is None else page
         return self.client.post(path, data=Form(shown).with_(typed))
 
     def narrow(self, path: str, typed: dict[str, str]) -> TestResponse:
-        """Use the form of a list, which stands at that path, with its filters."""
+        """Submit the form of a list, which keeps the list's filters."""
         form = Form(self.page(path), path.partition("?")[0])
         return self.client.get(path.partition("?")[0], query_string=form.with_(typed))
 
@@ -163,9 +162,9 @@ class Desk:
 
 
 @pytest.fixture(scope="session")
-def staffed_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The data set, the cast with passwords."""
-    directory = tmp_path_factory.mktemp("staffed")
+def users_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a database file with the data set and the passwords of its users."""
+    directory = tmp_path_factory.mktemp("users")
     rows = json.loads(DATASET.read_text())
     for user in rows["users"]:
         user["password"] = password_of(user["name"])
@@ -178,57 +177,57 @@ def staffed_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture
-def app(staffed_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[object]:
+def app(users_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[object]:
     file = tmp_path / "walkthrough.db"
-    databases.copy(staffed_file, file)
+    databases.copy(users_file, file)
     with lent_app(file) as lent:
         yield lent
 
 
 @pytest.fixture
 def api(app: object) -> Callable:
-    """The API over the same database as `desk`."""
+    """Return the API over the same database as `browse`."""
     return api_over(Database(lambda: app, None, app))
 
 
 @pytest.fixture
-def desk(app: object) -> Callable[..., Desk]:
-    """`desk("ada")` is ada, signed in; `desk()` is nobody."""
+def browse(app: object) -> Callable[..., FormClient]:
+    """Return `browse`: `browse("ada")` is signed in as Ada, `browse()` is signed out."""
 
-    def sit(name: str | None = None) -> Desk:
-        found = Desk(app.test_client())
+    def sign_in_as(name: str | None = None) -> FormClient:
+        found = FormClient(app.test_client())
         if name is not None:
             answer = found.sign_in(name)
             assert answer.status_code == 303, answer.text
         return found
 
-    return sit
+    return sign_in_as
 
 
 @pytest.fixture(scope="module")
-def office(
-    staffed_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Desk]:
-    """The same over one database for a whole module, which only reads it."""
-    file = tmp_path_factory.mktemp("office") / "walkthrough.db"
-    databases.copy(staffed_file, file)
+def browse_shared(
+    users_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], FormClient]:
+    """Return `browse` over one read-only database for a module."""
+    file = tmp_path_factory.mktemp("shared") / "walkthrough.db"
+    databases.copy(users_file, file)
     made = open_app(file)
-    seated: dict[str, Desk] = {}
+    clients: dict[str, FormClient] = {}
 
-    def sit(name: str) -> Desk:
-        if name not in seated:
-            seated[name] = Desk(made.test_client())
-            assert name == "nobody" or seated[name].sign_in(name).status_code == 303
-        return seated[name]
+    def sign_in_as(name: str) -> FormClient:
+        if name not in clients:
+            clients[name] = FormClient(made.test_client())
+            assert name == "nobody" or clients[name].sign_in(name).status_code == 303
+        return clients[name]
 
-    return sit
+    return sign_in_as
 
 
-# A real browser, and a server for it
+# A real browser and its server
 
 
 class Service:
-    """A server that can be stopped, and started again at the same address."""
+    """A server that stops and restarts at the same address."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -258,9 +257,9 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def service(staffed_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(users_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     directory = tmp_path_factory.mktemp("console")
-    databases.copy(staffed_file, directory / "walkthrough.db")
+    databases.copy(users_file, directory / "walkthrough.db")
     made = Service(directory)
     made.start()
     yield made
@@ -270,8 +269,8 @@ def service(staffed_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def browser(service: Service) -> Iterator[Any]:
-    """A browser; it goes before the service does, for it keeps connections open."""
-    assert service.process, "set up first, hence stopped last"
+    """Return a browser. It closes before the service stops, because it keeps connections open."""
+    assert service.process, "the service starts first and stops last"
     binary = next(filter(None, map(shutil.which, BROWSERS)), None)
     if binary is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
@@ -286,14 +285,13 @@ def browser(service: Service) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def signed_in() -> dict[str, dict]:
-    """The cookies of those who signed in before: whoever does not sign out signs in once."""
+    """Return the cookies of earlier sign-ins, by user."""
     return {}
 
 
 @pytest.fixture
 def open_page(browser: Any, service: Service, signed_in: dict[str, dict]) -> Iterator[Callable]:
-    """`open_page("ada")` is a page of a browser that ada signed in with, on her dashboard; `anew` where
-    the session is to be her own, to sign out of."""
+    """Return a function that opens a page signed in as a user, on the dashboard; `anew` starts a new session."""
     contexts = []
 
     def make(

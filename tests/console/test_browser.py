@@ -1,5 +1,7 @@
-"""The console in a real Chromium: with a keyboard's reach, without scripts, under axe, and as a board on a
-wall whose server goes away. Skips, and says so, where there is no browser or no axe."""
+"""The console in Chromium: accessibility (axe), without scripts, and the kiosk display while the server is down.
+
+The tests skip with a reason if no browser or no axe-core is available.
+"""
 
 import fcntl
 import shutil
@@ -33,7 +35,7 @@ FOR_ALL = [
     "/console/why?kind=building&key=1",
     "/console/kiosk",
     "/console/kiosk/enter",
-    "/console/nowhere",
+    "/console/not_found",
 ]
 FOR_ADMINS = [
     "/console/inspections/new",
@@ -59,13 +61,13 @@ PAGES = {"root": FOR_ALL + FOR_ADMINS + FOR_ROOT, "ada": FOR_ALL + FOR_ADMINS, "
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """axe-core's text, installed once from the npm registry."""
+    """Return the source of axe-core; install it from the npm registry once."""
     npm = shutil.which("npm")
-    with (JS / "package-lock.json").open() as guard:  # several test processes may come at once
+    with (JS / "package-lock.json").open() as guard:  # several test processes may run at once
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not AXE.exists():
             if npm is None:
-                pytest.skip("npm is not installed: axe-core cannot be had")
+                pytest.skip("npm is not installed: axe-core is not available")
             command = [
                 npm,
                 "ci",
@@ -90,7 +92,7 @@ def axe() -> str:
 
 RUN_AXE = """async () => (await axe.run(document, {
   runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-  resultTypes: ["violations"],  // no need to describe what is well
+  resultTypes: ["violations"],
 })).violations.map(each => [each.impact, each.id, each.nodes.length, each.nodes[0].html])"""
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SMALL = """[...document.querySelectorAll('button, input:not([type=hidden]), select, textarea, a.button, nav a')]
@@ -99,10 +101,12 @@ SMALL = """[...document.querySelectorAll('button, input:not([type=hidden]), sele
 
 
 @pytest.mark.parametrize("who", ["root", pytest.param("ada", marks=pytest.mark.long), "moe"])
-def test_every_page_is_sound(open_page: Callable, axe: str, who: str) -> None:
-    """No fault that axe knows of, nothing that the policy had to stop, no page wider than its screen.
+def test_pages_have_no_accessibility_violations_and_no_overflow(
+    open_page: Callable, axe: str, who: str
+) -> None:
+    """Expect no axe violation, no blocked resource and no horizontal overflow on any page.
 
-    Ada's pages are root's, of fewer rows.
+    Ada's pages are root's with fewer rows.
     """
     page = open_page(who)
     complaints: list[str] = []
@@ -111,7 +115,7 @@ def test_every_page_is_sound(open_page: Callable, axe: str, who: str) -> None:
     found = []
     for path in [*PAGES[who], "/console/sign-in"]:
         page.goto(path)
-        # By the devices' own door, which the page's policy does not shut.
+        # The developer tools can evaluate scripts in spite of the content security policy.
         page.evaluate(axe)
         found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
         found += [(path, "small", each) for each in page.evaluate(SMALL)]
@@ -124,7 +128,7 @@ def test_every_page_is_sound(open_page: Callable, axe: str, who: str) -> None:
     assert [each for each in complaints if "404" not in each and "401" not in each] == []
 
 
-def test_dark_is_sound_too(open_page: Callable, axe: str) -> None:
+def test_dark_pages_have_no_accessibility_violations(open_page: Callable, axe: str) -> None:
     page = open_page("ada")
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     found = []
@@ -142,37 +146,37 @@ def test_dark_is_sound_too(open_page: Callable, axe: str) -> None:
     assert found == []
 
 
-def make_board(page: Any, name: str) -> str:
-    """Make a board with moe's view; the link that signs it in."""
+def create_kiosk_display(page: Any, name: str) -> str:
+    """Create a kiosk display with Moe's view and return its sign-in link."""
     page.goto("/console/devices")
-    page.get_by_label("Where it hangs").fill(name)
-    page.get_by_label("Sees what").select_option(MOE)
-    page.get_by_role("button", name="Make the board").click()
+    page.get_by_label("Location").fill(name)
+    page.get_by_label("User").select_option(MOE)
+    page.get_by_role("button", name="Create").click()
     return page.get_by_role("link", name="this link").get_attribute("href")
 
 
-def test_a_board_refreshes_and_keeps_its_picture_while_the_server_is_away(
+def test_kiosk_display_refreshes_and_keeps_its_content_while_offline(
     open_page: Callable, service: Service
 ) -> None:
     ada = open_page("ada")
-    link = make_board(ada, "Hall")
+    link = create_kiosk_display(ada, "Hall")
 
-    board = open_page()
-    board.goto(link)
-    board.wait_for_url("**/console/kiosk")
-    board.goto("/console/kiosk?every=0.3")
-    picture = board.locator("#picture")
+    display = open_page()
+    display.goto(link)
+    display.wait_for_url("**/console/kiosk")
+    display.goto("/console/kiosk?every=0.3")
+    picture = display.locator("#content")
     first = picture.get_attribute("data-now")
-    assert board.get_by_text("Harbor House").first.is_visible()
-    board.wait_for_function(
-        "now => document.getElementById('picture').dataset.now !== now", arg=first
+    assert display.get_by_text("Harbor House").first.is_visible()
+    display.wait_for_function(
+        "now => document.getElementById('content').dataset.now !== now", arg=first
     )
 
     service.stop()
-    away = board.locator("#away")
+    away = display.locator("#offline")
     away.wait_for(state="visible")
-    assert "No answer from the server. This is the picture of" in away.inner_text()
-    assert board.get_by_text("Harbor House").first.is_visible()
+    assert "The server does not respond. Last refresh:" in away.inner_text()
+    assert display.get_by_text("Harbor House").first.is_visible()
 
     last = picture.get_attribute("data-now")
     service.start()
@@ -181,33 +185,33 @@ def test_a_board_refreshes_and_keeps_its_picture_while_the_server_is_away(
 
     ada.goto("/console/devices")
     ada.get_by_role("button", name="Revoke").click()
-    board.get_by_text("This board is signed out.").wait_for()
-    assert board.get_by_text("Harbor House").count() == 0
+    display.get_by_text("This kiosk display is signed out.").wait_for()
+    assert display.get_by_text("Harbor House").count() == 0
 
 
-def test_another_sites_link_replaces_no_board(open_page: Callable) -> None:
+def test_kiosk_link_requires_a_click_in_a_signed_in_browser(open_page: Callable) -> None:
     ada = open_page("ada")
-    link = make_board(ada, "Trap")
+    link = create_kiosk_display(ada, "Trap")
 
-    for page, seen in ((ada, "what Ada sees"), (open_page("root"), "what Root sees")):
+    for page, seen in ((ada, "viewed as Ada"), (open_page("root"), "viewed as Root")):
         page.goto(link)
         page.wait_for_load_state("networkidle")
-        assert page.get_by_label("The board's token").input_value().startswith("wtk_")
+        assert page.get_by_label("Kiosk token").input_value().startswith("wtk_")
         page.goto("/console/kiosk")
         assert page.locator(".asof").inner_text().endswith(seen)
 
     page.goto(link)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url("**/console/kiosk")
-    assert page.locator(".asof").inner_text().endswith("what Moe sees")
+    assert page.locator(".asof").inner_text().endswith("viewed as Moe")
     page.get_by_role("link", name="Sign out").click()
-    page.get_by_role("button", name="Sign this board out of this browser").click()
+    page.get_by_role("button", name="Sign out this browser").click()
     page.wait_for_url("**/console/kiosk/enter")
     page.goto("/console/kiosk")
-    assert page.locator(".asof").inner_text().endswith("what Root sees")
+    assert page.locator(".asof").inner_text().endswith("viewed as Root")
 
 
-def test_a_board_refreshes_without_scripts_too(open_page: Callable) -> None:
+def test_kiosk_display_refreshes_without_scripts(open_page: Callable) -> None:
     page = open_page("moe", scripts=False)
     page.goto("/console/kiosk")
 

@@ -1,4 +1,4 @@
-"""The matrix of people and buildings in a real Chromium: with a keyboard, and on paper."""
+"""The access matrix in Chromium: keyboard focus and print."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def many_buildings(service: Service) -> None:
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.long), 640])
-def test_the_heads_of_the_matrix_hide_no_focus(
+def test_sticky_headers_do_not_cover_the_focused_cell(
     open_page: Callable, many_buildings: None, width: int
 ) -> None:
     page = open_page("ada", size={"width": width, "height": 700})
@@ -45,7 +45,7 @@ def test_the_heads_of_the_matrix_hide_no_focus(
     assert hidden == 0
 
 
-def test_the_matrix_is_printed_whole(open_page: Callable, many_buildings: None) -> None:
+def test_matrix_prints_without_clipping(open_page: Callable, many_buildings: None) -> None:
     page = open_page("ada")
     page.goto("/console/access")
     page.emulate_media(media="print")

@@ -1,4 +1,4 @@
-"""A service that is too busy to keep a form: what was typed is shown again, with when to try again."""
+"""Responses of a busy service: the form with its input, or an error page, with Retry-After."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ from tests.conftest import MOE
 from tests.console.conftest import EMAILS
 from tests.console.conftest import Form
 
-BUSY = "The service is busy just now, and nothing was kept. Send it again."
-LONG = "That took too long, and nothing was kept. Send it again."
+BUSY = "The service is busy, and nothing was saved. Submit the form again."
+LONG = "The request took too long, and nothing was saved. Submit the form again."
 FAULTS = [
     pytest.param(LockTimeout(), BUSY, id="lock timeout"),
     pytest.param(timed_out(), LONG, id="late"),
@@ -33,23 +33,23 @@ FORMS = [
 
 @pytest.fixture
 def fail(app: object, monkeypatch: pytest.MonkeyPatch) -> Callable[[Fault], None]:
-    """`fail(fault)`: from now on nobody gets a turn to write."""
+    """Return a function that makes each later write raise a fault."""
 
-    def have(fault: Fault) -> None:
+    def fail_writes(fault: Fault) -> None:
         def refuse(*arguments: object, **named: object) -> None:
             raise fault
 
         monkeypatch.setattr(app.extensions["walkthrough"], "writing", refuse)
 
-    return have
+    return fail_writes
 
 
 @pytest.mark.parametrize(("fault", "words"), FAULTS)
 @pytest.mark.parametrize(("path", "typed"), FORMS, ids=[path for path, _ in FORMS])
-def test_what_was_typed_is_shown_again(
-    desk: Callable, fail: Callable, path: str, typed: dict[str, str], fault: Fault, words: str
+def test_busy_service_returns_the_form_with_its_input(
+    browse: Callable, fail: Callable, path: str, typed: dict[str, str], fault: Fault, words: str
 ) -> None:
-    ada = desk("ada")
+    ada = browse("ada")
     fail(fault)
 
     answer = ada.fill_in(path, typed)
@@ -63,40 +63,40 @@ def test_what_was_typed_is_shown_again(
 
 
 @pytest.mark.parametrize(("fault", "words"), FAULTS)
-def test_a_board_and_a_sign_in_are_asked_for_again(
-    desk: Callable, fail: Callable, fault: Fault, words: str
+def test_busy_service_returns_kiosk_and_sign_in_forms(
+    browse: Callable, fail: Callable, fault: Fault, words: str
 ) -> None:
-    ada, person = desk("ada"), desk()
+    ada, person = browse("ada"), browse()
     fail(fault)
 
-    board = ada.send("/console/devices", {"name": "Hall", "person": MOE, "days": "30"})
+    display = ada.send("/console/devices", {"name": "Hall", "person": MOE, "days": "30"})
     signed_in = person.send("/console/sign-in", {"email": EMAILS["moe"], "password": "x"})
 
-    for answer, typed in ((board, "Hall"), (signed_in, EMAILS["moe"])):
+    for answer, typed in ((display, "Hall"), (signed_in, EMAILS["moe"])):
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
         assert words in answer.text
         assert f'value="{typed}"' in answer.text
 
 
-def test_what_is_no_form_to_fill_in_is_told_on_a_page(desk: Callable, fail: Callable) -> None:
-    ada = desk("ada")
+def test_busy_service_returns_an_error_page_for_deletions(browse: Callable, fail: Callable) -> None:
+    ada = browse("ada")
     fail(LockTimeout())
 
     answer = ada.send("/console/inspections/1/delete")
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert "<h1>Busy just now</h1>" in answer.text
+    assert "<h1>Service busy</h1>" in answer.text
 
 
-def test_a_question_that_takes_too_long_is_told_on_a_page(
-    office: Callable, monkeypatch: pytest.MonkeyPatch
+def test_timeout_returns_an_error_page(
+    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tire(*arguments: object) -> None:
+    def time_out(*arguments: object) -> None:
         raise timed_out()
 
-    monkeypatch.setattr(explain, "explain", tire)
-    answer = office("ada").get("/console/why?kind=building&key=1")
+    monkeypatch.setattr(explain, "explain", time_out)
+    answer = browse_shared("ada").get("/console/why?kind=building&key=1")
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert "That took too long. Choose fewer" in answer.text
-    assert "nothing was kept" not in answer.text
+    assert "The request took too long. Filter the list" in answer.text
+    assert "nothing was saved" not in answer.text

@@ -1,4 +1,4 @@
-"""Filters of a list's address that no field of its form shows: said above the list, and kept by the form."""
+"""Filters of a list's URL without a form field: the page shows them, and the form keeps them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routes.console.components.list_query import in_dialect
-from routes.console.components.list_query import search
-from routes.console.components.list_query import wanted
+from routes.console.components.list_query import list_url
+from routes.console.components.list_query import parse_list_query
+from routes.console.components.list_query import search_filters
 from routes.console.pages import inspections
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import NO_ONE
@@ -20,10 +20,10 @@ from tests.safety.examples import sized
 PATH = "/console/inspections"
 
 
-def said(page: str) -> list[str]:
-    """What a list's page says that it is filtered by besides what its form shows."""
-    told = page.partition("Also filtered by")[2].partition("</p>")[0]
-    return [unescape(part.partition("</code>")[0]) for part in told.split("<code>")[1:]]
+def unshown_filters(page: str) -> list[str]:
+    """Return the filters that the page lists above the rows."""
+    text = page.partition("Also filtered by")[2].partition("</p>")[0]
+    return [unescape(part.partition("</code>")[0]) for part in text.split("<code>")[1:]]
 
 
 @pytest.mark.parametrize(
@@ -44,24 +44,24 @@ def said(page: str) -> list[str]:
         pytest.param("inspection_type=ilike.*a*", ["inspection_type=ilike.*a*"], id="a word in one column"),
     ],
 )  # fmt: skip
-def test_what_no_field_shows_is_said_and_kept(
-    office: Callable, query: str, others: list[str]
+def test_filters_without_a_field_are_shown_and_kept(
+    browse_shared: Callable, query: str, others: list[str]
 ) -> None:
-    ada = office("ada")
+    ada = browse_shared("ada")
 
     page = ada.page(f"{PATH}?{query}")
     location = ada.narrow(f"{PATH}?{query}", {}).headers["Location"]
 
-    assert said(page) == others
-    kept = parse_qsl(location.partition("?")[2])
-    assert Counter(kept) == Counter(parse_qsl(query))
+    assert unshown_filters(page) == others
+    submitted = parse_qsl(location.partition("?")[2])
+    assert Counter(submitted) == Counter(parse_qsl(query))
     assert ada.page(location).partition("<tbody>")[2] == page.partition("<tbody>")[2]
 
 
-def test_a_field_is_chosen_beside_what_is_kept(office: Callable) -> None:
+def test_form_adds_to_filters_without_a_field(browse_shared: Callable) -> None:
     address = f"{PATH}?building_id=eq.1&date_visited=lt.2026-01-01&order=inspection_type.asc"
 
-    sent = office("ada").narrow(address, {"status": "eq.failed", "from": "2025-01-01"})
+    sent = browse_shared("ada").narrow(address, {"status": "eq.failed", "from": "2025-01-01"})
 
     assert sent.headers["Location"] == (
         f"{PATH}?status=eq.failed&date_visited=gte.2025-01-01&building_id=eq.1"
@@ -78,15 +78,13 @@ def test_a_field_is_chosen_beside_what_is_kept(office: Callable) -> None:
         ("/console/people", f"id=neq.{NO_ONE}&order=email.asc"),
     ],
 )
-def test_every_list_keeps_its_filters_and_its_order(
-    office: Callable, path: str, query: str
-) -> None:
-    sent = office("ada").narrow(f"{path}?{query}&offset=0", {"q": "a"})
+def test_lists_keep_filters_and_order(browse_shared: Callable, path: str, query: str) -> None:
+    sent = browse_shared("ada").narrow(f"{path}?{query}&offset=0", {"q": "a"})
 
     location = sent.headers["Location"]
     assert location.startswith(f"{path}?or=")
     assert location.endswith(query)
-    assert office("ada").narrow(location, {}).headers["Location"] == location
+    assert browse_shared("ada").narrow(location, {}).headers["Location"] == location
 
 
 EMBEDS = {
@@ -99,28 +97,28 @@ EMBEDS = {
 
 @pytest.mark.parametrize("path", EMBEDS)
 @pytest.mark.parametrize(
-    "asked",
+    "parameter",
     ["limit=0", "limit=1", "offset=1", "order=id.desc", "id=eq.0", "id=is.null", "or=(id.eq.0)"],
 )
-def test_no_parameter_of_an_embed_breaks_a_list(office: Callable, path: str, asked: str) -> None:
+def test_embed_parameters_are_accepted(browse_shared: Callable, path: str, parameter: str) -> None:
     for who in ("root", "ada", "moe"):
         for embed in EMBEDS[path]:
             for word in ("", "&or=(name.ilike.*a*,id.gt.0)"):
-                answer = office(who).get(f"{path}?{embed}.{asked}{word}")
+                answer = browse_shared(who).get(f"{path}?{embed}.{parameter}{word}")
                 assert answer.status_code in (200, 400, 403), answer.text
 
 
-def test_inspections_that_an_address_leaves_out_are_not_counted(office: Callable) -> None:
-    page = office("ada").page("/console/inspectors?inspections.limit=0")
+def test_embed_filter_changes_the_inspection_count(browse_shared: Callable) -> None:
+    page = browse_shared("ada").page("/console/inspectors?inspections.limit=0")
 
     assert "Ivo Kral" in page
     assert "–<span" in page
 
 
-def test_what_is_the_lists_own_is_not_kept(office: Callable) -> None:
+def test_reserved_parameters_are_not_kept(browse_shared: Callable) -> None:
     query = {"find": "1", "keep": ["limit=5", "select=id", "order=id.asc", "status", "id=", "id=gt.0"]}  # fmt: skip
 
-    sent = office("ada").get(PATH, query_string=query)
+    sent = browse_shared("ada").get(PATH, query_string=query)
 
     assert sent.headers["Location"] == f"{PATH}?id=gt.0"
 
@@ -144,12 +142,13 @@ PAIRS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES) | WOR
 
 @sized(300)
 @given(pairs=PAIRS, word=WORDS)
-def test_no_filter_is_lost_or_made(pairs: list[tuple[str, str]], word: str) -> None:
-    asked = wanted(inspections.LISTING, [*search(inspections.LISTING, word), *pairs])
+def test_form_round_trip_preserves_filters(pairs: list[tuple[str, str]], word: str) -> None:
+    listing = inspections.LISTING
+    query = parse_list_query(listing, [*search_filters(listing, word), *pairs])
 
-    kept = [f"{name}={value}" for name, value in asked.others()]
-    address = in_dialect(inspections.LISTING, asked.typed(), kept)
+    unshown = [f"{name}={value}" for name, value in query.unshown_filters()]
+    url = list_url(listing, query.form_values(), unshown)
 
-    again = wanted(inspections.LISTING, decode_pairs(address.partition("?")[2].encode()))
-    assert Counter(again.filters) == Counter(asked.filters)
-    assert again.typed() == asked.typed()
+    again = parse_list_query(listing, decode_pairs(url.partition("?")[2].encode()))
+    assert Counter(again.filters) == Counter(query.filters)
+    assert again.form_values() == query.form_values()

@@ -1,11 +1,11 @@
-"""Access given and taken in the console: single inspections to anybody, buildings to client admins."""
+"""Grants in the console: inspections to managers and admins, buildings to client admins."""
 
 import re
 from collections.abc import Callable
 
 import pytest
 
-from routes.console.components import queries as engine
+from routes.console.components import queries
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MAX
@@ -35,10 +35,8 @@ def offered(page: str) -> set[str]:
 # Single inspections
 
 
-def test_an_inspection_is_shown_for_what_it_reveals_then_granted_then_taken_back(
-    desk: Callable, api: Callable
-) -> None:
-    ada, mia = desk("ada"), desk("mia")
+def test_inspection_grant_is_previewed_created_and_revoked(browse: Callable, api: Callable) -> None:
+    ada, mia = browse("ada"), browse("mia")
     preview = PREVIEW.format(2, MIA)
 
     page = ada.page(preview)
@@ -50,9 +48,9 @@ def test_an_inspection_is_shown_for_what_it_reveals_then_granted_then_taken_back
     assert "They will not see its building" in page
     assert mia.get("/console/inspections/2").status_code == 404
     sent = ada.send("/console/inspections/2/access", {"person": MIA, "do": "give"}, form=preview)
-    assert "The inspection is granted to Mia." in ada.page(sent.headers["Location"])
+    assert "Inspection granted to Mia." in ada.page(sent.headers["Location"])
     seen = mia.page("/console/inspections/2")
-    assert "only this inspection was granted" in seen
+    assert "you were granted only this inspection" in seen
     assert ("positive" in seen, "Ivo Kral" in seen) == (True, True)
     assert api("mia").get("/inspections?select=id").json == [{"id": 2}]
     assert api("mia").get("/buildings").json == []
@@ -65,21 +63,21 @@ def test_an_inspection_is_shown_for_what_it_reveals_then_granted_then_taken_back
     assert mia.get("/console/inspections/2").status_code == 404
 
 
-def test_a_preview_says_what_is_seen_by_other_rules(desk: Callable) -> None:
-    ada = desk("ada")
+def test_preview_lists_other_rules(browse: Callable) -> None:
+    ada = browse("ada")
 
     through = ada.page(PREVIEW.format(1, MOE))
     ada.send("/console/access/confirm", {"made": f"{MOE}:2"}, form="/console/access")
-    kept = ada.page(PREVIEW.format(3, MOE))
+    after = ada.page(PREVIEW.format(3, MOE))
 
-    assert "Moe sees it already" in through
-    assert "Its building was granted to the person." in through
+    assert "Moe can already see it" in through
+    assert "Granted the building of this inspection" in through
     assert "will see</h2>" not in through
-    assert "Moe goes on seeing it even so" in kept
-    assert "no longer" not in kept
+    assert "Moe can still see it" in after
+    assert "no longer" not in after
 
 
-def test_the_page_says_who_holds_a_grant_and_to_whom_one_may_give_it(office: Callable) -> None:
+def test_inspection_page_lists_holders_and_eligible_users(browse_shared: Callable) -> None:
     for who, key, held, people, taken_back in (
         ("ada", 3, {"Moe"}, {MIA}, {MOE}),
         ("root", 3, {"Moe", "Bob"}, {MIA, MAX, ADA}, {MOE, BOB}),
@@ -88,7 +86,7 @@ def test_the_page_says_who_holds_a_grant_and_to_whom_one_may_give_it(office: Cal
         ("bob", 3, {"Bob"}, set(), set()),
         ("moe", 3, set(), set(), set()),
     ):
-        page = office(who).page(f"/console/inspections/{key}")
+        page = browse_shared(who).page(f"/console/inspections/{key}")
         shown = set(re.findall(r'class="where">(\w+)</a>', page))
         back = set(re.findall(r'/access\?person=([^"]+)"', page))
         assert (shown, offered(page), back) == (held, people, taken_back), (who, key)
@@ -111,18 +109,18 @@ def test_the_page_says_who_holds_a_grant_and_to_whom_one_may_give_it(office: Cal
         pytest.param("root", 999, MOE, 403, id="no inspection, by root"),
     ],
 )
-def test_no_inspection_is_granted_beyond_ones_reach(
-    desk: Callable, api: Callable, who: str, key: int, person: str, status: int
+def test_inspection_grant_out_of_reach_is_refused(
+    browse: Callable, api: Callable, who: str, key: int, person: str, status: int
 ) -> None:
     before = everything(api)
 
-    answer = desk(who).send(
+    answer = browse(who).send(
         f"/console/inspections/{key}/access", {"person": person, "do": "give"}, form="/console/"
     )
 
     assert answer.status_code == status
     assert everything(api) == before
-    assert desk(who).get(PREVIEW.format(key, person)).status_code in (403, 404)
+    assert browse(who).get(PREVIEW.format(key, person)).status_code in (403, 404)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +133,12 @@ def test_no_inspection_is_granted_beyond_ones_reach(
         pytest.param("root", 1, MOE, 404, id="that there is not, by root"),
     ],
 )
-def test_no_grant_is_taken_back_beyond_ones_reach(
-    desk: Callable, api: Callable, who: str, key: int, person: str, status: int
+def test_inspection_revocation_out_of_reach_is_refused(
+    browse: Callable, api: Callable, who: str, key: int, person: str, status: int
 ) -> None:
     before = everything(api)
 
-    answer = desk(who).send(
+    answer = browse(who).send(
         f"/console/inspections/{key}/access", {"person": person, "do": "take"}, form="/console/"
     )
 
@@ -148,8 +146,8 @@ def test_no_grant_is_taken_back_beyond_ones_reach(
     assert everything(api) == before
 
 
-def test_a_super_admin_grants_an_inspection_across_clients(desk: Callable, api: Callable) -> None:
-    root = desk("root")
+def test_super_admin_grants_inspections_across_clients(browse: Callable, api: Callable) -> None:
+    root = browse("root")
 
     page = root.page(PREVIEW.format(6, ADA))
     for person in (ADA, MAX, MIA):
@@ -158,33 +156,31 @@ def test_a_super_admin_grants_an_inspection_across_clients(desk: Callable, api: 
         )
         assert sent.status_code == 303
 
-    assert "Ada is an admin of Acme Housing." in page
+    assert "Ada is a client admin of Acme Housing." in page
     assert "<b>2</b> lead readings" in page
-    assert "Max sees it already" in root.page(PREVIEW.format(7, MAX))
+    assert "Max can already see it" in root.page(PREVIEW.format(7, MAX))
     assert api("ada").get("/inspections?id=eq.6&select=id,buildings(id)").json == [
         {"id": 6, "buildings": None}
     ]
     assert api("mia").get("/inspections?select=id").json == [{"id": 6}]
 
 
-def test_somebody_is_named_by_their_email_too(office: Callable) -> None:
-    assert "Mia will see" in office("ada").page(PREVIEW.format(2, " Mia@acme.example "))
-    assert office("ada").get(PREVIEW.format(2, "max@borough.example")).status_code == 404
+def test_user_can_be_chosen_by_email(browse_shared: Callable) -> None:
+    assert "Mia will see" in browse_shared("ada").page(PREVIEW.format(2, " Mia@acme.example "))
+    assert browse_shared("ada").get(PREVIEW.format(2, "max@borough.example")).status_code == 404
 
 
 @pytest.mark.parametrize("typed", ["Nia@Acme.Example", "nia@acme.example", " NIA@ACME.EXAMPLE"])
-def test_an_email_is_found_as_the_sign_in_finds_it(
-    desk: Callable, api: Callable, typed: str
-) -> None:
+def test_email_matches_as_at_sign_in(browse: Callable, api: Callable, typed: str) -> None:
     nia = {"name": "Nia", "email": "Nia@Acme.Example", "role": "client_manager", "client_id": 1}
     assert api("root").post("/users", nia).status == 201
 
-    assert "Nia will see" in desk("ada").page(PREVIEW.format(2, typed))
+    assert "Nia will see" in browse("ada").page(PREVIEW.format(2, typed))
 
 
-def test_a_hidden_email_and_none_are_one_answer(office: Callable) -> None:
+def test_hidden_and_missing_emails_have_equal_responses(browse_shared: Callable) -> None:
     hidden, missing, odd = (
-        office("ada").get(PREVIEW.format(2, email))
+        browse_shared("ada").get(PREVIEW.format(2, email))
         for email in ("max@borough.example", "nobody@borough.example", "a%00@b")
     )
 
@@ -193,38 +189,38 @@ def test_a_hidden_email_and_none_are_one_answer(office: Callable) -> None:
     assert odd.status_code == 404
 
 
-def test_a_hidden_email_and_none_take_the_same_questions(
-    office: Callable, monkeypatch: pytest.MonkeyPatch
+def test_hidden_and_missing_emails_cause_equal_queries(
+    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada, asked, one = office("ada"), [], engine.one
+    ada, requested, one = browse_shared("ada"), [], queries.first_row
 
     def ask(caller: object, name: str, text: str, *more: object) -> object:
-        asked[-1].append((name, re.sub("[0-9a-f-]{36}", "<id>", text)))
+        requested[-1].append((name, re.sub("[0-9a-f-]{36}", "<id>", text)))
         return one(caller, name, text, *more)
 
-    monkeypatch.setattr(engine, "one", ask)
+    monkeypatch.setattr(queries, "first_row", ask)
     for email in ("max@borough.example", "nobody@borough.example"):
-        asked.append([])
+        requested.append([])
         ada.get(PREVIEW.format(2, email))
 
-    assert asked[0] == asked[1]
-    assert asked[0][-1] == ("users", "select=id,name,email,role,clients(name)&id=eq.<id>")
+    assert requested[0] == requested[1]
+    assert requested[0][-1] == ("users", "select=id,name,email,role,clients(name)&id=eq.<id>")
 
 
-def test_an_inspection_is_granted_to_an_email_where_people_are_too_many_to_list(
-    office: Callable, monkeypatch: pytest.MonkeyPatch
+def test_email_field_replaces_a_select_of_too_many_users(
+    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from routes.console.pages import inspection_access
 
-    monkeypatch.setattr(inspection_access, "PEOPLE_OFFERED", 1)
-    page = office("ada").page("/console/inspections/1")
+    monkeypatch.setattr(inspection_access, "USERS_LISTED_MAX", 1)
+    page = browse_shared("ada").page("/console/inspections/1")
 
     assert '<input id="person" name="person" type="text" inputmode="email"' in page
     assert offered(page) == set()
 
 
-def test_grants_of_inspections_are_audited_as_their_givers(desk: Callable, api: Callable) -> None:
-    desk("ada").send(
+def test_inspection_grant_is_audited_with_its_grantor(browse: Callable, api: Callable) -> None:
+    browse("ada").send(
         "/console/inspections/2/access", {"person": MIA, "do": "give"}, form="/console/"
     )
 
@@ -234,7 +230,7 @@ def test_grants_of_inspections_are_audited_as_their_givers(desk: Callable, api: 
     ]
 
 
-def test_the_fullest_pages_weigh_less_than_they_may(desk: Callable, api: Callable) -> None:
+def test_largest_pages_stay_below_the_size_limit(browse: Callable, api: Callable) -> None:
     root, letters = api("root"), "W" * 60
     people = [
         {
@@ -281,16 +277,16 @@ def test_the_fullest_pages_weigh_less_than_they_may(desk: Callable, api: Callabl
         == 201
     )
 
-    matrix = desk("root").page("/console/access?client=1&q=WW")
-    inspection = desk("root").page("/console/inspections/1")
+    matrix = browse("root").page("/console/access?client=1&q=WW")
+    inspection = browse("root").page("/console/inspections/1")
     last = PREVIEW.format(1, holders[29])
 
     assert matrix.count('name="was"') == 8 * 24
     assert len(matrix) < 100_000
-    assert "And others: these are the first." in inspection
+    assert "Only the first are shown." in inspection
     assert inspection.count("<option") > 100
     assert len(inspection) < 100_000
-    assert "will no longer see" in desk("ada").page(last)
+    assert "will no longer see" in browse("ada").page(last)
 
 
 # Buildings, to client admins
@@ -303,8 +299,8 @@ def pairs_of(page: str) -> set[str]:
     return set(re.findall(r'name="pair" value="([^"]+)"', page))
 
 
-def test_a_super_admin_sees_admins_by_buildings_of_other_clients(office: Callable) -> None:
-    page = office("root").page(ADMINS)
+def test_admin_matrix_shows_buildings_of_other_clients(browse_shared: Callable) -> None:
+    page = browse_shared("root").page(ADMINS)
 
     assert pairs_of(page) == {
         f"{ADA}:1",  # her own, and granted all the same: it can be taken back
@@ -314,21 +310,21 @@ def test_a_super_admin_sees_admins_by_buildings_of_other_clients(office: Callabl
     }
     assert set(re.findall(r'name="was" value="([^"]+)"', page)) == {f"{ADA}:1", f"{ADA}:5"}
     assert page.count('class="own"') == 5
-    of_acme = office("root").page(f"{ADMINS}&client=1")
+    of_acme = browse_shared("root").page(f"{ADMINS}&client=1")
     assert pairs_of(of_acme) == {f"{BOB}:{key}" for key in (1, 2, 3, 6)}
 
 
-def test_a_client_admin_assigns_managers_only(office: Callable) -> None:
+def test_client_admin_matrix_shows_managers_only(browse_shared: Callable) -> None:
     for query in ("", "?role=client_admin", "?role=super_admin", "?role=nonsense"):
-        page = office("ada").page(f"/console/access{query}")
+        page = browse_shared("ada").page(f"/console/access{query}")
         assert pairs_of(page) == {f"{who}:{key}" for who in (MOE, MIA) for key in (1, 2, 3, 6)}
         assert 'name="role"' not in page
 
 
-def test_buildings_are_granted_to_admins_in_bulk_and_taken_back(
-    desk: Callable, api: Callable
+def test_buildings_are_granted_to_admins_in_bulk_and_revoked(
+    browse: Callable, api: Callable
 ) -> None:
-    root = desk("root")
+    root = browse("root")
     csrf = root.token(ADMINS)
     pairs = sorted(pairs_of(root.page(ADMINS)))
 
@@ -350,22 +346,22 @@ def test_buildings_are_granted_to_admins_in_bulk_and_taken_back(
     assert api("root").get("/buildings?id=eq.1&select=name").json == [{"name": "Harbor House"}]
 
 
-def test_what_was_done_last_is_told_not_what_was_done_before(desk: Callable) -> None:
-    root = desk("root")
+def test_message_of_the_last_change_replaces_the_previous_one(browse: Callable) -> None:
+    root = browse("root")
     first = root.send("/console/access/confirm", {"made": f"{BOB}:1", "back": "?q=h"}, form=ADMINS)
-    told = first.headers["Location"].removeprefix("/console/access")
+    query = first.headers["Location"].removeprefix("/console/access")
 
-    second = root.send("/console/access/confirm", {"gone": f"{BOB}:1", "back": told}, form=ADMINS)
+    second = root.send("/console/access/confirm", {"gone": f"{BOB}:1", "back": query}, form=ADMINS)
 
     assert second.headers["Location"].startswith("/console/access?q=h&done=0+granted")
     assert "0 granted, 1 revoked." in root.page(second.headers["Location"])
 
 
-def test_what_was_so_already_is_not_told_as_done(desk: Callable) -> None:
-    root = desk("root")
+def test_message_counts_only_effective_changes(browse: Callable) -> None:
+    root = browse("root")
     csrf = root.token(ADMINS)
 
-    told = [
+    locations = [
         root.client.post("/console/access/confirm", data={"csrf": csrf, **pairs}).headers[
             "Location"
         ]
@@ -376,12 +372,12 @@ def test_what_was_so_already_is_not_told_as_done(desk: Callable) -> None:
         )
     ]
 
-    numbers = [re.search(r"done=(\d+)\+granted%2C\+(\d+)\+revoked", each) for each in told]
+    numbers = [re.search(r"done=(\d+)\+granted%2C\+(\d+)\+revoked", each) for each in locations]
     assert [each.groups() for each in numbers if each] == [("2", "0"), ("1", "1"), ("0", "0")]
 
 
-def test_a_revocation_says_what_is_lost_and_what_stays(desk: Callable) -> None:
-    root = desk("root")
+def test_revocation_preview_counts_only_lost_rows(browse: Callable) -> None:
+    root = browse("root")
 
     lost = root.send("/console/access", {"was": f"{ADA}:5", "pair": f"{ADA}:5"}, form=ADMINS)
     stays = root.send("/console/access", {"was": f"{ADA}:1", "pair": f"{ADA}:1"}, form=ADMINS)
@@ -395,19 +391,19 @@ def test_a_revocation_says_what_is_lost_and_what_stays(desk: Callable) -> None:
 @pytest.mark.parametrize(
     "given", [{"made": f"{BOB}:1"}, {"made": f"{ADA}:4"}, {"gone": f"{ADA}:5"}]
 )
-def test_nobody_else_grants_to_admins(
-    desk: Callable, api: Callable, who: str, given: dict[str, str]
+def test_only_super_admins_grant_to_admins(
+    browse: Callable, api: Callable, who: str, given: dict[str, str]
 ) -> None:
     before = everything(api)
 
-    answer = desk(who).send("/console/access/confirm", given, form="/console/")
+    answer = browse(who).send("/console/access/confirm", given, form="/console/")
 
     assert answer.status_code in (400, 403)
     assert everything(api) == before
 
 
-def test_pages_lead_to_where_access_is_given(office: Callable) -> None:
-    root, ada = office("root"), office("ada")
+def test_pages_link_to_the_access_matrix(browse_shared: Callable) -> None:
+    root, ada = browse_shared("root"), browse_shared("ada")
 
     assert f"/console/access?role=client_admin&amp;person={ADA}" in root.page(f"/console/people/{ADA}")  # fmt: skip
     assert "/console/access?role=client_admin&amp;building=5" in root.page("/console/buildings/5")

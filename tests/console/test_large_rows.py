@@ -1,4 +1,4 @@
-"""Rows that are too large for one answer: fewer are shown, and it is said; no page is shut by them."""
+"""Rows above the response limit: pages open, show fewer rows, and say so."""
 
 import re
 from collections.abc import Callable
@@ -7,8 +7,8 @@ import pytest
 
 from engine.query import execute
 from engine.storage.sqlite import ResponseTooLarge
-from routes.console.components import queries as engine
-from routes.console.components.queries import Found
+from routes.console.components import queries
+from routes.console.components.queries import QueryResult
 from tests.conftest import MOE
 
 ANSWER_BYTES_MAX = 20_000
@@ -51,16 +51,14 @@ def crowd(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_large_rows_shut_no_page(crowd: None, desk: Callable, path: str) -> None:
-    ada = desk("ada")
+def test_pages_open_with_large_rows(crowd: None, browse: Callable, path: str) -> None:
+    ada = browse("ada")
 
     ada.page(path)
 
 
-def test_a_list_of_large_rows_is_shown_in_small_pages_without_a_gap(
-    crowd: None, desk: Callable
-) -> None:
-    ada, path, shown, pages = desk("ada"), "/console/buildings?id=gte.1000", [], []
+def test_large_rows_use_smaller_pages_without_gaps(crowd: None, browse: Callable) -> None:
+    ada, path, shown, pages = browse("ada"), "/console/buildings?id=gte.1000", [], []
     while path:
         page = ada.page(path)
         shown += re.findall(r'class="row" href="/console/buildings/(\d+)"', page)
@@ -69,38 +67,38 @@ def test_a_list_of_large_rows_is_shown_in_small_pages_without_a_gap(
         path = following[1].replace("&amp;", "&") if following else ""
 
     assert shown == [str(each) for each in range(1_000, 1_000 + BUILDINGS)]
-    assert len(pages) == 13, "the last thirty fit into one answer"
+    assert len(pages) == 13, "the last thirty rows fit into one page"
     third = ada.page(pages[2])
     assert "11–15 of 90" in third
     assert f'rel="prev" href="{pages[1].replace("&", "&amp;")}"' in third
 
 
-def test_a_word_is_found_in_large_rows(crowd: None, desk: Callable) -> None:
-    ada = desk("ada")
+def test_search_matches_large_rows(crowd: None, browse: Callable) -> None:
+    ada = browse("ada")
 
     sent = ada.get("/console/inspections?find=1&q=nnn")
 
     assert "1–5" in ada.page(sent.headers["Location"])
 
 
-def test_what_is_left_out_is_said(crowd: None, desk: Callable) -> None:
-    ada = desk("ada")
+def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
+    ada = browse("ada")
 
     assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page(
         "/console/inspections/new"
     )
-    assert "Its number, as building pages show it." in ada.page("/console/inspections/new")
-    assert "These are the first 20." in ada.page("/console/people/new")
-    assert "And others: these are the 20 newest." in ada.page(f"/console/people/{MOE}")
+    assert "Shown on the page of the building." in ada.page("/console/inspections/new")
+    assert "Only the first 20 buildings are shown." in ada.page("/console/people/new")
+    assert "Only the 20 newest are shown." in ada.page(f"/console/people/{MOE}")
 
 
-def test_one_row_that_is_too_large_is_told() -> None:
+def test_single_row_above_the_limit_raises() -> None:
     limits = []
 
-    def ask(limit: int) -> Found:
+    def fetch(limit: int) -> QueryResult:
         limits.append(limit)
         raise ResponseTooLarge
 
     with pytest.raises(ResponseTooLarge):
-        engine.page(ask, 50)
+        queries.fetch_page(fetch, 50)
     assert limits == [51, 6, 2]

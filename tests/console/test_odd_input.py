@@ -1,4 +1,4 @@
-"""Whatever stands in an address or in a form, a page comes back: never a failure of the service."""
+"""Odd input in URLs, forms and cookies never causes a server error."""
 
 import re
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from urllib.parse import quote_from_bytes
 import pytest
 
 from routes.console.session.auth import COOKIE
-from routes.console.session.auth import DEVICE_COOKIE
 from routes.console.session.auth import FORM_TYPE
+from routes.console.session.auth import KIOSK_COOKIE
 from routes.console.session.auth import SIGN_IN_COOKIE
 from tests.conftest import MIA
 from tests.conftest import MOE
@@ -135,7 +135,7 @@ def rules(app: object, method: str) -> set[str]:
     }
 
 
-def test_these_are_all_pages_and_forms(app: object) -> None:
+def test_every_view_is_covered(app: object) -> None:
     assert rules(app, "GET") == set(ADDRESSES)
     assert rules(app, "POST") == set(FORMS)
 
@@ -149,8 +149,8 @@ def encoded(pairs: dict[str, bytes]) -> str:
 
 
 @pytest.mark.parametrize("rule", ADDRESSES)
-def test_no_address_breaks_a_page(office: Callable, rule: str) -> None:
-    root = office("root")
+def test_odd_query_strings_do_not_fail(browse_shared: Callable, rule: str) -> None:
+    root = browse_shared("root")
     for name in (*ADDRESSES[rule], *EVERYWHERE):
         for text in TEXTS:
             for query in (encoded({name: text}), encoded({name: text, "find": b"1"})):
@@ -159,8 +159,8 @@ def test_no_address_breaks_a_page(office: Callable, rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in sorted({*ADDRESSES, *FORMS}) if "<" in rule])
-def test_no_path_breaks_a_page(office: Callable, rule: str) -> None:
-    root = office("root")
+def test_odd_paths_do_not_fail(browse_shared: Callable, rule: str) -> None:
+    root = browse_shared("root")
     for text in TEXTS:
         path = "/console" + PLACE.sub(quote_from_bytes(text, safe=""), rule)
         for answer in (root.get(path), root.client.post(path)):
@@ -175,9 +175,9 @@ def fillings(rule: str, csrf: str) -> Iterator[dict[str, bytes]]:
 
 
 @pytest.mark.parametrize("rule", FORMS)
-def test_no_form_breaks_a_page(desk: Callable, rule: str) -> None:
+def test_odd_form_values_do_not_fail(browse: Callable, rule: str) -> None:
     is_signed_in = rule not in ("/sign-in", "/kiosk/enter", "/kiosk/leave")
-    person = desk("root" if is_signed_in else None)
+    person = browse("root" if is_signed_in else None)
     csrf = person.token("/console/" if is_signed_in else "/console/sign-in")
     for filled in fillings(rule, csrf):
         answer = person.client.post(path_of(rule), data=encoded(filled), content_type=FORM_TYPE)
@@ -185,10 +185,10 @@ def test_no_form_breaks_a_page(desk: Callable, rule: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=[str(text[:12]) for text in TEXTS])
-def test_no_cookie_breaks_a_page(app: object, text: bytes) -> None:
+def test_odd_cookies_do_not_fail(app: object, text: bytes) -> None:
     client = app.test_client(use_cookies=False)
     value = text.decode("latin-1").translate(dict.fromkeys(map(ord, "\0\r\n;"), "_"))
     for path in ("/console/", "/console/kiosk", "/console/sign-in"):
-        for name in (COOKIE, DEVICE_COOKIE, SIGN_IN_COOKIE):
+        for name in (COOKIE, KIOSK_COOKIE, SIGN_IN_COOKIE):
             answer = client.get(path, headers={"Cookie": f"{name}={value}"})
             assert answer.status_code < 500, (path, name, answer.text)

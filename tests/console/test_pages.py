@@ -1,4 +1,4 @@
-"""Every page, by whoever may open it; what it offers; how heavy it is; what its headers forbid."""
+"""Every page: who may open it, its links, its size and its headers."""
 
 import datetime
 import html
@@ -16,17 +16,17 @@ from tests.conftest import MAX
 from tests.conftest import MIA
 from tests.conftest import MOE
 
-EVERYBODY, ADMINS, ROOT = ("root", "ada", "moe"), ("root", "ada"), ("root",)
+ALL_ROLES, ADMINS, ROOT = ("root", "ada", "moe"), ("root", "ada"), ("root",)
 BYTES_MAX = 100_000
 
 PAGES = [
-    ("/console/", EVERYBODY),
-    ("/console/?from=2025-01-01&to=2025-06-30", EVERYBODY),
-    ("/console/inspections", EVERYBODY),
-    ("/console/inspections?status=eq.completed&order=inspection_type.asc", EVERYBODY),
-    ("/console/inspections.csv", EVERYBODY),
-    ("/console/inspections/1", EVERYBODY),
-    ("/console/inspections/3", EVERYBODY),
+    ("/console/", ALL_ROLES),
+    ("/console/?from=2025-01-01&to=2025-06-30", ALL_ROLES),
+    ("/console/inspections", ALL_ROLES),
+    ("/console/inspections?status=eq.completed&order=inspection_type.asc", ALL_ROLES),
+    ("/console/inspections.csv", ALL_ROLES),
+    ("/console/inspections/1", ALL_ROLES),
+    ("/console/inspections/3", ALL_ROLES),
     ("/console/inspections/4", ADMINS),
     ("/console/inspections/6", ROOT),
     ("/console/inspections/8", ADMINS),
@@ -43,9 +43,9 @@ PAGES = [
     ("/console/inspections/6/readings/3/edit", ROOT),
     ("/console/inspections/8/edit", ROOT),
     ("/console/inspections/8/delete", ROOT),
-    ("/console/buildings", EVERYBODY),
-    ("/console/buildings.csv", EVERYBODY),
-    ("/console/buildings/1", EVERYBODY),
+    ("/console/buildings", ALL_ROLES),
+    ("/console/buildings.csv", ALL_ROLES),
+    ("/console/buildings/1", ALL_ROLES),
     ("/console/buildings/2", ADMINS),
     ("/console/buildings/4", ROOT),
     ("/console/buildings/5", ADMINS),
@@ -54,7 +54,7 @@ PAGES = [
     ("/console/buildings/1/edit", ADMINS),
     ("/console/buildings/6/delete", ADMINS),
     ("/console/buildings/5/edit", ROOT),
-    ("/console/inspectors", EVERYBODY),
+    ("/console/inspectors", ALL_ROLES),
     ("/console/people", ADMINS),
     ("/console/people/new", ADMINS),
     (f"/console/people/{MOE}", ADMINS),
@@ -66,13 +66,13 @@ PAGES = [
     ("/console/people/nonsense", ()),
     ("/console/access", ADMINS),
     ("/console/access?q=mill&client=1", ADMINS),
-    ("/console/why", EVERYBODY),
-    ("/console/why?kind=building&key=1", EVERYBODY),
-    (f"/console/why?person={MOE}&kind=inspection&key=3", EVERYBODY),
+    ("/console/why", ALL_ROLES),
+    ("/console/why?kind=building&key=1", ALL_ROLES),
+    (f"/console/why?person={MOE}&kind=inspection&key=3", ALL_ROLES),
     ("/console/devices", ADMINS),
-    ("/console/kiosk", EVERYBODY),
-    ("/console/kiosk/board", EVERYBODY),
-    ("/console/nowhere", ()),
+    ("/console/kiosk", ALL_ROLES),
+    ("/console/kiosk/board", ALL_ROLES),
+    ("/console/not_found", ()),
     ("/console/inspections/99999999999999999999999999", ()),
     ("/console/buildings/99999999999999999999999999", ()),
     ("/console/why?kind=building&key=99999999999999999999999999", ()),
@@ -83,11 +83,11 @@ POLICY = (
 )
 
 
-OF_NOBODY = {"/console/sign-in", "/console/kiosk/enter", "/console/static/<name>"}
+PUBLIC_PATHS = {"/console/sign-in", "/console/kiosk/enter", "/console/static/<name>"}
 
 
-def test_every_page_is_asked_for_here(app: Flask) -> None:
-    """But for those that have nobody's rows."""
+def test_every_page_is_covered(app: Flask) -> None:
+    """Views in PUBLIC_PATHS show no rows."""
     urls = app.url_map.bind("localhost")
     pages = {
         rule.rule
@@ -95,17 +95,17 @@ def test_every_page_is_asked_for_here(app: Flask) -> None:
         if rule.rule.startswith("/console/") and rule.methods and "GET" in rule.methods
     }
 
-    asked = {urls.match(path.split("?")[0], return_rule=True)[0].rule for path, _ in PAGES}
+    covered = {urls.match(path.split("?")[0], return_rule=True)[0].rule for path, _ in PAGES}
 
-    assert asked == pages - OF_NOBODY
+    assert covered == pages - PUBLIC_PATHS
 
 
-@pytest.mark.parametrize("who", EVERYBODY)
+@pytest.mark.parametrize("who", ALL_ROLES)
 @pytest.mark.parametrize(("path", "allowed"), PAGES, ids=[path for path, _ in PAGES])
-def test_page_opens_for_whom_it_may(
-    office: Callable, path: str, allowed: tuple[str, ...], who: str
+def test_page_opens_for_permitted_roles_only(
+    browse_shared: Callable, path: str, allowed: tuple[str, ...], who: str
 ) -> None:
-    answer = office(who).get(path)
+    answer = browse_shared(who).get(path)
 
     assert answer.status_code in ((200,) if who in allowed else (400, 403, 404))
     assert answer.headers.getlist("Content-Security-Policy") == [POLICY]
@@ -120,32 +120,32 @@ def test_page_opens_for_whom_it_may(
 
 
 @pytest.mark.parametrize(
-    "path", [path for path, _ in PAGES if "kiosk" not in path and "nowhere" not in path]
+    "path", [path for path, _ in PAGES if "kiosk" not in path and "not_found" not in path]
 )
-def test_nobody_is_sent_to_sign_in(office: Callable, path: str) -> None:
-    answer = office("nobody").get(path)
+def test_unauthenticated_request_redirects_to_sign_in(browse_shared: Callable, path: str) -> None:
+    answer = browse_shared("nobody").get(path)
 
     assert answer.status_code == 303
     assert answer.headers["Location"].startswith("/console/sign-in")
 
 
 @pytest.mark.parametrize("path", ["/console/kiosk", "/console/kiosk/board"])
-def test_a_board_without_token_shows_nothing(office: Callable, path: str) -> None:
-    answer = office("nobody").get(path)
+def test_kiosk_page_without_a_token_is_401(browse_shared: Callable, path: str) -> None:
+    answer = browse_shared("nobody").get(path)
 
     assert answer.status_code == 401
     assert "Harbor House" not in answer.text
 
 
-def test_hidden_and_missing_are_one_answer(office: Callable) -> None:
-    moe = office("moe")
+def test_hidden_and_missing_rows_have_equal_responses(browse_shared: Callable) -> None:
+    moe = browse_shared("moe")
 
     hidden, missing = moe.get("/console/buildings/4"), moe.get("/console/buildings/999")
 
     assert (hidden.status_code, hidden.text) == (missing.status_code, missing.text)
 
 
-def test_only_what_the_role_may_do_is_offered(office: Callable) -> None:
+def test_links_match_the_privileges_of_the_role(browse_shared: Callable) -> None:
     for who, path, offered in (
         ("ada", "/console/inspections/1", True),
         ("ada", "/console/inspections/8", False),
@@ -157,18 +157,18 @@ def test_only_what_the_role_may_do_is_offered(office: Callable) -> None:
         ("ada", f"/console/people/{MOE}", True),
         ("ada", f"/console/people/{ADA}", False),
     ):
-        page = office(who).page(path)
+        page = browse_shared(who).page(path)
         assert (f'href="{path}/edit"' in page, f'href="{path}/delete"' in page) == (
             offered,
             offered,
         )
-    moe = office("moe").page("/console/")
+    moe = browse_shared("moe").page("/console/")
     assert "/console/people" not in moe
     assert "/console/access" not in moe
 
 
-def test_a_form_is_sent_on_to_the_dialect(office: Callable) -> None:
-    answer = office("ada").get(
+def test_list_form_redirects_to_the_dialect_url(browse_shared: Callable) -> None:
+    answer = browse_shared("ada").get(
         "/console/inspections?find=1&q=harbor&status=eq.completed&from=2025-01-01&to=&inspection_type="
     )
 
@@ -180,8 +180,8 @@ def test_a_form_is_sent_on_to_the_dialect(office: Callable) -> None:
     ).replace('"', "%22")
 
 
-def test_a_search_finds_by_building_and_shows_it(office: Callable) -> None:
-    ada = office("ada")
+def test_search_matches_building_names(browse_shared: Callable) -> None:
+    ada = browse_shared("ada")
     location = ada.get("/console/inspections?find=1&q=harbor").headers["Location"]
 
     page = ada.page(location)
@@ -193,10 +193,10 @@ def test_a_search_finds_by_building_and_shows_it(office: Callable) -> None:
 @pytest.mark.parametrize(
     "word", ['"', "\\", "a,b", "(x)", "%", "*", "<script>", "ß", "a&b=c#d", "'"]
 )
-def test_any_word_may_be_searched_for(office: Callable, word: str) -> None:
+def test_search_accepts_special_characters(browse_shared: Callable, word: str) -> None:
     for path in ("inspections", "buildings", "inspectors", "people"):
-        sent = office("root").get(f"/console/{path}", query_string={"find": "1", "q": word})
-        answer = office("root").get(sent.headers["Location"])
+        sent = browse_shared("root").get(f"/console/{path}", query_string={"find": "1", "q": word})
+        answer = browse_shared("root").get(sent.headers["Location"])
         assert (answer.status_code, "<script>" in answer.text) == (200, False), (path, word)
 
 
@@ -211,25 +211,23 @@ def test_any_word_may_be_searched_for(office: Callable, word: str) -> None:
         "offset=99999999999999999999",
     ],
 )
-def test_a_wrong_address_is_explained(office: Callable, query: str) -> None:
-    answer = office("ada").get(f"/console/inspections?{query}")
+def test_invalid_list_query_is_400_with_a_message(browse_shared: Callable, query: str) -> None:
+    answer = browse_shared("ada").get(f"/console/inspections?{query}")
 
     assert answer.status_code == 400
     assert "<h1>" in answer.text
 
 
-def test_what_only_other_lists_look_through_is_explained(office: Callable) -> None:
-    assert office("ada").get("/console/inspectors?sought.name=ilike.*a*").status_code == 400
+def test_embed_filter_of_another_list_is_400(browse_shared: Callable) -> None:
+    assert browse_shared("ada").get("/console/inspectors?sought.name=ilike.*a*").status_code == 400
 
 
 @pytest.mark.parametrize("offset", ["x", "-1", "1.5", "1e1", "٣", "²"])
-def test_a_list_begins_at_its_beginning_where_no_row_is_named(
-    office: Callable, offset: str
-) -> None:
-    listed = office("ada").get("/console/inspections").text
+def test_invalid_offset_shows_the_first_page(browse_shared: Callable, offset: str) -> None:
+    listed = browse_shared("ada").get("/console/inspections").text
 
     assert "inspections/1" in listed
-    assert office("ada").get(f"/console/inspections?offset={offset}").text == listed
+    assert browse_shared("ada").get(f"/console/inspections?offset={offset}").text == listed
 
 
 @pytest.mark.parametrize(
@@ -242,54 +240,52 @@ def test_a_list_begins_at_its_beginning_where_no_row_is_named(
         "to=0000-01-01",
     ],
 )
-def test_dates_that_bound_no_chart_are_explained(office: Callable, query: str) -> None:
-    answer = office("ada").get(f"/console/?{query}")
+def test_invalid_chart_dates_are_400_with_a_message(browse_shared: Callable, query: str) -> None:
+    answer = browse_shared("ada").get(f"/console/?{query}")
 
     assert answer.status_code == 400
     assert 'class="problem"' in answer.text
     assert "overdue" in answer.text
 
 
-def test_a_chart_that_takes_too_long_leaves_the_rest(
-    office: Callable, monkeypatch: pytest.MonkeyPatch
+def test_chart_timeout_keeps_the_rest_of_the_dashboard(
+    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tire(*arguments: object) -> None:
+    def time_out(*arguments: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 
-    monkeypatch.setattr(chart, "read_chart", tire)
-    answer = office("ada").get("/console/")
+    monkeypatch.setattr(chart, "read_chart", time_out)
+    answer = browse_shared("ada").get("/console/")
 
     assert answer.status_code == 400
-    assert "That took too long" in answer.text
+    assert "The request took too long" in answer.text
     assert "Mill Court" in answer.text
 
 
-def test_what_was_done_is_told_in_our_own_words_only(office: Callable) -> None:
-    ada = office("ada")
+def test_unsigned_message_is_not_shown(browse_shared: Callable) -> None:
+    ada = browse_shared("ada")
     sent = ada.send("/console/access", {"back": "?q=mill"})
 
-    assert "Nothing was changed." in ada.page(sent.headers["Location"])
-    assert "call 555" not in ada.page("/console/?done=call+555&seal=x")
+    assert "Nothing changed." in ada.page(sent.headers["Location"])
+    assert "call 555" not in ada.page("/console/?done=call+555&signature=x")
 
 
-def test_what_was_done_is_told_to_whoever_did_it_on_that_page_alone(
-    app: object, desk: Callable
-) -> None:
-    ada, given = desk("ada"), {"email": "n@x.example", "password": "nia walks too"}
-    said = "Your account must be verified. Call 555. "
-    sent = ada.send("/console/people/new", {"name": said * 6, **given}).headers["Location"]
-    path, _, told = sent.partition("?")
+def test_message_is_shown_only_in_its_session_and_page(app: object, browse: Callable) -> None:
+    ada, given = browse("ada"), {"email": "n@x.example", "password": "nia walks too"}
+    name = "Your account must be verified. Call 555. "
+    sent = ada.send("/console/people/new", {"name": name * 6, **given}).headers["Location"]
+    path, _, query = sent.partition("?")
 
     assert "Call 555" in ada.page(sent).partition('role="status"')[2].partition("</p>")[0]
-    assert "… can sign in now.</p>" in ada.page(sent)
-    for who in (ada, desk("ada"), desk("root"), desk()):
+    assert "… created.</p>" in ada.page(sent)
+    for who in (ada, browse("ada"), browse("root"), browse()):
         for page in (path, "/console/", "/console/sign-in", "/console/kiosk/enter"):
             if who is ada and page == path:
                 continue
-            assert 'role="status">' not in who.get(f"{page}?{told}").text, page
+            assert 'role="status">' not in who.get(f"{page}?{query}").text, page
 
 
-def test_every_tile_leads_to_a_list_of_its_number(desk: Callable, api: Callable) -> None:
+def test_tiles_link_to_lists_with_equal_counts(browse: Callable, api: Callable) -> None:
     today = datetime.datetime.now(datetime.UTC).date()
     month = today.replace(day=1)
     following = (month + datetime.timedelta(32)).replace(day=1)
@@ -306,7 +302,7 @@ def test_every_tile_leads_to_a_list_of_its_number(desk: Callable, api: Callable)
         for status in ("scheduled", "in_progress", "completed", "failed", "cancelled")
     ]
     assert api("root").post("/inspections", rows).status == 201
-    ada = desk("ada")
+    ada = browse("ada")
 
     tiles = re.findall(
         r'<li class="tile[^"]*"><a href="([^"]+)"><b>([\d,]+)</b> ([^<]+)', ada.page("/console/")
@@ -319,8 +315,8 @@ def test_every_tile_leads_to_a_list_of_its_number(desk: Callable, api: Callable)
         assert found[1] == number, words
 
 
-def test_sorting_and_paging_stand_in_the_address(app: object, desk: Callable) -> None:
-    root = desk("root")
+def test_order_and_offset_are_in_the_url(app: object, browse: Callable) -> None:
+    root = browse("root")
     for number in range(60):
         given = {"building_id": 1, "inspection_type": f"t{number:02}", "status": "scheduled"}
         assert root.send("/console/inspections/new", given).status_code == 303
@@ -337,8 +333,8 @@ def test_sorting_and_paging_stand_in_the_address(app: object, desk: Callable) ->
     assert ("t49" in first, "t50" in first, "t50" in second) == (True, False, True)
 
 
-def test_csv_is_a_file_without_formulas(desk: Callable) -> None:
-    ada = desk("ada")
+def test_csv_is_an_attachment_with_escaped_formulas(browse: Callable) -> None:
+    ada = browse("ada")
     ada.send(
         "/console/inspections/new",
         {"building_id": 1, "inspection_type": "=cmd|' /C calc'!A0", "notes": "+1\nÖ"},
@@ -353,28 +349,28 @@ def test_csv_is_a_file_without_formulas(desk: Callable) -> None:
     assert "Harbor House" in answer.text
 
 
-def test_a_map_is_a_link_and_nothing_more(office: Callable) -> None:
-    page = office("root").page("/console/buildings")
+def test_map_is_a_plain_link(browse_shared: Callable) -> None:
+    page = browse_shared("root").page("/console/buildings")
 
     assert "https://www.openstreetmap.org/" in page
     assert "<img" not in page
     assert "<iframe" not in page
 
 
-@pytest.mark.parametrize("name", ["console.css", "kiosk.js", "enter.js", "icon.svg"])
-def test_files_are_served_by_name(office: Callable, name: str) -> None:
-    assert office("nobody").get(f"/console/static/{name}").status_code == 200
+@pytest.mark.parametrize("name", ["console.css", "kiosk.js", "kiosk_sign_in.js", "icon.svg"])
+def test_static_files_are_served(browse_shared: Callable, name: str) -> None:
+    assert browse_shared("nobody").get(f"/console/static/{name}").status_code == 200
 
 
 @pytest.mark.parametrize(
     "path",
     [
         "static/",
-        "static/../pages.py",
+        "static/../page.py",
         "static/base.html",
         "templates/base.html",
-        "static/%2e%2e/door.py",
+        "static/%2e%2e/auth.py",
     ],
 )
-def test_nothing_else_is_served(office: Callable, path: str) -> None:
-    assert office("nobody").get(f"/console/{path}").status_code == 404
+def test_other_static_paths_are_404(browse_shared: Callable, path: str) -> None:
+    assert browse_shared("nobody").get(f"/console/{path}").status_code == 404

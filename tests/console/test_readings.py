@@ -1,4 +1,4 @@
-"""Lead readings on their inspection's page: listed, made, changed, deleted, by whoever may write them."""
+"""Lead readings on the inspection page: list, create, edit, delete."""
 
 import re
 from collections.abc import Callable
@@ -12,13 +12,13 @@ def readings(api: Callable) -> list[dict]:
     return api("root").get("/reports_lead?order=id").json
 
 
-def test_a_reading_is_made_changed_and_deleted(desk: Callable, api: Callable) -> None:
-    ada = desk("ada")
+def test_create_edit_and_delete_reading(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
 
     made = ada.send(f"{HERE}/readings/new", {"gun_id": "79", "result": "positive"}, form=HERE)
 
     page = ada.page(made.headers["Location"])
-    assert "The reading is made." in page
+    assert "Reading created." in page
     (key,) = {row["id"] for row in readings(api)} - {1, 2, 3, 4}
     assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": 79, "result": "positive"}
     changed = ada.send(f"{HERE}/readings/{key}/edit", {"gun_id": "", "result": "negative"})
@@ -34,8 +34,8 @@ def test_a_reading_is_made_changed_and_deleted(desk: Callable, api: Callable) ->
     assert [row["id"] for row in readings(api)] == [1, 2, 3, 4]
 
 
-def test_a_wrong_reading_is_shown_again_with_what_was_typed(desk: Callable) -> None:
-    answer = desk("ada").send(
+def test_invalid_reading_returns_the_form_with_its_input(browse: Callable) -> None:
+    answer = browse("ada").send(
         f"{HERE}/readings/new", {"gun_id": "7.5", "result": "keep me"}, form=HERE
     )
 
@@ -48,10 +48,10 @@ def test_a_wrong_reading_is_shown_again_with_what_was_typed(desk: Callable) -> N
     ("who", "key", "changes"),
     [("root", 2, True), ("ada", 2, True), ("moe", 2, False), ("root", 6, True), ("ada", 8, False)],
 )
-def test_readings_are_listed_and_changes_offered_to_whom_they_are_allowed(
-    office: Callable, who: str, key: int, changes: bool
+def test_reading_links_match_privileges(
+    browse_shared: Callable, who: str, key: int, changes: bool
 ) -> None:
-    page = office(who).page(f"/console/inspections/{key}")
+    page = browse_shared(who).page(f"/console/inspections/{key}")
 
     assert (f'action="/console/inspections/{key}/readings/new"' in page) is changes
     assert bool(re.search(r"/readings/\d+/edit", page)) is changes
@@ -77,21 +77,21 @@ def test_readings_are_listed_and_changes_offered_to_whom_they_are_allowed(
         ("bob", "/console/inspections/3/readings/new", 404),
     ],
 )
-def test_nobody_writes_readings_out_of_their_reach(
-    desk: Callable, api: Callable, who: str, path: str, status: int
+def test_reading_write_out_of_reach_is_refused(
+    browse: Callable, api: Callable, who: str, path: str, status: int
 ) -> None:
     before = readings(api)
 
-    answer = desk(who).send(path, {"gun_id": "1", "result": "x"}, form="/console/")
+    answer = browse(who).send(path, {"gun_id": "1", "result": "x"}, form="/console/")
 
     assert answer.status_code == status
-    assert desk(who).get(path).status_code == status
+    assert browse(who).get(path).status_code == status
     assert readings(api) == before
 
 
-def test_many_readings_come_in_pages(desk: Callable, api: Callable) -> None:
+def test_readings_are_paged(browse: Callable, api: Callable) -> None:
     api("root").post("/reports_lead", [{"inspection_id": 1, "gun_id": each} for each in range(120)])
-    ada = desk("ada")
+    ada = browse("ada")
 
     first, last = ada.page("/console/inspections/1"), ada.page("/console/inspections/1?readings=100")  # fmt: skip
 
@@ -100,5 +100,5 @@ def test_many_readings_come_in_pages(desk: Callable, api: Callable) -> None:
     assert "101–120 of 120" in last
     assert "?readings=50" in last
     assert len(first) < 100_000
-    assert "None on this page." in ada.page("/console/inspections/1?readings=500")
+    assert "No readings on this page." in ada.page("/console/inspections/1?readings=500")
     assert ada.get("/console/inspections/1?readings=x").status_code == 200

@@ -1,4 +1,4 @@
-"""Signing in: the cookie and its flags, forms' tokens, and what ends a session at the very next request."""
+"""Sign-in, the session cookie, CSRF tokens, and the end of a session."""
 
 import random
 import re
@@ -28,8 +28,8 @@ def is_signed_in(person: object) -> bool:
     return person.get("/console/").status_code == 200
 
 
-def test_the_cookie_and_its_flags(desk: Callable) -> None:
-    answer = desk().sign_in("ada")
+def test_session_cookie_flags(browse: Callable) -> None:
+    answer = browse().sign_in("ada")
 
     set_cookie = next(
         each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE)
@@ -46,13 +46,13 @@ def test_the_cookie_and_its_flags(desk: Callable) -> None:
         ("192.0.2.0/24", "https", False),
     ],
 )
-def test_secure_behind_tls(
-    app: object, desk: Callable, trusted: str, proto: str, secure: bool
+def test_cookie_is_secure_behind_a_trusted_tls_proxy(
+    app: object, browse: Callable, trusted: str, proto: str, secure: bool
 ) -> None:
     import ipaddress
 
     app.config["TRUSTED_PROXIES"] = (ipaddress.ip_network(trusted),)
-    person = desk()
+    person = browse()
     csrf = person.token()
     answer = person.client.post(
         "/console/sign-in",
@@ -67,8 +67,8 @@ def test_secure_behind_tls(
     assert ("Secure" in set_cookie) is secure
 
 
-def test_the_api_takes_and_gives_no_cookie(desk: Callable) -> None:
-    ada = desk("ada")
+def test_api_ignores_and_sets_no_cookie(browse: Callable) -> None:
+    ada = browse("ada")
     value = ada.cookie.value
 
     for path in ("/inspections", "/rest/v1/buildings", "/auth/v1/user", "/rpc/get_building_stats"):
@@ -79,17 +79,17 @@ def test_the_api_takes_and_gives_no_cookie(desk: Callable) -> None:
         assert "Set-Cookie" not in answer.headers
 
 
-def test_a_wrong_password_and_nobody_are_one_answer(desk: Callable) -> None:
+def test_wrong_password_and_unknown_email_have_equal_responses(browse: Callable) -> None:
     answers = []
-    for email in (EMAILS["ada"], "nobody@nowhere.example"):
-        answer = desk().send("/console/sign-in", {"email": email, "password": "wrong wrong"})
+    for email in (EMAILS["ada"], "nobody@not_found.example"):
+        answer = browse().send("/console/sign-in", {"email": email, "password": "wrong wrong"})
         answers.append((answer.status_code, "Invalid login credentials" in answer.text))
 
     assert answers == [(400, True), (400, True)]
 
 
-def test_guesses_are_counted_as_the_apis_are(desk: Callable) -> None:
-    person = desk()
+def test_sign_in_is_throttled(browse: Callable) -> None:
+    person = browse()
     statuses = [
         person.send("/console/sign-in", {"email": EMAILS["ada"], "password": "no"}).status_code
         for _ in range(11)
@@ -125,8 +125,8 @@ FORMS = [
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_a_form_without_its_token_is_refused(office: Callable, path: str) -> None:
-    ada = office("ada")
+def test_form_without_csrf_token_is_403(browse_shared: Callable, path: str) -> None:
+    ada = browse_shared("ada")
 
     for token in (None, "", "x", "öäü", "A" * 43):
         answer = ada.client.post(path, data={"a": "b"} if token is None else {"csrf": token})
@@ -135,41 +135,41 @@ def test_a_form_without_its_token_is_refused(office: Callable, path: str) -> Non
     assert is_signed_in(ada)
 
 
-def test_these_are_all_the_forms(app: object) -> None:
+def test_every_form_is_covered(app: object) -> None:
     found = {
         re.sub("<int:[a-z]+>", "1", rule.rule)
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/console") and "POST" in rule.methods
     }
 
-    told = {path.replace(MOE, "<key>").replace("/x/", "/<key>/") for path in FORMS}
-    assert found - told == {"/console/sign-in", "/console/kiosk/enter", "/console/kiosk/leave"}
+    covered = {path.replace(MOE, "<key>").replace("/x/", "/<key>/") for path in FORMS}
+    assert found - covered == {"/console/sign-in", "/console/kiosk/enter", "/console/kiosk/leave"}
 
 
-def test_a_sign_in_without_its_token_is_refused(desk: Callable) -> None:
+def test_sign_in_without_csrf_token_is_403(browse: Callable) -> None:
     given = {"email": EMAILS["ada"], "password": password_of("Ada")}
 
-    assert desk().client.post("/console/sign-in", data=given).status_code == 403
+    assert browse().client.post("/console/sign-in", data=given).status_code == 403
     for path in ("/console/sign-in", "/console/kiosk/enter", "/console/kiosk/leave"):
-        stolen = desk().token()
-        assert desk().client.post(path, data={"csrf": stolen, **given}).status_code == 403
+        stolen = browse().token()
+        assert browse().client.post(path, data={"csrf": stolen, **given}).status_code == 403
 
 
-def test_a_nonce_of_ones_own_choice_signs_for_nothing_else(app: object, desk: Callable) -> None:
-    ada, other = desk("ada"), desk()
+def test_chosen_nonce_cannot_forge_other_signatures(app: object, browse: Callable) -> None:
+    ada, other = browse("ada"), browse()
     with app.app_context():
-        seals = app.extensions["walkthrough.seals"]
-        session_id = seals.read(ada.cookie.value).session_id
-    for chosen in (session_id, f"session {session_id}", "words hello"):
+        signer = app.extensions["walkthrough.cookie_signer"]
+        session_id = signer.decode(ada.cookie.value).session_id
+    for chosen in (session_id, f"session {session_id}", "message hello"):
         other.client.set_cookie("walkthrough_sign_in", chosen, path="/console")
         csrf = other.token()
         answer = ada.client.post("/console/inspections/1/status", data={"csrf": csrf})
         assert answer.status_code == 403
-        assert "hello" not in ada.get(f"/console/?done=hello&seal={csrf}").text
+        assert "hello" not in ada.get(f"/console/?done=hello&signature={csrf}").text
 
 
-def test_anothers_token_is_refused(desk: Callable) -> None:
-    ada, root = desk("ada"), desk("root")
+def test_csrf_token_of_another_session_is_403(browse: Callable) -> None:
+    ada, root = browse("ada"), browse("root")
 
     answer = ada.client.post(
         "/console/inspections/1/status",
@@ -179,8 +179,8 @@ def test_anothers_token_is_refused(desk: Callable) -> None:
     assert answer.status_code == 403
 
 
-def test_a_form_from_another_site_is_refused(desk: Callable) -> None:
-    ada = desk("ada")
+def test_cross_site_form_is_403(browse: Callable) -> None:
+    ada = browse("ada")
     csrf = ada.token("/console/inspections/1")
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 303)):
         answer = ada.client.post(
@@ -194,14 +194,14 @@ def test_a_form_from_another_site_is_refused(desk: Callable) -> None:
 @pytest.mark.parametrize(
     "kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"]
 )
-def test_only_forms_are_taken(desk: Callable, kind: str) -> None:
-    answer = desk("ada").client.post("/console/inspections/new", data=b"{}", content_type=kind)
+def test_other_content_types_are_415(browse: Callable, kind: str) -> None:
+    answer = browse("ada").client.post("/console/inspections/new", data=b"{}", content_type=kind)
 
     assert answer.status_code == 415
 
 
-def test_signing_out_ends_it(desk: Callable) -> None:
-    ada = desk("ada")
+def test_sign_out_ends_the_session(browse: Callable) -> None:
+    ada = browse("ada")
     value = ada.cookie.value
 
     assert ada.send("/console/sign-out", form="/console/").status_code == 303
@@ -211,8 +211,8 @@ def test_signing_out_ends_it(desk: Callable) -> None:
     assert not is_signed_in(ada)
 
 
-def test_get_never_signs_out(desk: Callable) -> None:
-    ada = desk("ada")
+def test_get_does_not_sign_out(browse: Callable) -> None:
+    ada = browse("ada")
 
     assert ada.get("/console/sign-out").status_code in (404, 405)
     assert is_signed_in(ada)
@@ -229,9 +229,9 @@ def test_get_never_signs_out(desk: Callable) -> None:
         pytest.param(lambda api: api("ada").post("/auth/v1/logout?scope=global"), id="signed out everywhere"),
     ],
 )  # fmt: skip
-def test_what_ends_a_session_ends_it_here(app: object, desk: Callable, end: Callable) -> None:
+def test_session_ends_at_the_next_request(app: object, browse: Callable, end: Callable) -> None:
     api = api_over(Database(lambda: app, None, app))
-    ada = desk("ada")
+    ada = browse("ada")
     csrf = ada.token("/console/inspections/1")
     assert is_signed_in(ada)
 
@@ -246,9 +246,9 @@ def test_what_ends_a_session_ends_it_here(app: object, desk: Callable, end: Call
     assert api("root").get("/inspections?id=eq.1&select=status").json == [{"status": "completed"}]
 
 
-def test_a_promotion_ends_it_too(app: object, desk: Callable) -> None:
+def test_promotion_ends_the_session(app: object, browse: Callable) -> None:
     api = api_over(Database(lambda: app, None, app))
-    moe = desk("moe")
+    moe = browse("moe")
 
     api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin"})
 
@@ -256,8 +256,8 @@ def test_a_promotion_ends_it_too(app: object, desk: Callable) -> None:
 
 
 @pytest.mark.parametrize("seconds", [IDLE_SECONDS_MAX, AGE_SECONDS_MAX])
-def test_it_ends_by_itself(app: object, desk: Callable, seconds: int) -> None:
-    ada = desk("ada")
+def test_session_expires(app: object, browse: Callable, seconds: int) -> None:
+    ada = browse("ada")
     clock = app.extensions["walkthrough.clock"]
 
     app.extensions["walkthrough.clock"] = lambda: clock() + seconds + 1
@@ -265,8 +265,8 @@ def test_it_ends_by_itself(app: object, desk: Callable, seconds: int) -> None:
     assert not is_signed_in(ada)
 
 
-def test_whoever_is_at_work_stays_for_a_week_at_most(app: object, desk: Callable) -> None:
-    ada = desk("ada")
+def test_active_session_ends_at_the_maximum_age(app: object, browse: Callable) -> None:
+    ada = browse("ada")
     clock = app.extensions["walkthrough.clock"]
     step = IDLE_SECONDS_MAX - 60
     hours = 0
@@ -279,15 +279,15 @@ def test_whoever_is_at_work_stays_for_a_week_at_most(app: object, desk: Callable
 
 
 @pytest.mark.parametrize("value", ["", "x", "a.b", "ö", "e30.e30", '"'])
-def test_a_forged_cookie_opens_nothing(desk: Callable, value: str) -> None:
-    person = desk()
+def test_invalid_cookie_is_rejected(browse: Callable, value: str) -> None:
+    person = browse()
     person.client.set_cookie(COOKIE, value, path="/console")
 
     assert person.get("/console/").status_code == 303
 
 
-def test_a_cookie_with_one_other_character_opens_nothing(desk: Callable) -> None:
-    ada = desk("ada")
+def test_tampered_cookie_is_rejected(browse: Callable) -> None:
+    ada = browse("ada")
     value = ada.cookie.value
     for place in range(0, len(value), 7):
         other = "A" if value[place] != "A" else "B"
@@ -312,28 +312,32 @@ def test_a_cookie_with_one_other_character_opens_nothing(desk: Callable) -> None
         ("/console/\t", "/console/"),
     ],
 )
-def test_one_is_sent_on_within_the_console_only(desk: Callable, wanted: str, location: str) -> None:
+def test_sign_in_redirects_within_the_console_only(
+    browse: Callable, wanted: str, location: str
+) -> None:
     given = {"email": EMAILS["bob"], "password": password_of("Bob"), "next": wanted}
 
-    person = desk()
+    person = browse()
     answer = person.send("/console/sign-in", given)
 
     assert (answer.status_code, answer.headers["Location"]) == (303, location)
     assert person.get("/console/sign-in", query_string={"next": wanted}).status_code == 200
 
 
-def test_keys_that_rotate_keep_sessions(app: object, desk: Callable) -> None:
-    from routes.console.session.session_cookie import Seals
+def test_key_rotation_keeps_sessions(app: object, browse: Callable) -> None:
+    from routes.console.session.session_cookie import CookieSigner
 
-    ada = desk("ada")
-    app.extensions["walkthrough.seals"] = Seals([tokens.SECRET_KEY.encode(), b"n" * 48])
+    ada = browse("ada")
+    app.extensions["walkthrough.cookie_signer"] = CookieSigner(
+        [tokens.SECRET_KEY.encode(), b"n" * 48]
+    )
     assert is_signed_in(ada)
-    app.extensions["walkthrough.seals"] = Seals([b"n" * 48])
+    app.extensions["walkthrough.cookie_signer"] = CookieSigner([b"n" * 48])
     assert not is_signed_in(ada)
 
 
-def test_bob_is_somebody_else(desk: Callable) -> None:
-    assert "Bob" in desk("bob").page("/console/")
+def test_dashboard_shows_the_name_of_the_user(browse: Callable) -> None:
+    assert "Bob" in browse("bob").page("/console/")
     assert BOB != ADA
 
 
@@ -345,13 +349,13 @@ def test_bob_is_somebody_else(desk: Callable) -> None:
         pytest.param("".join(map(chr, range(0x1F600, 0x1F650))), id="faces"),
     ],
 )
-def test_a_long_name_fits_into_the_cookie(
-    app: object, desk: Callable, api: Callable, letters: str
+def test_long_name_fits_into_the_cookie(
+    app: object, browse: Callable, api: Callable, letters: str
 ) -> None:
     name = "".join(random.Random(letters).choices(letters, k=3_000))
     assert api("root").patch(f"/users?id=eq.{ADA}", {"name": name}).status == 204
 
-    ada = desk()
+    ada = browse()
     answers = [ada.sign_in("ada")]
     clock = app.extensions["walkthrough.clock"]
     app.extensions["walkthrough.clock"] = lambda: clock() + RENEWED_AFTER_SECONDS + 1
@@ -365,28 +369,28 @@ def test_a_long_name_fits_into_the_cookie(
     assert name[:81] not in answers[1].text
 
 
-def test_what_is_told_fits_into_the_address(desk: Callable, api: Callable) -> None:
+def test_long_name_is_cut_in_messages(browse: Callable, api: Callable) -> None:
     api("root").patch(f"/users?id=eq.{MIA}", {"name": "\N{GRINNING FACE}" * 9_000})
-    ada, given, form = desk("ada"), {"person": MIA, "do": "give"}, "/console/"
+    ada, given, form = browse("ada"), {"person": MIA, "do": "give"}, "/console/"
 
     sent = ada.send("/console/inspections/2/access", given, form=form)
 
     assert len(sent.headers["Location"]) < 3_000
     page = ada.page(sent.headers["Location"])
-    assert "The inspection is granted to \N{GRINNING FACE}" in page
+    assert "Inspection granted to \N{GRINNING FACE}" in page
     assert "\N{GRINNING FACE}….</p>" in page
 
 
 @pytest.mark.parametrize(
     "typed", ["özgür@acme.example", "Özgür@acme.example", "ÖZGÜR@ACME.EXAMPLE "]
 )
-def test_letters_beyond_ascii_are_no_matter_of_case(desk: Callable, typed: str) -> None:
+def test_email_is_case_insensitive_beyond_ascii(browse: Callable, typed: str) -> None:
     given = {"name": "Özgür", "email": "Özgür@acme.example", "password": "özgür walks too"}
-    assert desk("ada").send("/console/people/new", given).status_code == 303
+    assert browse("ada").send("/console/people/new", given).status_code == 303
 
-    person = desk()
+    person = browse()
     answer = person.send("/console/sign-in", {"email": typed, "password": given["password"]})
 
     assert answer.status_code == 303
     assert is_signed_in(person)
-    assert 'name="email" type="text" inputmode="email"' in desk().page("/console/sign-in")
+    assert 'name="email" type="text" inputmode="email"' in browse().page("/console/sign-in")

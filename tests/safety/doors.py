@@ -6,8 +6,8 @@ import random
 from urllib.parse import urlencode
 
 from access.caller import Role
-from routes.console.session.session_cookie import Seal
-from routes.console.session.session_cookie import Seals
+from routes.console.session.session_cookie import CookieSigner
+from routes.console.session.session_cookie import SessionCookie
 from tests import tokens
 from tests.safety.grammar import Grammar
 from tests.safety.sites import MOMENT
@@ -17,9 +17,9 @@ from tests.safety.sites import asking
 from tests.safety.vocabulary import Vocabulary
 from tests.safety.vocabulary import escaped
 
-SEALS = Seals([tokens.SECRET_KEY.encode()])
+SIGNER = CookieSigner([tokens.SECRET_KEY.encode()])
 SESSION = "cccccccc-0000-4000-8000-000000000001"
-STRANGER = "stranger@nowhere.example"
+STRANGER = "stranger@not_found.example"
 FORM_TYPE = "application/x-www-form-urlencoded"
 LINE = "at,actor_id,action,relation,row_key,client_id,before,after"
 
@@ -30,7 +30,7 @@ class Doors(Grammar):
     def __init__(self, rng: random.Random, words: Vocabulary, user: dict, people: list) -> None:
         super().__init__(rng, words, user)
         self.emails = [person["email"] for person in people]
-        seal = Seal(
+        cookie = SessionCookie(
             SESSION,
             user["id"],
             Role(user["role"]),
@@ -39,7 +39,7 @@ class Doors(Grammar):
             MOMENT,
             MOMENT,
         )
-        self.cookie = f"walkthrough_console={SEALS.write(seal)}"
+        self.cookie = f"walkthrough_console={SIGNER.encode(cookie)}"
 
     def request(self) -> Asking:
         draw = self.rng.choice((self.page, self.page, self.form, self.admin, self.trail, self.own))
@@ -164,7 +164,7 @@ class Doors(Grammar):
             ("/devices", {"person": self.named(), "name": "Hall", "days": 999}),
             (f"/devices/{board_of(person)}/revoke", {}),
         ))  # fmt: skip
-        csrf = SEALS.form_token(f"session {SESSION}")
+        csrf = SIGNER.sign(f"session {SESSION}")
         body = urlencode({"csrf": csrf, **typed}, doseq=True).encode()
         headers = {"content_type": FORM_TYPE, "cookie": self.cookie}
         return asking("POST", f"/console{path}", body, **headers)

@@ -18,7 +18,7 @@ from access.session import caller_of_user
 from engine.current import reading
 from engine.query.rule import Action
 from models.types import InvalidInput
-from routes.console.components import person_choice as choosing
+from routes.console.components import user_choice
 from tests.safety.doors import Doors
 from tests.safety.doors import furnish
 from tests.safety.examples import share
@@ -138,7 +138,7 @@ def nobodys_email_is_refused_at_once(patch: pytest.MonkeyPatch) -> None:
             raise InvalidInput("there is nobody of that e-mail")
         return found.id
 
-    patch.setattr(choosing, "of_email", of_email)
+    patch.setattr(user_choice, "user_id_by_email", of_email)
 
 
 @pytest.mark.control

@@ -80,8 +80,8 @@ ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
 
 MAPPED_ELSEWHERE = {
     # By the console
-    "ChangedMeanwhile", "DeviceNeeded", "ForgedForm", "KioskDisplayNotFound",
-    "SignInNeeded", "TooManyDownloads", "InvalidKioskDisplay",
+    "EditConflict", "InvalidFormToken", "InvalidKioskDisplay", "KioskDisplayNotFound", "KioskTokenRequired",
+    "SignInRequired", "TooManyDownloads",
     # By commands
     "InvalidArchive", "InvalidDatabaseUrl", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip

@@ -1,7 +1,7 @@
-"""Numbers to shapes: where each bar of a drawing stands. The templates write the SVG.
+"""Geometry of the dashboard's charts; the templates write the SVG.
 
-Shapes carry classes and plain geometry, no style of their own, so that the pages' policy needs no
-`unsafe-inline`; behind every drawing stands a table with the same numbers.
+Shapes have classes and plain coordinates and no inline style, which the content security policy forbids. A table with
+the same numbers accompanies each chart.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from engine.reporting.chart import Chart
 WIDTH, HEIGHT = 940, 200
 LEFT, BOTTOM, TOP = 34, 22, 8
 LABELS_MAX = 12
-POINTS_MAX = 130  # more bars than that nobody tells apart, nor reads their table
+POINTS_MAX = 130  # more bars are not legible
 STATUSES = ("completed", "failed", "in_progress", "scheduled", "cancelled", "none", "other")
 NAMES = {"none": "no status"}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle, and what it says when pointed at."""
+    """A rectangle and its tooltip."""
 
     kind: str
     x: float
     y: float
     width: float
     height: float
-    says: str
+    tooltip: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """Columns, one a period, stacked by status; and the lines to read them by."""
+    """A stacked column chart: one column per period, with its axis labels and its table rows."""
 
     bars: tuple[Bar, ...]
     periods: tuple[Label, ...]
@@ -50,7 +50,7 @@ class Stacked:
 
 
 def stacked(chart: Chart) -> Stacked:
-    """The chart's series by status, from the bottom up."""
+    """Return the chart's series stacked by status."""
     kinds = tuple(
         kind for kind in STATUSES if any(point.by_status.get(kind) for point in chart.series)
     )
@@ -70,12 +70,21 @@ def stacked(chart: Chart) -> Stacked:
                 continue
             tall = count * scale
             y -= tall
-            says = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
-            bars.append(Bar(kind, r(x + step * 0.1), r(y), r(step * 0.8), r(tall), says))
+            tooltip = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
+            bars.append(
+                Bar(
+                    kind,
+                    round_tenth(x + step * 0.1),
+                    round_tenth(y),
+                    round_tenth(step * 0.8),
+                    round_tenth(tall),
+                    tooltip,
+                )
+            )
         if place % max(1, each) == 0:
-            periods.append(Label(name, r(x + step / 2), HEIGHT - 6))
+            periods.append(Label(name, round_tenth(x + step / 2), HEIGHT - 6))
     lines = tuple(
-        Label(f"{top * part // 2:,}", LEFT, r(HEIGHT - BOTTOM - top * part / 2 * scale))
+        Label(f"{top * part // 2:,}", LEFT, round_tenth(HEIGHT - BOTTOM - top * part / 2 * scale))
         for part in range(3)
     )
     rows = tuple(
@@ -91,7 +100,7 @@ def stacked(chart: Chart) -> Stacked:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One row of a bar chart: its name, its number, and its length of a hundred."""
+    """One row of a bar chart: its name, its count, and its length in percent of the longest bar."""
 
     name: str
     count: int
@@ -100,12 +109,14 @@ class Share:
 
 
 def shares(counts: Mapping[str, int]) -> list[Share]:
-    """Counts as bars, the longest first; what does not occur is left out."""
-    most = max(counts.values(), default=0) or 1
-    found = sorted(((name, count) for name, count in counts.items() if count), key=longest)
+    """Return counts as bars, longest first, without zeros."""
+    largest = max(counts.values(), default=0) or 1
+    ranked = sorted(((name, count) for name, count in counts.items() if count), key=longest)
     return [
-        Share(NAMES.get(name, name.replace("_", " ")), count, r(100 * count / most), name)
-        for name, count in found
+        Share(
+            NAMES.get(name, name.replace("_", " ")), count, round_tenth(100 * count / largest), name
+        )
+        for name, count in ranked
     ]
 
 
@@ -114,8 +125,8 @@ def longest(pair: tuple[str, int]) -> tuple[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
-    """A building's bar: completed, failed, and the rest, of a hundred together at most."""
+class BuildingBar:
+    """The bar of a building: completed, failed and other inspections, as widths in percent."""
 
     building_id: int
     name: str
@@ -125,20 +136,20 @@ class Busy:
     widths: tuple[float, float, float]
 
 
-def busiest(chart: Chart, rows_max: int = 10) -> list[Busy]:
+def busiest(chart: Chart, rows_max: int = 10) -> list[BuildingBar]:
     shown = chart.buildings[:rows_max]
-    most = max((each.total for each in shown), default=0) or 1
+    largest = max((each.total for each in shown), default=0) or 1
     return [
-        Busy(
+        BuildingBar(
             each.building_id,
             each.name,
             each.total,
             each.completed,
             each.failed,
             (
-                r(100 * each.completed / most),
-                r(100 * each.failed / most),
-                r(100 * (each.total - each.completed - each.failed) / most),
+                round_tenth(100 * each.completed / largest),
+                round_tenth(100 * each.failed / largest),
+                round_tenth(100 * (each.total - each.completed - each.failed) / largest),
             ),
         )
         for each in shown
@@ -149,7 +160,7 @@ MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 
 def period_name(period: str, interval: str) -> str:
-    """A period as an axis says it.
+    """Return a period as an axis label.
 
     >>> period_name("2026-01-01", "month"), period_name("2026-02-01", "month")
     ('Jan 26', 'Feb 26')
@@ -162,7 +173,7 @@ def period_name(period: str, interval: str) -> str:
 
 
 def round_up(count: int) -> int:
-    """An even number to end an axis at.
+    """Return an even number at or above the count for the end of an axis.
 
     >>> round_up(0), round_up(3), round_up(37), round_up(1234)
     (2, 4, 40, 1400)
@@ -173,5 +184,5 @@ def round_up(count: int) -> int:
     return max(step, -(-count // step) * step)
 
 
-def r(number: float) -> float:
+def round_tenth(number: float) -> float:
     return round(number, 1)

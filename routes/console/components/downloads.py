@@ -1,10 +1,9 @@
-"""A list as a file for a spreadsheet: every row that fits, however many those are.
+"""CSV downloads of a list.
 
-A list of some thousand rows comes at once, in the list's own order. A longer one is sent while it is
-read, by number: from one number to another in a transaction of its own, for which the caller is looked
-up again, and which is over before its rows are sent. So no row comes twice or is left out, memory holds
-a page of them, and no slow reader keeps a snapshot alive. A file that could not be finished says so in
-its last line, with the address of the rest.
+A short list is read at once, in the order of the list. A long list is streamed in the order of its ids. Each range of
+ids is read in its own transaction, which looks up the caller again and ends before its rows are sent. No row is
+repeated or left out, memory holds one range, and a slow client keeps no snapshot open. The last line of an incomplete
+file says so and contains the URL of the rest.
 """
 
 from __future__ import annotations
@@ -33,140 +32,142 @@ from engine.query.rule import Action
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.sqlite import TimedOut
 from models.errors import Fault
-from routes.console.components import queries as engine
-from routes.console.components import search as searching
+from routes.console.components import queries
+from routes.console.components import search
+from routes.console.components.error_pages import TooManyDownloads
+from routes.console.components.error_pages import fault_message
 from routes.console.components.list_query import Listing
-from routes.console.components.list_query import Wanted
-from routes.console.components.list_query import wanted
-from routes.console.components.page import POLICY
-from routes.console.components.page import TooManyDownloads
-from routes.console.components.page import said
+from routes.console.components.list_query import ListQuery
+from routes.console.components.list_query import parse_list_query
+from routes.console.components.page import CONTENT_SECURITY_POLICY
 from routes.console.components.queries import Row
-from routes.console.session import auth as door
+from routes.console.session import auth
 from routes.postgrest import querystring
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.representation import row_keys
 
-AT_ONCE_ROWS_MAX = 10_000  # some 10 MB of Python's
-PAGE_ROWS = 2_000  # some 400 KB: fewer cost more turns, more keep others waiting
-QUICK_SECONDS = 0.25  # of a page: then the next may reach twice as far
-SECONDS_MAX = 50.0  # the server shuts a connection at 60
-DOWNLOADS_MAX = 2  # long ones, of a worker: each holds one of its threads, and much of a core
-BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know that it is UTF-8
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+AT_ONCE_ROWS_MAX = 10_000  # about 10 MB in memory
+PAGE_ROWS = (
+    2_000  # about 400 KB: smaller ranges cost more transactions, larger ones delay other requests
+)
+QUICK_SECONDS = 0.25  # if a range is faster, the next spans twice as many ids
+SECONDS_MAX = 50.0  # the server closes a connection after 60 s
+DOWNLOADS_MAX = 2  # long downloads of one process: each occupies a thread
+BYTE_ORDER_MARK = "\ufeff"  # marks the file as UTF-8 for spreadsheets
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """What a file holds: the rows of a list as it was asked for, with columns of its own."""
+class CsvFile:
+    """A CSV file: the query of the list, and the same query with the columns of the file."""
 
-    asked: Wanted
-    whole: Wanted
+    query: ListQuery
+    file_query: ListQuery
 
     @property
     def relation(self) -> str:
-        return self.asked.listing.relation
+        return self.query.listing.relation
 
     def columns(self) -> list[str]:
-        query = querystring.parse(self.whole.text().encode())
-        return row_keys(query.shape.root, engine.relation(self.relation))
+        parsed = querystring.parse(self.file_query.text().encode())
+        return row_keys(parsed.shape.root, queries.relation(self.relation))
 
     def between(self, after: int, last: int) -> str:
-        """The query string of the rows of these numbers, in their order."""
-        numbers = (("id", f"gt.{after}"), ("id", f"lte.{last}"))
-        filters = (*self.whole.filters, *numbers)
-        return replace(self.whole, filters=filters, order="id.asc").text()
+        """Return the query string of the rows with ids in (after, last], ordered by id."""
+        ids = (("id", f"gt.{after}"), ("id", f"lte.{last}"))
+        filters = (*self.file_query.filters, *ids)
+        return replace(self.file_query, filters=filters, order="id.asc").text()
 
     def rest_url(self, after: int) -> str:
-        """Where the rows beyond a number are to be had."""
-        filters = tuple(pair for pair in self.asked.filters if not is_start(pair, after))
-        rest = replace(self.asked, filters=(*filters, ("id", f"gt.{after}")))
+        """Return the URL of the rows with ids above `after`."""
+        filters = tuple(pair for pair in self.query.filters if not starts_before(pair, after))
+        rest = replace(self.query, filters=(*filters, ("id", f"gt.{after}")))
         return request.host_url.rstrip("/") + rest.csv_url()
 
 
-def is_start(pair: tuple[str, str], after: int) -> bool:
-    """Whether a filter says no more than to begin after that number: where an earlier part ended."""
+def starts_before(pair: tuple[str, str], after: int) -> bool:
+    """Return whether a filter is a lower bound of the id that `after` makes redundant."""
     name, value = pair
     number = value.removeprefix("gt.")
     return name == "id" and number.isascii() and number.isdigit() and int(number) <= after
 
 
 def download(caller: Caller, listing: Listing, columns: str) -> Response:
-    """The rows that the address asks for, with every column; formulas defused."""
-    asked = wanted(listing, decode_pairs(request.query_string))
-    file = File(asked, replace(asked, listing=replace(listing, select=columns), offset=0))
-    rows = all_at_once(file)
+    """Return the CSV file of the rows that the URL selects; raise TooManyDownloads if no slot is free."""
+    query = parse_list_query(listing, decode_pairs(request.query_string))
+    file = CsvFile(query, replace(query, listing=replace(listing, select=columns), offset=0))
+    rows = read_all(file)
     if rows is not None:
         names = file.columns()
-        return answer(file, [beginning(names), lines(names, rows)])
-    places = downloads_places()
-    if not places.acquire(blocking=False):
+        return csv_response(file, [header_line(names), row_lines(names, rows)])
+    slots = download_slots()
+    if not slots.acquire(blocking=False):
         raise TooManyDownloads
-    held = [places]
+    acquired = [slots]
 
     def release() -> None:
-        """Give the place back: when the file ends, or when nobody wants any more of it."""
-        while held:
-            held.pop().release()
+        """Release the slot when the file ends or the client disconnects."""
+        while acquired:
+            acquired.pop().release()
 
-    texts = read(file, time.monotonic() + SECONDS_MAX, release)
-    response = answer(file, stream_with_context(texts))
+    texts = stream_csv(file, time.monotonic() + SECONDS_MAX, release)
+    response = csv_response(file, stream_with_context(texts))
     response.call_on_close(release)
     return response
 
 
-def answer(file: File, body: Iterable[str]) -> Response:
+def csv_response(file: CsvFile, body: Iterable[str]) -> Response:
     headers = {
         "Content-Type": "text/csv; charset=utf-8",
         "Content-Disposition": f'attachment; filename="{file.relation}.csv"',
-        "Content-Security-Policy": POLICY,
+        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
         "Vary": "Cookie",
     }
     return Response(body, 200, headers)
 
 
-def downloads_places() -> threading.BoundedSemaphore:
-    """The application's places for long downloads."""
-    made = threading.BoundedSemaphore(DOWNLOADS_MAX)
+def download_slots() -> threading.BoundedSemaphore:
+    """Return the semaphore of the long downloads of this process."""
+    slots = threading.BoundedSemaphore(DOWNLOADS_MAX)
     return cast(
         threading.BoundedSemaphore,
-        current_app.extensions.setdefault("walkthrough.downloads", made),
+        current_app.extensions.setdefault("walkthrough.downloads", slots),
     )
 
 
-# Few rows
+# Short lists
 
 
-def all_at_once(file: File) -> list[Row] | None:
-    """Every row in the list's own order; None where they are too many for that, or too slow to sort."""
+def read_all(file: CsvFile) -> list[Row] | None:
+    """Return every row in the order of the list, or None if there are too many or the query takes too long."""
     limit = AT_ONCE_ROWS_MAX + 1
     try:
         with reading() as transaction:
-            caller = admitted(transaction, file)
-            rows = searching.find(caller, file.whole, limit, total=False).rows
+            caller = admit_reader(transaction, file)
+            rows = search.find_rows(caller, file.file_query, limit, total=False).rows
     except (TimedOut, ResponseTooLarge):
         return None
     return rows if len(rows) < limit else None
 
 
-# Many rows
+# Long lists
 
 
-def read(file: File, deadline: float, ended: Callable[[], None]) -> Iterator[str]:
-    """The file, a page at a time."""
+def stream_csv(file: CsvFile, deadline: float, release: Callable[[], None]) -> Iterator[str]:
+    """Yield the file range by range, and call `release` at the end."""
     names, last = file.columns(), 0
-    yield beginning(names)
+    yield header_line(names)
     try:
-        last, end = bounds(file)
+        last, end = id_bounds(file)
         span = PAGE_ROWS
         while last < end:
             if time.monotonic() > deadline:
-                yield unfinished(file, last, "it took too long for one file.")
+                yield incomplete_line(file, last, "the download reached its time limit.")
                 return
-            began = time.monotonic()
+            start = time.monotonic()
             upper = min(end, last + span)
             try:
-                rows = page(file, last, upper)
+                rows = read_range(file, last, upper)
             except (TimedOut, ResponseTooLarge):
                 if span == 1:
                     raise
@@ -174,59 +175,59 @@ def read(file: File, deadline: float, ended: Callable[[], None]) -> Iterator[str
                 continue
             is_full = len(rows) == PAGE_ROWS
             last = rows[-1]["id"] if is_full else upper
-            if not is_full and time.monotonic() - began < QUICK_SECONDS:
+            if not is_full and time.monotonic() - start < QUICK_SECONDS:
                 span *= 2
             if rows:
-                yield lines(names, rows)
+                yield row_lines(names, rows)
     except Fault as fault:
-        yield unfinished(file, last, said(fault))
+        yield incomplete_line(file, last, fault_message(fault))
     finally:
-        ended()
+        release()
 
 
-def bounds(file: File) -> tuple[int, int]:
-    """The number before the first row that the caller sees, and that of the last."""
+def id_bounds(file: CsvFile) -> tuple[int, int]:
+    """Return the id before the caller's first row, and the id of the caller's last row."""
     with reading() as transaction:
-        caller = admitted(transaction, file)
+        caller = admit_reader(transaction, file)
         ends = [
-            engine.one(caller, file.relation, f"select=id&order=id.{way}")
-            for way in ("asc", "desc")
+            queries.first_row(caller, file.relation, f"select=id&order=id.{direction}")
+            for direction in ("asc", "desc")
         ]
     first, last = (row["id"] if row is not None else 0 for row in ends)
     return first - 1, last
 
 
-def page(file: File, after: int, last: int) -> list[Row]:
-    """Rows of these numbers, at most a page of them: in one snapshot, whose time is short."""
+def read_range(file: CsvFile, after: int, last: int) -> list[Row]:
+    """Return at most PAGE_ROWS rows with ids in (after, last]."""
     with reading() as transaction:
-        caller = admitted(transaction, file)
+        caller = admit_reader(transaction, file)
         text = file.between(after, last)
-        return engine.ask(caller, file.relation, text, limit=PAGE_ROWS).rows
+        return queries.select_rows(caller, file.relation, text, limit=PAGE_ROWS).rows
 
 
-def admitted(transaction: Any, file: File) -> Caller:
-    """Who downloads, as they are by now: what ends their session or their access ends the file."""
-    caller = door.admit_sealed(transaction)
-    policy.require(caller.role, Action.READ, engine.relation(file.relation).model)
+def admit_reader(transaction: Any, file: CsvFile) -> Caller:
+    """Return the caller as of this transaction; raise a fault if their session or privilege has ended."""
+    caller = auth.admit_session(transaction)
+    policy.require(caller.role, Action.READ, queries.relation(file.relation).model)
     return caller
 
 
-def unfinished(file: File, last: int, why: str) -> str:
-    """The line that says that there is more."""
+def incomplete_line(file: CsvFile, last: int, reason: str) -> str:
+    """Return the line that marks an incomplete file."""
     rest = file.rest_url(last)
-    return csv_text([[f"NOT COMPLETE, it ends after number {last}: {why} The rest: {rest}"]])
+    return csv_text([[f"NOT COMPLETE. Ends after number {last}: {reason} The rest: {rest}"]])
 
 
-def beginning(names: list[str]) -> str:
+def header_line(names: list[str]) -> str:
     return BYTE_ORDER_MARK + csv_text([names])
 
 
-def lines(names: list[str], rows: list[Row]) -> str:
+def row_lines(names: list[str], rows: list[Row]) -> str:
     return csv_text([row.get(name) for name in names] for row in rows)
 
 
 def csv_text(lines: Iterable[Iterable[object]]) -> str:
-    """Lines for a spreadsheet: no cell begins a formula, whoever wrote it.
+    """Return rows as CSV, with cells that a spreadsheet would run as formulas escaped.
 
     >>> csv_text([["notes", "latitude"], ["=1+1", -71.5]])
     "notes,latitude\\r\\n'=1+1,-71.5\\r\\n"
@@ -234,11 +235,11 @@ def csv_text(lines: Iterable[Iterable[object]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
     for line in lines:
-        writer.writerow([harmless(cell) for cell in line])
+        writer.writerow([escape_formula(cell) for cell in line])
     return file.getvalue()
 
 
-def harmless(cell: object) -> object:
-    if isinstance(cell, str) and cell.startswith(FORMULAS):
+def escape_formula(cell: object) -> object:
+    if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES):
         return f"'{cell}"
     return cell

@@ -1,7 +1,6 @@
-"""A form's fields and a row's columns: what is shown in the one and read into the other, and what becomes
-of it where the row has changed in between (decision 0023).
+"""Form fields: read typed text into a row, show a row as text, and merge concurrent edits (decision 0023).
 
-Knows no Flask: fields come as text and leave as what the column's own type makes of it.
+This module does not use Flask. The type of a column converts the text of its field.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from engine.query.catalog import Relation
 from models.errors import Fault
 from models.types import Bound
 
-TOLD_CHARACTERS_MAX = 80  # of what somebody else wrote, beside the field
-DIGEST_CHARACTERS = 16  # 64 bits: they tell values apart, and keep none of them secret
+CONFLICT_CHARACTERS_MAX = 80  # of another user's value
+DIGEST_CHARACTERS = 16  # 64 bits: enough to detect a change; a digest is not secret
 
 
-class ChangedMeanwhile(Fault):
-    """A row that was changed between the look at it and the turn to write (409)."""
+class EditConflict(Fault):
+    """Another user changed the row while the form was saved (409)."""
 
     def __init__(self) -> None:
-        super().__init__("Somebody else changed this at the same moment. Send it again.")
+        super().__init__("Another user changed this at the same time. Submit the form again.")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One option of a field."""
+    """An option of a field."""
 
     value: str
     label: str
@@ -38,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a form. `kind`: an input's type, or `textarea`, `select`, `suggest`."""
+    """A form field. `kind` is the type of an input, or `textarea`, `select` or `suggest`."""
 
     name: str
     label: str
@@ -51,11 +50,11 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """What was typed, what it makes, and what is wrong with it.
+class FormValues:
+    """The values of a form: the typed text, the parsed row, and the problems by field.
 
-    Of a row that is changed also: `seen`, what the form shows of it, as `name=digest`; `changed`, the
-    fields that differ from it; `conflicts`, those of them that somebody else has changed as well.
+    When a form edits a row, `seen` holds the digests of the row that it shows. `changed` names the fields that differ
+    from the row. `conflicts` names the changed fields that another user also changed.
     """
 
     typed: Mapping[str, str]
@@ -66,27 +65,29 @@ class Filled:
     conflicts: frozenset[str] = frozenset()
 
 
-def read(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> Filled:
-    """The row that a form describes; nothing typed is no value."""
+def read_form_values(
+    fields: Iterable[Field], form: Mapping[str, str], relation: Relation
+) -> FormValues:
+    """Return the parsed values of a form. An empty field is NULL."""
     typed = {each.name: form.get(each.name, "") for each in fields}
-    filled = Filled(typed)
+    values = FormValues(typed)
     for each in fields:
         text = typed[each.name]
         if not text.strip():
             if each.required:
-                filled.problems[each.name] = f"{each.label} is needed."
-            filled.row[each.name] = None
+                values.problems[each.name] = f"{each.label} is required."
+            values.row[each.name] = None
             continue
         try:
             kind = relation.attributes[each.name].type
-            filled.row[each.name] = kind.read_json(text if kind.name == "text" else text.strip())
+            values.row[each.name] = kind.read_json(text if kind.name == "text" else text.strip())
         except Fault as fault:
-            filled.problems[each.name] = f"{each.label}: {fault.message}."
-    return filled
+            values.problems[each.name] = f"{each.label}: {fault.message}."
+    return values
 
 
-def shown(fields: Iterable[Field], row: Mapping[str, object]) -> dict[str, str]:
-    """A row as a form shows it."""
+def row_texts(fields: Iterable[Field], row: Mapping[str, object]) -> dict[str, str]:
+    """Return the fields of a row as text."""
     return {each.name: as_text(row.get(each.name)) for each in fields}
 
 
@@ -98,61 +99,63 @@ def choices(words: Iterable[str], names: Mapping[str, str] | None = None) -> tup
     return tuple(Choice(word, (names or {}).get(word, word.replace("_", " "))) for word in words)
 
 
-# A row that is changed
+# Edits of a row
 
 
-def untouched(fields: Sequence[Field], shown: Mapping[str, str]) -> Filled:
-    """A form as it is first shown, over a row."""
-    return Filled(shown, seen=write_seen(fields, shown))
+def initial_values(fields: Sequence[Field], shown: Mapping[str, str]) -> FormValues:
+    """Return the values of a form that shows a row for the first time."""
+    return FormValues(shown, seen=write_digests(fields, shown))
 
 
-def merged(
-    fields: Sequence[Field], filled: Filled, seen: Mapping[str, str], shown: Mapping[str, str]
-) -> Filled:
-    """What was typed into a form over a row that is now `shown` otherwise, perhaps, than it was `seen`.
+def merge(
+    fields: Sequence[Field], values: FormValues, seen: Mapping[str, str], shown: Mapping[str, str]
+) -> FormValues:
+    """Merge the typed values with the current row, which may differ from the row that the form showed.
 
-    A field that nobody touched follows the row, whatever is wrong with it. One that was touched, and
-    was changed by somebody else meanwhile, is a conflict; who sends the form once more has seen that.
+    A field that the user did not change takes the value of the row. A field that the user and another user both changed
+    is a conflict. The form then shows the digest of the new value, so a second submit overwrites it.
     """
-    touched = [each for each in fields if not is_left_alone(each, filled, seen, shown)]
-    changed = frozenset(each.name for each in touched)
-    followed = {each.name: shown.get(each.name, "") for each in fields if each not in touched}
+    edited = [each for each in fields if not is_unchanged(each, values, seen, shown)]
+    changed = frozenset(each.name for each in edited)
+    unedited = {each.name: shown.get(each.name, "") for each in fields if each not in edited}
     conflicts = {
-        each.name: overtaken(each, shown[each.name])
-        for each in touched
+        each.name: conflict_message(each, shown[each.name])
+        for each in edited
         if each.name in shown and seen.get(each.name, "") not in ("", digest(each, shown))
     }
-    problems = {name: said for name, said in filled.problems.items() if name in changed}
-    return Filled(
-        {**filled.typed, **followed},
-        {name: value for name, value in filled.row.items() if name in changed},
+    problems = {name: problem for name, problem in values.problems.items() if name in changed}
+    return FormValues(
+        {**values.typed, **unedited},
+        {name: value for name, value in values.row.items() if name in changed},
         problems | conflicts,
-        write_seen(fields, shown),
+        write_digests(fields, shown),
         changed,
         frozenset(conflicts),
     )
 
 
-def is_left_alone(
-    each: Field, filled: Filled, seen: Mapping[str, str], shown: Mapping[str, str]
+def is_unchanged(
+    each: Field, values: FormValues, seen: Mapping[str, str], shown: Mapping[str, str]
 ) -> bool:
-    """Whether a field holds what the row holds, or what it held when the form was shown."""
-    if digest(each, filled.typed) in (seen.get(each.name), digest(each, shown)):
+    """Return whether a field holds the value of the row, or the value that the form showed."""
+    if digest(each, values.typed) in (seen.get(each.name), digest(each, shown)):
         return True
-    # Another spelling of the same value, such as 7.50, is no change either.
-    return each.name in filled.row and as_text(filled.row[each.name]) == shown.get(each.name)
+    # Another spelling of the same value, such as 7.50, is not a change.
+    return each.name in values.row and as_text(values.row[each.name]) == shown.get(each.name)
 
 
-def overtaken(each: Field, now: str) -> str:
-    """What is wrong with a field that somebody else has changed to this."""
+def conflict_message(each: Field, now: str) -> str:
+    """Return the message of a field that another user changed to this value."""
     label = next((choice.label for choice in each.choices if choice.value == now), now)
-    cut = label[:TOLD_CHARACTERS_MAX] + ("…" if len(label) > TOLD_CHARACTERS_MAX else "")
-    to = f"“{cut}”" if cut else "nothing"
-    return f"{each.label} was changed meanwhile, to {to}. Send it again to keep yours."
+    cut = label[:CONFLICT_CHARACTERS_MAX] + ("…" if len(label) > CONFLICT_CHARACTERS_MAX else "")
+    to = f"“{cut}”" if cut else "no value"
+    return (
+        f"{each.label} was changed by another user to {to}. Submit the form again to overwrite it."
+    )
 
 
 def digest(each: Field, texts: Mapping[str, str]) -> str:
-    """What stands for a field's text, as a browser sends it back where nobody touched it.
+    """Return a digest of a field's text as a browser submits it unchanged.
 
     >>> row = {"notes": "a\\r\\nb"}
     >>> digest(Field("notes", "", "textarea"), row) == digest(Field("notes", ""), {"notes": "a\\nb"})
@@ -166,11 +169,11 @@ def digest(each: Field, texts: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:DIGEST_CHARACTERS]
 
 
-def write_seen(fields: Iterable[Field], shown: Mapping[str, str]) -> tuple[str, ...]:
-    """What a form says of the row that it shows. A password is not shown."""
+def write_digests(fields: Iterable[Field], shown: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the digests of a row as the hidden fields of a form. Passwords have none."""
     return tuple(f"{each.name}={digest(each, shown)}" for each in fields if each.name in shown)
 
 
-def read_seen(texts: Iterable[str]) -> dict[str, str]:
-    """The same, read back; what is none of ours is equal to nothing."""
-    return {name: said for name, _, said in (text.partition("=") for text in texts)}
+def read_digests(texts: Iterable[str]) -> dict[str, str]:
+    """Return the digests that `write_digests` wrote. Invalid text matches no digest."""
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}

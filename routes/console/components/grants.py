@@ -1,7 +1,7 @@
-"""Grants of buildings and of single inspections: who holds them, who may be given one, what it shows or hides.
+"""Grants of buildings and inspections: their holders, the roles that may receive one, and what a grant reveals.
 
-What somebody sees, with a grant or without it, is the rule's own answer for that user; which table a
-grant stands in is `access/policy.py`'s to say; giving is `access/assignments.py`'s.
+The access rule decides what a user sees, `access/policy.py` names the table of each grant, and
+`access/assignments.py` creates grants.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
 from models import Building
-from routes.console.components import queries as engine
+from routes.console.components import queries
 from routes.console.components.queries import Row
 
-HOLDERS_SHOWN = 25  # of a table
-HELD_SHOWN = 200  # of a person, in a table
-SHOWN_OF = {
+HOLDERS_SHOWN = 25  # for each table
+GRANTS_SHOWN = 200  # of a user, for each table
+TARGET_COLUMNS = {
     GrantKind.BUILDING: "buildings(id,name)",
     GrantKind.INSPECTION: "inspections(id,inspection_type,date_visited)",
 }
-TARGETS = {GrantKind.BUILDING: "building_id", GrantKind.INSPECTION: "id"}
-"""What of an inspection a grant of that kind names."""
+INSPECTION_COLUMNS = {GrantKind.BUILDING: "building_id", GrantKind.INSPECTION: "id"}
+"""The column of an inspection that a grant of that kind refers to."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """Grants with their `person` or `target`, and whether those are not all of them."""
+class GrantPage:
+    """Grants with their `person` or `target`, and whether the list was cut."""
 
     rows: list[Row]
     is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """How much of something is seen."""
+class VisibleCounts:
+    """Numbers of visible inspections and lead readings."""
 
     inspections: int
     readings: int
 
-    def beyond(self, other: Sight) -> Sight:
-        """What of this is not in the other, which is a part of it."""
-        return Sight(
+    def beyond(self, other: VisibleCounts) -> VisibleCounts:
+        """Return the counts of this without those of `other`, which is a subset."""
+        return VisibleCounts(
             max(0, self.inspections - other.inspections), max(0, self.readings - other.readings)
         )
 
 
-def grantees(caller: Caller, kind: GrantKind) -> list[Role]:
-    """The roles whose grants of that kind the caller may make; the one below the others comes last."""
+def grantable_roles(caller: Caller, kind: GrantKind) -> list[Role]:
+    """Return the roles to which the caller may grant that kind, the least privileged role last."""
     return [
         role
         for (role, each), grants in GRANT_TABLES.items()
@@ -67,121 +67,128 @@ def grantees(caller: Caller, kind: GrantKind) -> list[Role]:
     ]
 
 
-def grants_to(caller: Caller, person: str, kind: GrantKind) -> GrantTable:
-    """Where the grants of somebody stand whom the caller sees, and who may hold any."""
-    row = engine.one(caller, "users", f"select=role&id=eq.{person}")
+def grant_table(caller: Caller, user_id: str, kind: GrantKind) -> GrantTable:
+    """Return the table of the grants of a user; raise InvalidGrantee if the user cannot hold that kind."""
+    row = queries.first_row(caller, "users", f"select=role&id=eq.{user_id}")
     grants = GRANT_TABLES.get((Role(row["role"]), kind)) if row is not None else None
     if grants is None:
-        raise InvalidGrantee(grantees(caller, kind)[-1])
+        raise InvalidGrantee(grantable_roles(caller, kind)[-1])
     return grants
 
 
-def holders(caller: Caller, kind: GrantKind, key: int, person: str | None = None) -> Held:
-    """Who was granted it, or the one in question, as far as the caller sees grants."""
-    found: list[Row] = []
+def holders(caller: Caller, kind: GrantKind, key: int, user_id: str | None = None) -> GrantPage:
+    """Return the grants of a row that the caller may see: all of them, or those of one user."""
+    rows: list[Row] = []
     is_cut = False
     if not policy.may_administer(caller.role):
-        return Held(found, is_cut)
+        return GrantPage(rows, is_cut)
     for (_, each), grants in GRANT_TABLES.items():
         if each is not kind:
             continue
-        named = f"{grants.target}=eq.{key}&order=assigned_at,{grants.grantee}"
-        if person is not None:
-            named += f"&{grants.grantee}=eq.{person}"
-        held = held_in(caller, grants, named)
-        is_cut = is_cut or held.is_cut
-        found += held.rows
-    return Held([row for row in found if row["person"] is not None], is_cut)
+        filters = f"{grants.target}=eq.{key}&order=assigned_at,{grants.grantee}"
+        if user_id is not None:
+            filters += f"&{grants.grantee}=eq.{user_id}"
+        holders_page = holders_in(caller, grants, filters)
+        is_cut = is_cut or holders_page.is_cut
+        rows += holders_page.rows
+    return GrantPage([row for row in rows if row["person"] is not None], is_cut)
 
 
-def held_in(caller: Caller, grants: GrantTable, named: str) -> Held:
-    """Grants of one table to whoever holds them."""
+def holders_in(caller: Caller, grants: GrantTable, filters: str) -> GrantPage:
+    """Return the grants of one table with their users."""
     table = grants.model.__tablename__
     person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
-    return listed(caller, grants, grants.grantee, person, named, HOLDERS_SHOWN)
+    return list_grants(caller, grants, grants.grantee, person, filters, HOLDERS_SHOWN)
 
 
-def held_by(caller: Caller, grants: GrantTable, person: str) -> Held:
-    """What somebody was granted in one table, newest first: its `target`, where the caller sees that."""
-    target = f"target:{SHOWN_OF[grants.kind]}"
-    named = f"{grants.grantee}=eq.{person}&order=assigned_at.desc,{grants.target}"
-    return listed(caller, grants, grants.target, target, named, HELD_SHOWN)
+def grants_of(caller: Caller, grants: GrantTable, user_id: str) -> GrantPage:
+    """Return the grants of a user in one table, newest first, with the `target` if the caller may see it."""
+    target = f"target:{TARGET_COLUMNS[grants.kind]}"
+    filters = f"{grants.grantee}=eq.{user_id}&order=assigned_at.desc,{grants.target}"
+    return list_grants(caller, grants, grants.target, target, filters, GRANTS_SHOWN)
 
 
-def listed(caller: Caller, grants: GrantTable, key: str, shown: str, named: str, size: int) -> Held:
-    """Grants of one table that the caller sees, as a `key` with what is shown of it; `revocable` are
-    those that they may take back."""
+def list_grants(
+    caller: Caller, grants: GrantTable, key: str, columns: str, filters: str, size: int
+) -> GrantPage:
+    """Return grants of one table that the caller may see, with `revocable` where the caller may revoke one."""
     table = grants.model.__tablename__
     by = f"by:users!{table}_assigned_by_fkey(name)"
-    select = f"select=key:{key},assigned_at,{shown},{by}&{named}"
-    found = engine.first(caller, table, select, size)
-    select = f"select=key:{key}&{named}"
-    within = engine.ask(caller, table, select, limit=found.size, within=Action.DELETE).rows
-    keys = {row["key"] for row in within}
-    rows = [{**row, "revocable": row["key"] in keys} for row in found.rows]
-    return Held(rows, found.has_more)
+    select = f"select=key:{key},assigned_at,{columns},{by}&{filters}"
+    page = queries.first_page(caller, table, select, size)
+    select = f"select=key:{key}&{filters}"
+    revocable = queries.select_rows(
+        caller, table, select, limit=page.size, within=Action.DELETE
+    ).rows
+    keys = {row["key"] for row in revocable}
+    rows = [{**row, "revocable": row["key"] in keys} for row in page.rows]
+    return GrantPage(rows, page.has_more)
 
 
-# What it shows
+# Previews
 
 
-def user(caller: Caller, person: str) -> Caller:
-    """Somebody whom the caller sees, as one who asks."""
+def caller_of(caller: Caller, user_id: str) -> Caller:
+    """Return a user that the caller may see as a caller."""
     with reading() as transaction:
-        return explain.readable_user(transaction, caller, person)
+        return explain.readable_user(transaction, caller, user_id)
 
 
-def without(person: Caller, kind: GrantKind) -> Caller:
-    """The same without any grant of that kind."""
-    profile = replace(person.profile, kinds=person.profile.kinds - {kind})
-    return replace(person, profile=profile)
+def without_grants(user: Caller, kind: GrantKind) -> Caller:
+    """Return a caller without the grants of that kind."""
+    profile = replace(user.profile, kinds=user.profile.kinds - {kind})
+    return replace(user, profile=profile)
 
 
-def sight(person: Caller, kind: GrantKind, ids: list[int]) -> Sight:
-    """What somebody sees of these buildings, or of these inspections."""
-    named = f"{TARGETS[kind]}=in.({','.join(map(str, ids))})"
-    return Sight(
-        engine.number(person, "inspections", named),
-        engine.number(person, "reports_lead", f"select=id,inspections!inner()&inspections.{named}"),
+def count_visible(user: Caller, kind: GrantKind, ids: list[int]) -> VisibleCounts:
+    """Return what a caller sees of these buildings or inspections."""
+    filters = f"{INSPECTION_COLUMNS[kind]}=in.({','.join(map(str, ids))})"
+    return VisibleCounts(
+        queries.count_rows(user, "inspections", filters),
+        queries.count_rows(
+            user, "reports_lead", f"select=id,inspections!inner()&inspections.{filters}"
+        ),
     )
 
 
-def gained(caller: Caller, person: Caller, kind: GrantKind, ids: list[int]) -> Sight:
-    """What grants of these would show to somebody, of what the caller sees."""
-    return sight(caller, kind, ids).beyond(sight(person, kind, ids))
+def gain(caller: Caller, user: Caller, kind: GrantKind, ids: list[int]) -> VisibleCounts:
+    """Return what grants of these would reveal to a user, of what the caller sees."""
+    return count_visible(caller, kind, ids).beyond(count_visible(user, kind, ids))
 
 
-def lost(person: Caller, kind: GrantKind, ids: list[int]) -> Sight:
-    """What somebody would see no more without their grants of these."""
-    return sight(person, kind, ids).beyond(sight(without(person, kind), kind, ids))
+def loss(user: Caller, kind: GrantKind, ids: list[int]) -> VisibleCounts:
+    """Return what a user would lose with the grants of these."""
+    return count_visible(user, kind, ids).beyond(
+        count_visible(without_grants(user, kind), kind, ids)
+    )
 
 
-def seen_anyway(caller: Caller, person: str, ids: list[int]) -> set[int]:
-    """Those of the buildings that somebody sees without any grant."""
-    asked = without(user(caller, person), GrantKind.BUILDING)
-    if AccessRule(asked.profile).reads_by_grants_only(Building):
+def visible_without_grant(caller: Caller, user_id: str, ids: list[int]) -> set[int]:
+    """Return those of the buildings that a user sees without a grant."""
+    user = without_grants(caller_of(caller, user_id), GrantKind.BUILDING)
+    if AccessRule(user.profile).reads_by_grants_only(Building):
         return set()
     text = f"select=id&id=in.({','.join(map(str, ids))})"
-    return {row["id"] for row in engine.ask(asked, "buildings", text, limit=len(ids)).rows}
+    return {row["id"] for row in queries.select_rows(user, "buildings", text, limit=len(ids)).rows}
 
 
-# Giving and taking, in a turn to write
+# Writes, in an open transaction
 
 
-def give(
-    transaction: Transaction, caller: Caller, person: str, kind: GrantKind, ids: list[int]
+def create_grants(
+    transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]
 ) -> int:
-    """How many grants were made: what there was already stays as it is, and is not counted."""
-    grants = grants_to(caller, person, kind)
+    """Create grants and return the number of new ones."""
+    grants = grant_table(caller, user_id, kind)
     policy.require(caller.role, Action.INSERT, grants.model)
     role = next(role for (role, _), each in GRANT_TABLES.items() if each is grants)
-    return assignments.assign_to_user(transaction, caller, role, person, kind, ids).created
+    return assignments.assign_to_user(transaction, caller, role, user_id, kind, ids).created
 
 
-def take(
-    transaction: Transaction, caller: Caller, person: str, kind: GrantKind, ids: list[int]
+def revoke_grants(
+    transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]
 ) -> int:
-    """How many were taken back: what was gone already, or is out of reach, is not counted."""
-    grants = grants_to(caller, person, kind)
-    named = f"{grants.grantee}=eq.{person}&{grants.target}=in.({','.join(map(str, ids))})"
-    return engine.delete_in(transaction, caller, grants.model.__tablename__, named)
+    """Revoke grants and return the number of deleted ones."""
+    grants = grant_table(caller, user_id, kind)
+    filters = f"{grants.grantee}=eq.{user_id}&{grants.target}=in.({','.join(map(str, ids))})"
+    return queries.delete_in(transaction, caller, grants.model.__tablename__, filters)

@@ -1,7 +1,7 @@
-"""A list's URL: the dialect's own parameters, read back into the form that made them.
+"""The URL of a list: parse its filters and order, and convert it from and to the values of the list's form.
 
-A form cannot write `date_visited=gte.2026-01-01`, so it sends `from=` and the like together with `find=`,
-and is sent on to the address in the dialect, which is what is bookmarked, sorted and paged. Knows no Flask.
+A form cannot submit `date_visited=gte.2026-01-01`, so it submits `from=` and similar fields with `find=`. The page
+redirects to the URL in the dialect, which users bookmark, sort and page. This module does not use Flask.
 """
 
 from __future__ import annotations
@@ -21,11 +21,23 @@ from routes.postgrest.limits import parse_bigint
 
 PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
-OWN = ("select", "limit", "offset", "order", "find", "done", "seal", "columns", "on_conflict")
-WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
-COSTLY = re.compile(r"(?:^|[.,(])(?:i?like|i?match)[.(]")  # operators that look into every row
+RESERVED_PARAMETERS = (
+    "select",
+    "limit",
+    "offset",
+    "order",
+    "find",
+    "done",
+    "signature",
+    "columns",
+    "on_conflict",
+)
+SEARCH_WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
+PATTERN_OPERATORS = re.compile(
+    r"(?:^|[.,(])(?:i?like|i?match)[.(]"
+)  # operators that scan every row
 LINE_ENDS = re.compile(r"[\r\n]")
-SOUGHT = "sought"  # the embed through which a word is looked for
+SEARCH_EMBED = "sought"  # the alias of the embed that a search filters
 SAFE = '*,.():"!'
 
 Pairs = Sequence[tuple[str, str]]
@@ -33,11 +45,11 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of the console: which relation, which columns, how it is searched and sorted.
+    """A list of the console: its relation, columns, search columns and order.
 
-    `searched` are text columns; `searched_embed` a column of a to-one embed that is searched as well, and
-    `searched_key` the column that names that embed's row. `equals` are columns with the filters that a
-    field of their name offers, `ranges` columns with the fields of their first and last day.
+    `searched` are text columns. `searched_embed` is a column of a to-one embed that is searched too, and `searched_key`
+    is the foreign key of that embed. `equals` maps columns to the filters of their select. `ranges` maps columns to the
+    fields of their first and last day.
     """
 
     relation: str
@@ -55,7 +67,7 @@ class Listing:
         return f"/console/{self.page or self.relation}"
 
     def field_of(self, name: str, value: str) -> tuple[str, str] | None:
-        """The field that shows exactly this filter, and what stands in it then."""
+        """Return the form field that represents exactly this filter, and its value, or None."""
         if value in self.equals.get(name, ()):
             return name, value
         operator, date = value[:4], value[4:]
@@ -65,8 +77,8 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an address asks of a list."""
+class ListQuery:
+    """The filters, order and offset of a list's URL."""
 
     listing: Listing
     filters: Pairs
@@ -75,28 +87,28 @@ class Wanted:
 
     @property
     def is_searched(self) -> bool:
-        return any(COSTLY.search(value) for _, value in self.filters)
+        return any(PATTERN_OPERATORS.search(value) for _, value in self.filters)
 
     @property
     def is_embed_searched(self) -> bool:
-        return any(f"{SOUGHT}." in text for pair in self.filters for text in pair)
+        return any(f"{SEARCH_EMBED}." in text for pair in self.filters for text in pair)
 
     def text(self) -> str:
-        """The query string that the engine is asked with."""
+        """Return the query string for the engine."""
         select = self.listing.select
         if self.listing.searched_embed is not None and self.is_embed_searched:
-            # An embed of its own, without columns: the one that is shown is not filtered by the word.
-            select += f",{SOUGHT}:{self.listing.searched_embed[0]}()"
+            # A separate embed without columns: the search must not filter the embed that the list shows.
+            select += f",{SEARCH_EMBED}:{self.listing.searched_embed[0]}()"
         pairs = [("select", select), *self.filters, ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
 
     def total_order(self) -> str:
-        """The order, with the key as its last word, so that pages neither repeat nor lose a row."""
-        named = {term.split(".")[0] for term in self.order.split(",")}
-        return self.order if "id" in named else f"{self.order},id.desc"
+        """Return the order with the key as the last term, so that pages neither repeat nor skip a row."""
+        columns = {term.split(".")[0] for term in self.order.split(",")}
+        return self.order if "id" in columns else f"{self.order},id.desc"
 
     def url(self, **changes: str | int) -> str:
-        """The same list in another order, or from another row on."""
+        """Return the URL of the list with another order or offset."""
         pairs = [*self.filters]
         order = str(changes.get("order", self.order))
         offset = changes.get("offset", 0)
@@ -108,8 +120,8 @@ class Wanted:
         return f"{self.listing.path}?{query}" if query else self.listing.path
 
     def narrowed_url(self, *filters: tuple[str, str]) -> str:
-        """The same list with more filters, from its beginning."""
-        return Wanted(self.listing, (*self.filters, *filters), self.order, 0).url()
+        """Return the URL of the list with more filters, from its first row."""
+        return ListQuery(self.listing, (*self.filters, *filters), self.order, 0).url()
 
     def filters_by(self, column: str) -> bool:
         return any(name == column for name, _ in self.filters)
@@ -121,7 +133,7 @@ class Wanted:
         return f"/{self.listing.relation}?{self.text()}"
 
     def sorted_by(self, column: str) -> str:
-        """ascending, descending or none: what a column's heading says of itself."""
+        """Return the `aria-sort` value of a column: ascending, descending or none."""
         first, _, rest = self.order.split(",")[0].partition(".")
         if first != column:
             return "none"
@@ -131,73 +143,82 @@ class Wanted:
         upward = self.sorted_by(column) == "descending"
         return self.url(order=f"{column}.asc" if upward else f"{column}.desc")
 
-    def typed(self) -> dict[str, str]:
-        """What the form would hold that made this address."""
-        return self.divided()[0]
+    def form_values(self) -> dict[str, str]:
+        """Return the values of the form that makes this URL."""
+        return self.split_filters()[0]
 
-    def others(self) -> list[tuple[str, str]]:
-        """Filters that no field of the form stands for: they are said in words and kept."""
-        return self.divided()[1]
+    def unshown_filters(self) -> list[tuple[str, str]]:
+        """Return the filters that no form field represents. The page shows them, and the form keeps them."""
+        return self.split_filters()[1]
 
-    def divided(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """The filters one by one: in the field that shows exactly this one, or among the others. So is
-        the second of two that one field would show."""
-        word, made = self.word()
+    def split_filters(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
+        """Return the form values, and the filters that no form field represents.
+
+        If one field could represent two filters, it represents the first.
+        """
+        word, word_filters = self.search_word()
         typed = {"q": word} if word else {}
-        others: list[tuple[str, str]] = []
+        unshown_filters: list[tuple[str, str]] = []
         for pair in self.filters:
             shown = self.listing.field_of(*pair)
-            if pair in made:
-                made.remove(pair)
+            if pair in word_filters:
+                word_filters.remove(pair)
             elif shown is not None and shown[0] not in typed:
                 typed[shown[0]] = shown[1]
             else:
-                others.append(pair)
-        return typed, others
+                unshown_filters.append(pair)
+        return typed, unshown_filters
 
-    def word(self) -> tuple[str, list[tuple[str, str]]]:
-        """The word that was looked for, with the filters that looking for it makes: all of those are here."""
+    def search_word(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return the search word and its filters, if the URL has all filters of that word."""
         for _, value in self.filters:
-            found = WORD.search(value)
-            word = re.sub(r"\\(.)", r"\1", found[1]) if found is not None else ""
-            made = search(self.listing, word)
-            if word and typed_word(word) == word and all(pair in self.filters for pair in made):
-                return word, made
+            match = SEARCH_WORD.search(value)
+            word = re.sub(r"\\(.)", r"\1", match[1]) if match is not None else ""
+            filters = search_filters(self.listing, word)
+            if (
+                word
+                and normalize_word(word) == word
+                and all(pair in self.filters for pair in filters)
+            ):
+                return word, filters
         return "", []
 
 
-def wanted(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> Wanted:
-    """What the pairs of a query string ask; an empty value asks nothing."""
-    said = [(name, value) for name, value in pairs if value]
-    filters = tuple(pair for pair in said if pair[0] not in OWN)
-    given = dict(said)
-    offset = given.get("offset", "0")
+def parse_list_query(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> ListQuery:
+    """Return the query of the pairs of a URL. An empty value is ignored."""
+    values = [(name, value) for name, value in pairs if value]
+    filters = tuple(pair for pair in values if pair[0] not in RESERVED_PARAMETERS)
+    parameters = dict(values)
+    offset = parameters.get("offset", "0")
     offset_rows = parse_bigint(offset) if offset.isascii() and offset.isdigit() else 0
-    return Wanted(listing, filters, given.get("order", listing.order), offset_rows)
+    return ListQuery(listing, filters, parameters.get("order", listing.order), offset_rows)
 
 
-def in_dialect(listing: Listing, form: Mapping[str, str], kept: Iterable[str] = ()) -> str:
-    """The address that a list's form asks for; `kept` are filters that none of its fields shows, each as
-    `name=value`."""
-    spelled = [(name, "", name) for name in listing.equals]
+def list_url(listing: Listing, form: Mapping[str, str], unshown: Iterable[str] = ()) -> str:
+    """Return the URL for the values of a list's form; `unshown` are further filters as `name=value`."""
+    operators = [(name, "", name) for name in listing.equals]
     for name, (first, last) in listing.ranges.items():
-        spelled += [(name, "gte.", first), (name, "lte.", last)]
-    said = ((name, before, form.get(key, "").strip()) for name, before, key in spelled)
-    pairs = [(name, before + value) for name, before, value in said if value]
-    if word := typed_word(form.get("q", "")):
-        pairs += search(listing, word)
-    others = (text.partition("=") for text in kept)
-    pairs += [(name, value) for name, _, value in others if value and name not in OWN]
-    return Wanted(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
+        operators += [(name, "gte.", first), (name, "lte.", last)]
+    values = ((name, before, form.get(key, "").strip()) for name, before, key in operators)
+    pairs = [(name, before + value) for name, before, value in values if value]
+    if word := normalize_word(form.get("q", "")):
+        pairs += search_filters(listing, word)
+    unshown_filters = (text.partition("=") for text in unshown)
+    pairs += [
+        (name, value)
+        for name, _, value in unshown_filters
+        if value and name not in RESERVED_PARAMETERS
+    ]
+    return ListQuery(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
 
 
-def typed_word(text: str) -> str:
-    """The word that is looked for when this was typed: in one line, as a field has it, and not too long."""
+def normalize_word(text: str) -> str:
+    """Return a search word as one line of at most SEARCH_CHARACTERS_MAX characters."""
     return LINE_ENDS.sub("", text).strip()[:SEARCH_CHARACTERS_MAX].rstrip()
 
 
 def is_date(text: str) -> bool:
-    """Whether a field for dates can show this.
+    """Return whether a date input can show this text.
 
     >>> is_date("2026-02-28"), is_date("2026-02-30"), is_date("2026-02-28T10:00"), is_date("today")
     (True, False, False, False)
@@ -208,16 +229,16 @@ def is_date(text: str) -> bool:
         return False
 
 
-def search(listing: Listing, word: str) -> list[tuple[str, str]]:
-    """A word in any of the searched columns.
+def search_filters(listing: Listing, word: str) -> list[tuple[str, str]]:
+    """Return the filters that search for a word in any of the searched columns.
 
-    >>> search(Listing("inspectors", "id", "name.asc", ("name", "email")), 'a "b"')
+    >>> search_filters(Listing("inspectors", "id", "name.asc", ("name", "email")), 'a "b"')
     [('or', '(name.ilike."*a \\\\"b\\\\"*",email.ilike."*a \\\\"b\\\\"*")')]
     """
     quoted = word.replace("\\", "\\\\").replace('"', '\\"')
-    arms = [f'{column}.ilike."*{quoted}*"' for column in listing.searched]
+    disjuncts = [f'{column}.ilike."*{quoted}*"' for column in listing.searched]
     pairs: list[tuple[str, str]] = []
     if listing.searched_embed is not None:
-        arms.append(f"{SOUGHT}.not.is.null")
-        pairs.append((f"{SOUGHT}.{listing.searched_embed[1]}", f"ilike.*{word}*"))
-    return [("or", f"({','.join(arms)})"), *pairs]
+        disjuncts.append(f"{SEARCH_EMBED}.not.is.null")
+        pairs.append((f"{SEARCH_EMBED}.{listing.searched_embed[1]}", f"ilike.*{word}*"))
+    return [("or", f"({','.join(disjuncts)})"), *pairs]

@@ -1,4 +1,4 @@
-"""A list as a page: parsed, asked, shown, for whichever relation."""
+"""Render a list of any relation as a page with search, filters, order and pages."""
 
 from __future__ import annotations
 
@@ -11,72 +11,75 @@ from flask import request
 from access.caller import Caller
 from engine.current import reading
 from engine.storage.sqlite import TimedOut
-from routes.console.components import queries as engine
-from routes.console.components import search as searching
+from routes.console.components import queries
+from routes.console.components import search
+from routes.console.components.error_pages import fault_message
+from routes.console.components.error_pages import record_fault
 from routes.console.components.list_query import PAGE_ROWS
 from routes.console.components.list_query import Listing
-from routes.console.components.list_query import Wanted
-from routes.console.components.list_query import in_dialect
-from routes.console.components.list_query import wanted
+from routes.console.components.list_query import ListQuery
+from routes.console.components.list_query import list_url
+from routes.console.components.list_query import parse_list_query
 from routes.console.components.page import HEADERS
-from routes.console.components.page import note
-from routes.console.components.page import said
-from routes.console.components.page import show
-from routes.console.components.queries import Found
-from routes.console.components.queries import Page
-from routes.console.session import auth as door
+from routes.console.components.page import render_page
+from routes.console.components.queries import QueryResult
+from routes.console.components.queries import ResultPage
+from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
 
-NONE = Page([], PAGE_ROWS, has_more=False, total=None)
+EMPTY_PAGE = ResultPage([], PAGE_ROWS, has_more=False, total=None)
 
 Offer = tuple[str, list[tuple[str, str]]]
-"""Ways to fewer rows, of one kind: each with its address."""
+"""A label, and narrower lists of that kind: their names and URLs."""
 
 
-def nothing(asked: Wanted) -> list[Offer]:
+def no_offers(query: ListQuery) -> list[Offer]:
     return []
 
 
-def show_list(
+def render_list(
     caller: Caller,
     listing: Listing,
     template: str,
-    narrower: Callable[[Wanted], list[Offer]] = nothing,
+    narrower: Callable[[ListQuery], list[Offer]] = no_offers,
     **values: Any,
 ) -> Response:
-    """The page of the rows that the address asks for, or, for a form, the way to it. Where those take
-    too long to find, `narrower` has the ways to fewer."""
+    """Return the page of the rows that the URL selects.
+
+    Redirect a submitted form to the URL of its filters. If the query takes too long, show the narrower lists that
+    `narrower` offers.
+    """
     pairs = decode_pairs(request.query_string)
     if any(name == "find" for name, _ in pairs):
-        # Browsers send line ends as CR LF, whatever stood in the form.
+        # Browsers submit line ends as CR LF.
         form = [(name, (value or "").replace("\r\n", "\n")) for name, value in pairs]
-        kept = [value for name, value in form if name == "keep"]
-        return Response("", 303, {**HEADERS, "Location": in_dialect(listing, dict(form), kept)})
-    asked = wanted(listing, pairs)
+        unshown = [value for name, value in form if name == "keep"]
+        return Response("", 303, {**HEADERS, "Location": list_url(listing, dict(form), unshown)})
+    query = parse_list_query(listing, pairs)
     problem: str | None = None
 
-    def find(limit: int) -> Found:
+    def find(limit: int) -> QueryResult:
         with reading() as transaction:
-            # In a time of its own, and the caller as they are in it.
-            return searching.find(door.admit_sealed(transaction), asked, limit)
+            # Its own transaction: it has the full time limit, and looks the caller up again.
+            return search.find_rows(auth.admit_session(transaction), query, limit)
 
     try:
-        found = engine.page(find, PAGE_ROWS)
+        page = queries.fetch_page(find, PAGE_ROWS)
     except TimedOut as fault:
-        note(fault)
-        problem, found = said(fault), NONE
-    return show(
+        record_fault(fault)
+        problem, page = fault_message(fault), EMPTY_PAGE
+    return render_page(
         template,
         400 if problem else 200,
-        asked=asked,
+        query=query,
         problem=problem,
-        offers=narrower(asked) if problem else [],
-        rows=found.rows,
-        total=found.total,
-        first=asked.offset + 1,
-        last=asked.offset + len(found.rows),
-        before=asked.url(offset=max(0, asked.offset - found.size)) if asked.offset else None,
-        after=asked.url(offset=asked.offset + found.size) if found.has_more else None,
-        typed=asked.typed(),
+        offers=narrower(query) if problem else [],
+        rows=page.rows,
+        total=page.total,
+        first=query.offset + 1,
+        last=query.offset + len(page.rows),
+        before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
+        after=query.url(offset=query.offset + page.size) if page.has_more else None,
+        typed=query.form_values(),
         **values,
     )

@@ -1,5 +1,7 @@
-"""From a text of the dialect to rows, and from a form's fields to a write: the API's own parser, rule and
-engine, with no statement and no rule of the console's own."""
+"""Reads and writes of the console through the API's parser, access rule and engine.
+
+The console has neither SQL nor access rules of its own.
+"""
 
 from __future__ import annotations
 
@@ -33,21 +35,20 @@ from routes.postgrest import querystring
 
 Row = dict[str, Any]
 EMBEDDED_MAX = 1_000
-EVERY = 2**62
+NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Rows, and how many there are in all where that was asked for."""
+class QueryResult:
+    """Rows, and the total number of matching rows if it was requested."""
 
     rows: list[Row]
     total: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """The first rows that were found, at most `size`; whether there are more of them; how many in all
-    where that was asked for."""
+class ResultPage:
+    """A page of at most `size` rows, whether more rows follow, and the total if it was requested."""
 
     rows: list[Row]
     size: int
@@ -56,14 +57,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinReach(AccessRule):
-    """The rule, showing only what its caller may also do that to: what a page offers to change."""
+class PermittedRows(AccessRule):
+    """The access rule, limited to the rows on which the caller may also perform `action`."""
 
-    reach: Action
+    action: Action
 
     def rows(self, action: Action, model: type[Model], row: Columns) -> sa.ColumnElement[bool]:
         visible = AccessRule.rows(self, Action.READ, model, row)
-        return sa.and_(visible, AccessRule.rows(self, self.reach, model, row))
+        return sa.and_(visible, AccessRule.rows(self, self.action, model, row))
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
         return False
@@ -72,7 +73,7 @@ class WithinReach(AccessRule):
 # Reading
 
 
-def ask(
+def select_rows(
     caller: Caller,
     name: str,
     text: str,
@@ -81,14 +82,17 @@ def ask(
     offset: int = 0,
     total: bool = False,
     within: Action = Action.READ,
-) -> Found:
-    """The rows of a relation that a query string of the dialect asks for, as the caller sees them."""
+) -> QueryResult:
+    """Return the rows of a relation that a query string selects and the caller may read.
+
+    With `within`, return only the rows on which the caller may also perform that action.
+    """
     rule: Rule = AccessRule(caller.profile)
     if within is not Action.READ:
-        rule = WithinReach(caller.profile, within)
+        rule = PermittedRows(caller.profile, within)
     query = querystring.parse(text.encode())
     with reading() as transaction:
-        selected = execute.select(
+        result = execute.select(
             transaction,
             rule,
             binding_of(caller, query.values, limit, offset),
@@ -96,54 +100,63 @@ def ask(
             query=query,
             count=total,
         )
-    return Found([json.loads(row) for row in selected.rows], selected.total)
+    return QueryResult([json.loads(row) for row in result.rows], result.total)
 
 
-def page(ask_for: Callable[[int], Found], size: int) -> Page:
-    """A page of what `ask_for` finds with a limit; of rows that are too large for one answer a tenth as
-    many, or one: a few long names must not shut a page to all who see them."""
-    for shown in (size, max(1, size // 10), 1):
+def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> ResultPage:
+    """Return a page of the rows that `fetch` returns for a limit.
+
+    If the rows are too large for one response, try a tenth of the size, then one row. Raise ResponseTooLarge if a
+    single row is too large.
+    """
+    for page_size in (size, max(1, size // 10), 1):
         try:
-            found = ask_for(shown + 1)
+            result = fetch(page_size + 1)
         except ResponseTooLarge:
-            if shown == 1:
+            if page_size == 1:
                 raise
             continue
-        return Page(found.rows[:shown], shown, len(found.rows) > shown, found.total)
-    raise AssertionError("the last one returns or raises")
+        return ResultPage(
+            result.rows[:page_size], page_size, len(result.rows) > page_size, result.total
+        )
+    raise AssertionError("the last size returns or raises")
 
 
-def first(caller: Caller, name: str, text: str, size: int, *, within: Action = Action.READ) -> Page:
-    """The first rows of a relation that a query string asks for, as many of `size` as an answer holds."""
-    return page(lambda limit: ask(caller, name, text, limit=limit, within=within), size)
+def first_page(
+    caller: Caller, name: str, text: str, size: int, *, within: Action = Action.READ
+) -> ResultPage:
+    """Return the first rows that a query string selects: at most `size`, and as many as a response may hold."""
+    return fetch_page(
+        lambda limit: select_rows(caller, name, text, limit=limit, within=within), size
+    )
 
 
-def one(caller: Caller, name: str, text: str, within: Action = Action.READ) -> Row | None:
-    """The first such row."""
-    rows = ask(caller, name, text, limit=1, within=within).rows
+def first_row(caller: Caller, name: str, text: str, within: Action = Action.READ) -> Row | None:
+    """Return the first row that a query string selects, or None."""
+    rows = select_rows(caller, name, text, limit=1, within=within).rows
     return rows[0] if rows else None
 
 
-def number(caller: Caller, name: str, text: str) -> int:
-    """How many such rows the caller sees."""
+def count_rows(caller: Caller, name: str, text: str) -> int:
+    """Return the number of rows that a query string selects and the caller may read."""
     query = querystring.parse(text.encode())
     with reading() as transaction:
-        counted = execute.count(
+        result = execute.count(
             transaction,
             AccessRule(caller.profile),
-            binding_of(caller, query.values, EVERY, 0),
+            binding_of(caller, query.values, NO_LIMIT, 0),
             relation=relation(name),
             query=query,
             total=True,
         )
-    return counted.total or 0
+    return result.total or 0
 
 
-def is_within_reach(caller: Caller, action: Action, name: str, key: int | str) -> bool:
-    """Whether the caller may do that to the row of this id: whether it is offered."""
+def is_permitted(caller: Caller, action: Action, name: str, key: int | str) -> bool:
+    """Return whether the caller may perform the action on the row with this id."""
     if not policy.permits(caller.role, action, relation(name).model):
         return False
-    return one(caller, name, f"select=id&id=eq.{quote(str(key))}", within=action) is not None
+    return first_row(caller, name, f"select=id&id=eq.{quote(str(key))}", within=action) is not None
 
 
 def visible_to(caller: Caller) -> VisibleRows:
@@ -154,48 +167,37 @@ def relation(name: str) -> Relation:
     return catalog().relations[name]
 
 
-def binding_of(caller: Caller, values: Any = (), limit: int = EVERY, offset: int = 0) -> Binding:
+def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: int = 0) -> Binding:
     return Binding(values, caller.id, caller.client_id, limit, offset, EMBEDDED_MAX)
 
 
-# Writing: each in its own turn, under the rule as it is by then
+# Writing
 
 
 def insert(name: str, row: Row) -> int | str:
-    """Make a row; its id."""
-    with writing() as transaction:
-        return insert_in(transaction, load_caller(transaction), name, [row])[0]
-
-
-def insert_in(
-    transaction: Transaction, caller: Caller, name: str, rows: list[Row]
-) -> list[int | str]:
-    """The same in a transaction under way."""
+    """Insert a row in its own transaction and return its id."""
     target = relation(name)
-    policy.require(caller.role, Action.INSERT, target.model)
-    written = execute.insert(
-        transaction,
-        AccessRule(caller.profile),
-        binding_of(caller),
-        relation=target,
-        insertion=Insertion(rows, tuple(rows[0])),
-        shape=None,
-        check_row_count=any_number,
-    )
-    return [key[0] for key in written.keys]  # type: ignore[misc]
-
-
-def update(name: str, text: str, changes: Row) -> int:
-    """Change the rows that the text's filters name; how many those were."""
     with writing() as transaction:
-        return update_in(transaction, load_caller(transaction), name, text, changes)
+        caller = load_caller(transaction)
+        policy.require(caller.role, Action.INSERT, target.model)
+        written = execute.insert(
+            transaction,
+            AccessRule(caller.profile),
+            binding_of(caller),
+            relation=target,
+            insertion=Insertion([row], tuple(row)),
+            shape=None,
+            check_row_count=accept_any_count,
+        )
+    return written.keys[0][0]  # type: ignore[return-value]
 
 
-def update_in(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
+def update(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
+    """Update the rows that the filters match and return their number."""
     target = relation(name)
     policy.require(caller.role, Action.UPDATE, target.model)
     query = querystring.parse(text.encode())
-    assert query.shape.root.conditions, "never everything"
+    assert query.shape.root.conditions, "a write needs a filter"
     written = execute.update(
         transaction,
         AccessRule(caller.profile),
@@ -204,22 +206,23 @@ def update_in(transaction: Transaction, caller: Caller, name: str, text: str, ch
         query=query,
         changes=changes,
         shape=None,
-        check_row_count=any_number,
+        check_row_count=accept_any_count,
     )
     return len(written.keys)
 
 
 def delete(name: str, text: str) -> int:
-    """Delete the rows that the text's filters name; how many those were."""
+    """Delete the rows that the filters match in an own transaction, and return their number."""
     with writing() as transaction:
         return delete_in(transaction, load_caller(transaction), name, text)
 
 
 def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) -> int:
+    """Delete the rows that the filters match and return their number."""
     target = relation(name)
     policy.require(caller.role, Action.DELETE, target.model)
     query = querystring.parse(text.encode())
-    assert query.shape.root.conditions, "never everything"
+    assert query.shape.root.conditions, "a write needs a filter"
     written = execute.delete(
         transaction,
         AccessRule(caller.profile),
@@ -227,10 +230,10 @@ def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) ->
         relation=target,
         query=query,
         shape=None,
-        check_row_count=any_number,
+        check_row_count=accept_any_count,
     )
     return len(written.keys)
 
 
-def any_number(count: int) -> None:
-    """What is written was named by its key."""
+def accept_any_count(count: int) -> None:
+    """Accept any number of written rows: the filters name rows by key."""

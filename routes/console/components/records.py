@@ -1,4 +1,4 @@
-"""Rows that a form makes and changes, of whichever relation: kept, or shown again with what is wrong."""
+"""Create and edit forms of any relation: save the row, or show the form again with its problems."""
 
 from __future__ import annotations
 
@@ -17,171 +17,177 @@ from engine.current import writing
 from engine.query.rule import Action
 from models.errors import Fault
 from routes.console.components import fields
-from routes.console.components import queries as engine
-from routes.console.components.fields import ChangedMeanwhile
+from routes.console.components import queries
+from routes.console.components.error_pages import fault_message
+from routes.console.components.error_pages import fault_status
+from routes.console.components.error_pages import is_shown_in_form
+from routes.console.components.error_pages import record_fault
+from routes.console.components.error_pages import with_retry_after
 from routes.console.components.fields import Choice
+from routes.console.components.fields import EditConflict
 from routes.console.components.fields import Field
-from routes.console.components.fields import Filled
-from routes.console.components.page import go
-from routes.console.components.page import is_told_in_place
-from routes.console.components.page import note
-from routes.console.components.page import said
-from routes.console.components.page import show
-from routes.console.components.page import status_of
-from routes.console.components.page import told_to_wait
+from routes.console.components.fields import FormValues
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
 from routes.console.components.queries import Row
 from routes.console.components.template_filters import name as name_of
 from routes.postgrest.requests import UnknownPath
 
 LABEL_CHARACTERS_MAX = 80
-CHOICES_MAX = 300  # of a drop-down; beyond it the row's number is typed
+CHOICES_MAX = 300  # of a select; with more rows, a number field replaces it
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """What a form makes and changes rows of, as far as one request asks.
+class RecordForm:
+    """A form that creates and edits rows of a relation.
 
-    `within` names the rows in question where the id alone does not: those of one inspection. `besides`
-    is what a row is made with that the form does not ask. `page_of` is where one goes once it is kept.
+    `within` limits the rows where the id is not enough, such as the readings of one inspection. `defaults` are values
+    of a new row without a field. `page_of` returns the page of a saved row.
     """
 
     relation: str
     noun: str
     fields: tuple[Field, ...]
-    home: str
+    list_path: str
     within: str = ""
-    besides: Row = field(default_factory=dict)
+    defaults: Row = field(default_factory=dict)
     page_of: Callable[[int | str], str] | None = None
     title: Callable[[Row], str] = lambda row: str(row["id"])
 
     def page(self, key: int | str) -> str:
-        return self.page_of(key) if self.page_of is not None else f"{self.home}/{key}"
+        return self.page_of(key) if self.page_of is not None else f"{self.list_path}/{key}"
 
     def text(self, key: int) -> str:
-        """The query string that names one row."""
+        """Return the query string of one row."""
         return f"id=eq.{key}{self.within}"
 
-    def read(self) -> Filled:
-        """The row that the request's form describes."""
-        return fields.read(self.fields, g.form, engine.relation(self.relation))
+    def read(self) -> FormValues:
+        """Return the values of the submitted form."""
+        return fields.read_form_values(self.fields, g.form, queries.relation(self.relation))
 
 
-def new(record: Record, typed: dict[str, str]) -> Response:
-    return form_page(record, Filled(typed))
+def render_new_form(record: RecordForm, typed: dict[str, str]) -> Response:
+    return form_page(record, FormValues(typed))
 
 
-def make(record: Record) -> Response:
-    filled = record.read()
+def create_row(record: RecordForm) -> Response:
+    values = record.read()
 
-    def keep() -> Response:
-        key = engine.insert(record.relation, {**filled.row, **record.besides})
-        return go(record.page(key), f"The {record.noun} is made.")
+    def store() -> Response:
+        key = queries.insert(record.relation, {**values.row, **record.defaults})
+        return redirect_to(record.page(key), f"{record.noun.capitalize()} created.")
 
-    return kept(filled, keep, lambda status: form_page(record, filled, None, status))
-
-
-def edit(caller: Caller, record: Record, key: int) -> Response:
-    found = within_reach(caller, Action.UPDATE, record.relation, record.text(key))
-    shown = fields.shown(record.fields, found)
-    return form_page(record, fields.untouched(record.fields, shown), found)
+    return save(values, store, lambda status: form_page(record, values, None, status))
 
 
-def change(caller: Caller, record: Record, key: int) -> Response:
-    """Keep what differs from the row. What its form shows of it is looked at once more in the turn to
-    write: nothing is written over what somebody else wrote in between."""
-    named = record.text(key)
-    found = within_reach(caller, Action.UPDATE, record.relation, named)
-    before = fields.shown(record.fields, found)
-    filled = merged(record.fields, record.read(), before)
+def render_edit_form(caller: Caller, record: RecordForm, key: int) -> Response:
+    row = require_row(caller, Action.UPDATE, record.relation, record.text(key))
+    shown = fields.row_texts(record.fields, row)
+    return form_page(record, fields.initial_values(record.fields, shown), row)
 
-    def keep() -> Response:
-        if filled.changed:
+
+def update_row(caller: Caller, record: RecordForm, key: int) -> Response:
+    """Save the fields that differ from the row.
+
+    Read the row again in the write transaction, and raise EditConflict if it has changed since the merge.
+    """
+    filters = record.text(key)
+    row = require_row(caller, Action.UPDATE, record.relation, filters)
+    before = fields.row_texts(record.fields, row)
+    values = merge_form(record.fields, record.read(), before)
+
+    def store() -> Response:
+        if values.changed:
             with writing() as transaction:
                 now = load_caller(transaction)
-                row = within_reach(now, Action.UPDATE, record.relation, named)
-                require_same(before, fields.shown(record.fields, row))
-                require_one(engine.update_in(transaction, now, record.relation, named, filled.row))
-        return go(record.page(key), "The changes are kept.")
+                row = require_row(now, Action.UPDATE, record.relation, filters)
+                require_unchanged(before, fields.row_texts(record.fields, row))
+                require_written(
+                    queries.update(transaction, now, record.relation, filters, values.row)
+                )
+        return redirect_to(record.page(key), "Changes saved.")
 
-    return kept(filled, keep, lambda status: form_page(record, filled, found, status))
+    return save(values, store, lambda status: form_page(record, values, row, status))
 
 
 def form_page(
-    record: Record, filled: Filled, row: Row | None = None, status: int = 200
+    record: RecordForm, values: FormValues, row: Row | None = None, status: int = 200
 ) -> Response:
-    return show(
+    return render_page(
         "form.html",
         status,
-        title=f"Change {record.title(row)}" if row else f"New {record.noun}",
-        back=record.page(row["id"]) if row else record.home,
+        title=f"Edit {record.title(row)}" if row else f"New {record.noun}",
+        back=record.page(row["id"]) if row else record.list_path,
         fields=record.fields,
-        filled=filled,
-        verb="Keep the changes" if row else f"Make the {record.noun}",
+        values=values,
+        verb="Save" if row else "Create",
     )
 
 
-# What other forms have in common with these
+# Shared with other forms
 
 
-def within_reach(
+def require_row(
     caller: Caller, action: Action, name: str, text: str, select: str = "select=*"
 ) -> Row:
-    """A row that the caller may do that to, or nothing at all."""
-    found = engine.one(caller, name, f"{select}&{text}", within=action)
-    if found is None:
+    """Return a row on which the caller may perform the action; raise UnknownPath if there is none."""
+    row = queries.first_row(caller, name, f"{select}&{text}", within=action)
+    if row is None:
         raise UnknownPath
-    return found
+    return row
 
 
-def require_one(written: int) -> None:
-    """A row that was not within reach was not there."""
+def require_written(written: int) -> None:
+    """Raise UnknownPath if no row was written."""
     if not written:
         raise UnknownPath
 
 
-def merged(asked: Sequence[Field], filled: Filled, shown: Mapping[str, str]) -> Filled:
-    """What was typed, over a row as it is now; the form says what it showed of it."""
-    return fields.merged(asked, filled, fields.read_seen(g.form.getlist("seen")), shown)
+def merge_form(
+    form_fields: Sequence[Field], values: FormValues, shown: Mapping[str, str]
+) -> FormValues:
+    """Merge the submitted values with a row. The hidden fields of the form hold the digests that it showed."""
+    return fields.merge(form_fields, values, fields.read_digests(g.form.getlist("seen")), shown)
 
 
-def require_same(before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """What was merged with a row holds as long as the row does."""
+def require_unchanged(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise EditConflict if the row has changed since it was merged."""
     if now != before:
-        raise ChangedMeanwhile
+        raise EditConflict
 
 
-def kept(
-    filled: Filled, keep: Callable[[], Response], again: Callable[[int], Response]
+def save(
+    values: FormValues, store: Callable[[], Response], show_form: Callable[[int], Response]
 ) -> Response:
-    """Keep what a form says and go on; or show it again, with what is wrong with it."""
-    if filled.problems:
-        return again(409 if filled.conflicts else 400)
+    """Return the response of `store`; for a problem return the response of `show_form`, which shows the form."""
+    if values.problems:
+        return show_form(409 if values.conflicts else 400)
     try:
-        return keep()
+        return store()
     except Fault as fault:
-        if isinstance(fault, UnknownPath) or not is_told_in_place(fault):
+        if isinstance(fault, UnknownPath) or not is_shown_in_form(fault):
             raise
-        note(fault)
-        filled.problems[""] = said(fault)
-        return told_to_wait(again(status_of(fault)), fault)
+        record_fault(fault)
+        values.problems[""] = fault_message(fault)
+        return with_retry_after(show_form(fault_status(fault)), fault)
 
 
-def picked(
+def row_choice(
     caller: Caller, name: str, label: str, relation: str, within: Action, *, required: bool = False
 ) -> Field:
-    """A choice among the rows within reach; where they are too many to list, a number."""
-    found = engine.first(
+    """Return a field that selects one of the caller's rows, or a number field if there are too many to list."""
+    page = queries.first_page(
         caller, relation, "select=id,name&order=name,id", CHOICES_MAX, within=within
     )
-    if found.has_more:
+    if page.has_more:
         return Field(
             name,
             f"{label} number",
             "number",
             required,
-            hint=f"Its number, as {label.lower()} pages show it.",
+            hint=f"Shown on the page of the {label.lower()}.",
         )
     options = tuple(
-        Choice(str(row["id"]), name_of(row["name"], LABEL_CHARACTERS_MAX)) for row in found.rows
+        Choice(str(row["id"]), name_of(row["name"], LABEL_CHARACTERS_MAX)) for row in page.rows
     )
     return Field(name, label, "select", required, options)

@@ -1,8 +1,8 @@
-"""How a list's rows are found where a word is looked for: exactly, and in less time than in the list's order.
+"""Find the rows of a list with a search word.
 
-In that order every row would be fetched through an index, from all over the file, and its embed with it.
-So the embed's rows are looked for first, then the numbers of the rows that match, in the order in which
-they are stored; where those are few, they are the list. Every step is a query of the dialect. Knows no Flask.
+In the list's order, an index scan would read every row and its embed in random order. Instead, find the matching rows
+of the embed first, then the ids of the matching rows in storage order. If there are few ids, select the rows by id.
+Each step is a query of the dialect. This module does not use Flask.
 """
 
 from __future__ import annotations
@@ -12,55 +12,70 @@ from urllib.parse import quote
 from urllib.parse import urlencode
 
 from access.caller import Caller
-from routes.console.components import queries as engine
+from routes.console.components import queries
 from routes.console.components.list_query import SAFE
-from routes.console.components.list_query import SOUGHT
-from routes.console.components.list_query import Wanted
-from routes.console.components.queries import Found
+from routes.console.components.list_query import SEARCH_EMBED
+from routes.console.components.list_query import ListQuery
+from routes.console.components.queries import QueryResult
 
-KEYS_MAX = 1_000  # of a list that is found by its numbers; more are found soon in any order
+KEYS_MAX = 1_000  # with more matches, a scan in the list's order finds a page soon
 EMBEDDED_KEYS_MAX = 500
-SOUGHT_ARM = f",{SOUGHT}.not.is.null)"
+EMBED_DISJUNCT = f",{SEARCH_EMBED}.not.is.null)"
 
 
-def find(caller: Caller, asked: Wanted, limit: int, *, total: bool = True) -> Found:
-    """The rows of a list from its offset on; the total, unless it takes looking at every row."""
-    relation, offset = asked.listing.relation, asked.offset
-    if not asked.is_searched:
-        return engine.ask(caller, relation, asked.text(), limit=limit, offset=offset, total=total)
-    asked = by_embedded_key(caller, asked)
-    by_number = replace(asked, order="id.desc").text()
-    found = engine.first(caller, relation, by_number, KEYS_MAX)
-    if found.has_more:
-        return engine.ask(caller, relation, asked.text(), limit=limit, offset=offset)
-    keys = ",".join(str(row["id"]) for row in found.rows)
-    named = replace(asked, filters=(("id", f"in.({keys})"), *of_embeds(asked))).text()
-    return engine.ask(caller, relation, named, limit=limit, offset=offset, total=total)
+def find_rows(caller: Caller, query: ListQuery, limit: int, *, total: bool = True) -> QueryResult:
+    """Return the rows of a list from its offset on, and the total if it needs no full scan."""
+    relation, offset = query.listing.relation, query.offset
+    if not query.is_searched:
+        return queries.select_rows(
+            caller, relation, query.text(), limit=limit, offset=offset, total=total
+        )
+    query = by_embedded_key(caller, query)
+    by_number = replace(query, order="id.desc").text()
+    page = queries.first_page(caller, relation, by_number, KEYS_MAX)
+    if page.has_more:
+        return queries.select_rows(caller, relation, query.text(), limit=limit, offset=offset)
+    keys = ",".join(str(row["id"]) for row in page.rows)
+    by_key = replace(query, filters=(("id", f"in.({keys})"), *embed_filters(query))).text()
+    return queries.select_rows(caller, relation, by_key, limit=limit, offset=offset, total=total)
 
 
-def of_embeds(asked: Wanted) -> list[tuple[str, str]]:
-    """What an address says of the embeds that are shown, and not of the rows."""
-    paths = [(pair, pair[0].split(".")) for pair in asked.filters]
-    return [pair for pair, path in paths if len(path) > 1 and path[0] not in ("not", SOUGHT)]
+def embed_filters(query: ListQuery) -> list[tuple[str, str]]:
+    """Return the filters of the URL on embeds that the list shows."""
+    paths = [(pair, pair[0].split(".")) for pair in query.filters]
+    return [pair for pair, path in paths if len(path) > 1 and path[0] not in ("not", SEARCH_EMBED)]
 
 
-def by_embedded_key(caller: Caller, asked: Wanted) -> Wanted:
-    """The same question, with the embed's rows that have the word named by their keys, if they are few."""
-    sought = [pair for pair in asked.filters if pair[0].startswith(f"{SOUGHT}.")]
-    embed = asked.listing.searched_embed
-    has_arm = [name for name, value in asked.filters if value.endswith(SOUGHT_ARM)] == ["or"]
-    if embed is None or not has_arm or [name for name, _ in sought] != [f"{SOUGHT}.{embed[1]}"]:
-        return asked
+def by_embedded_key(caller: Caller, query: ListQuery) -> ListQuery:
+    """Return the query with the matching rows of the embed named by key, if they are few."""
+    embed_conditions = [pair for pair in query.filters if pair[0].startswith(f"{SEARCH_EMBED}.")]
+    embed = query.listing.searched_embed
+    has_disjunct = [name for name, value in query.filters if value.endswith(EMBED_DISJUNCT)] == [
+        "or"
+    ]
+    if (
+        embed is None
+        or not has_disjunct
+        or [name for name, _ in embed_conditions] != [f"{SEARCH_EMBED}.{embed[1]}"]
+    ):
+        return query
     relation, column = embed
-    named = urlencode([("select", "id"), (column, sought[0][1])], safe=SAFE, quote_via=quote)
-    found = engine.ask(caller, relation, named, limit=EMBEDDED_KEYS_MAX + 1).rows
-    if len(found) > EMBEDDED_KEYS_MAX:
-        return asked
-    keys = ",".join(str(row["id"]) for row in found)
-    arm = f",{asked.listing.searched_key}.in.({keys}))" if found else ")"
-    filters = tuple(
-        (name, value.removesuffix(SOUGHT_ARM) + arm if value.endswith(SOUGHT_ARM) else value)
-        for name, value in asked.filters
-        if (name, value) not in sought
+    text = urlencode(
+        [("select", "id"), (column, embed_conditions[0][1])], safe=SAFE, quote_via=quote
     )
-    return replace(asked, filters=filters)
+    rows = queries.select_rows(caller, relation, text, limit=EMBEDDED_KEYS_MAX + 1).rows
+    if len(rows) > EMBEDDED_KEYS_MAX:
+        return query
+    keys = ",".join(str(row["id"]) for row in rows)
+    disjunct = f",{query.listing.searched_key}.in.({keys}))" if rows else ")"
+    filters = tuple(
+        (
+            name,
+            value.removesuffix(EMBED_DISJUNCT) + disjunct
+            if value.endswith(EMBED_DISJUNCT)
+            else value,
+        )
+        for name, value in query.filters
+        if (name, value) not in embed_conditions
+    )
+    return replace(query, filters=filters)

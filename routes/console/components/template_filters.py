@@ -1,6 +1,6 @@
-"""What is stored, as people read it: statuses and rules in words, names that are always to be seen, days.
+"""Template filters: statuses, access rules, names, dates and numbers as readable text.
 
-Knows no Flask.
+This module does not use Flask.
 """
 
 from __future__ import annotations
@@ -10,55 +10,67 @@ from typing import Final
 from urllib.parse import quote
 
 COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
-STATUSES: Final = {"in_progress": "in progress"}
+OWNERSHIP: Final = "client_ownership"
 RULES: Final = {
-    "client_ownership": "It belongs to the person's own client.",
-    "building_grant": "The building was granted to the person.",
-    "through_building": "Its building was granted to the person.",
-    "inspection_grant": "The inspection was granted to the person.",
-    "super_admin": "A super admin sees everything.",
+    "building_grant": "Granted this building",
+    "through_building": "Granted the building of this inspection",
+    "inspection_grant": "Granted this inspection",
+    "super_admin": "Super admins see everything",
 }
-NAMELESS: Final = "(no name)"
-NAME_CHARACTERS_TOLD: Final = 80  # in an address, where a letter may take twelve bytes
-TURNS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-"""Signs that turn the direction of what follows them, within a name and behind it."""
+MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+NO_NAME: Final = "(no name)"
+MESSAGE_NAME_CHARACTERS_MAX: Final = 80  # in a URL, one character takes up to 12 bytes
+BIDI_CONTROLS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""The control characters that change the direction of the text after them."""
 
 
 def status(value: object) -> str:
-    """A status: our own in words, any other as it is.
+    """Return a common status in words, and any other status unchanged.
 
     >>> status("in_progress"), status("Held up"), status(""), status(None)
-    ('in progress', 'Held up', '', '–')
+    ('In progress', 'Held up', '', '–')
     """
-    return STATUSES.get(str(value), str(value)) if value is not None else "–"
+    if value is None:
+        return "–"
+    text = str(value)
+    return capital(text.replace("_", " ")) if text in COMMON_STATUSES else text
 
 
-def rule(value: object) -> str:
-    """A rule of an explanation, in a sentence."""
+def rule(value: object, is_self: bool = False) -> str:
+    """Return an access rule in words; `is_self` addresses the user as "you".
+
+    >>> rule("building_grant"), rule("client_ownership"), rule("client_ownership", True)
+    ('Granted this building', "Belongs to the user's client", 'Belongs to your client')
+    """
+    if value == OWNERSHIP:
+        return "Belongs to your client" if is_self else "Belongs to the user's client"
     return RULES.get(str(value), str(value))
 
 
 def name(value: object, characters_max: int | None = None) -> str:
-    """A name that can be seen, and leaves what stands around it in its order.
+    """Return a name without control characters that change the text direction, or a placeholder if it is not visible.
 
     >>> name("Mill Court"), name("Mill Court", 5), name("  "), name("ab\\u202ecd")
     ('Mill Court', 'Mill…', '(no name)', 'abcd')
     """
-    text = str(value).translate(TURNS)
-    if not any(sign.isprintable() and not sign.isspace() for sign in text):
-        return NAMELESS
+    text = str(value).translate(BIDI_CONTROLS)
+    if not any(character.isprintable() and not character.isspace() for character in text):
+        return NO_NAME
     if characters_max is None or len(text) <= characters_max:
         return text
     return f"{text[: characters_max - 1].rstrip()}…"
 
 
-def told(value: str) -> str:
-    """A name as long as it may be within a sentence of ours."""
-    return name(value, NAME_CHARACTERS_TOLD)
+def short_name(value: str) -> str:
+    """Return a name cut to the length that a message allows."""
+    return name(value, MESSAGE_NAME_CHARACTERS_MAX)
 
 
 def capital(text: str) -> str:
-    """A text with a capital letter first, and all others as they are.
+    """Return a text with a capital first letter. Leave the other letters unchanged.
 
     >>> capital("annual"), capital("HVAC check"), capital("")
     ('Annual', 'HVAC check', '')
@@ -66,8 +78,17 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def article(text: str) -> str:
+    """Return a noun with its indefinite article.
+
+    >>> article("admin"), article("manager")
+    ('an admin', 'a manager')
+    """
+    return f"{'an' if text[:1].lower() in 'aeiou' else 'a'} {text}"
+
+
 def day(value: object) -> str:
-    """The day of a timestamp, or a dash.
+    """Return the date of a timestamp, or a dash.
 
     >>> day("2025-05-05T09:30:15.5+00:00"), day(None)
     ('2025-05-05', '–')
@@ -75,8 +96,18 @@ def day(value: object) -> str:
     return str(value)[:10] if value else "–"
 
 
+def long_date(value: object) -> str:
+    """Return the date of a timestamp with the month in words.
+
+    >>> long_date("2025-05-03T09:30:15.5+00:00")
+    '3 May 2025'
+    """
+    year, month, number = str(value)[:10].split("-")
+    return f"{int(number)} {MONTHS[int(month) - 1]} {year}"
+
+
 def moment(value: object) -> str:
-    """A timestamp to the minute, or a dash.
+    """Return a timestamp to the minute, or a dash.
 
     >>> moment("2025-05-05T09:30:15.5+00:00"), moment(None)
     ('2025-05-05 09:30 UTC', '–')
@@ -85,7 +116,7 @@ def moment(value: object) -> str:
 
 
 def thousands(value: object) -> str:
-    """A number in groups of three digits; what is none, as it is.
+    """Return an integer with thousands separators, and any other value as text.
 
     >>> thousands(2000000), thousands(None)
     ('2,000,000', 'None')
@@ -94,12 +125,12 @@ def thousands(value: object) -> str:
 
 
 def badge(value: object) -> str:
-    """The style of a status; what is no common one has none of its own."""
+    """Return the CSS suffix of a status."""
     return str(value) if value in COMMON_STATUSES else "other"
 
 
-def part(value: object) -> str:
-    """A part of an address."""
+def url_part(value: object) -> str:
+    """Return a value percent-encoded for a URL."""
     return quote(str(value), safe="")
 
 
@@ -108,10 +139,12 @@ FILTERS: Final[tuple[Callable[..., str], ...]] = (
     rule,
     name,
     capital,
+    article,
     day,
+    long_date,
     moment,
     thousands,
     badge,
-    part,
+    url_part,
 )
-"""What templates say it with, each under its own name."""
+"""The functions that templates use as filters under their own names."""

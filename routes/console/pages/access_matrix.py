@@ -1,7 +1,7 @@
-"""/console/access: people by buildings. What is ticked is shown for what it would reveal, then made so.
+"""/console/access: a matrix of users and buildings, in two steps: preview the changes, then save them.
 
-One role's people at a time, of those to whom the caller may grant. Both steps are plain forms. The
-second makes every grant and revocation in one transaction, or none.
+The matrix shows one role at a time, among the roles to which the caller may grant. Both steps are plain forms. The
+second step saves all grants and revocations in one transaction.
 """
 
 from __future__ import annotations
@@ -30,204 +30,217 @@ from models import ClientManagerBuildingAccess
 from models.types import BIGINT
 from models.types import read_uuid
 from routes.console.components import grants
-from routes.console.components import queries as engine
-from routes.console.components.grants import Sight
+from routes.console.components import queries
+from routes.console.components.grants import VisibleCounts
 from routes.console.components.list_query import SEARCH_CHARACTERS_MAX
+from routes.console.components.page import MESSAGE_PARAMETERS
 from routes.console.components.page import ROLE_NAMES
-from routes.console.components.page import TOLD
 from routes.console.components.page import bp
-from routes.console.components.page import go
-from routes.console.components.page import show
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
 from routes.console.components.template_filters import name
-from routes.console.session import auth as door
+from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import LimitExceeded
 
-PEOPLE_SHOWN = 8
+USERS_SHOWN = 8
 BUILDINGS_SHOWN = 24
-CLIENTS_OFFERED = 200  # beyond them a number is typed
+CLIENTS_LISTED_MAX = 200  # with more clients, a number field replaces the select
 
 Pair = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What one person would gain or lose: buildings by name, and what they hold that was, or stays, unseen."""
+class GrantPreview:
+    """A user, the buildings that they gain or lose, and the rows that these buildings reveal or hide."""
 
-    person: str
+    user: str
     buildings: tuple[str, ...]
-    sight: Sight
+    counts: VisibleCounts
 
 
 @bp.get("/access")
-@door.requires_administrator()
+@auth.requires_administrator()
 def access(caller: Caller) -> Response:
-    roles = grants.grantees(caller, GrantKind.BUILDING)
+    roles = grants.grantable_roles(caller, GrantKind.BUILDING)
     role = next((role for role in roles if role.value == request.args.get("role")), roles[-1])
-    people, buildings = chosen_people(caller, role), chosen_buildings(caller)
-    shown_people = people[:PEOPLE_SHOWN]
+    users, buildings = select_users(caller, role), select_buildings(caller)
+    shown_users = users[:USERS_SHOWN]
     shown_buildings = buildings[:BUILDINGS_SHOWN]
     keys = [row["id"] for row in shown_buildings]
-    clients = engine.first(caller, "clients", "select=id,name&order=name,id", CLIENTS_OFFERED)
-    return show(
+    clients = queries.first_page(
+        caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX
+    )
+    return render_page(
         "access.html",
         role=role,
-        grantee=ROLE_NAMES[role],
+        grantee=ROLE_NAMES[role].lower(),
         roles=[(each.value, f"{ROLE_NAMES[each]}s") for each in reversed(roles)],
-        people=shown_people,
+        users=shown_users,
         buildings=shown_buildings,
-        granted=granted(caller, role, shown_people, keys),
+        granted=granted_pairs(caller, role, shown_users, keys),
         own={
             f"{row['id']}:{key}"
-            for row in shown_people
-            for key in grants.seen_anyway(caller, row["id"], keys)
+            for row in shown_users
+            for key in grants.visible_without_grant(caller, row["id"], keys)
         },
         clients=clients.rows,
         are_first=clients.has_more,
         typed=request.args,
-        more_people=skip("people", len(people), PEOPLE_SHOWN),
-        more_buildings=skip("buildings", len(buildings), BUILDINGS_SHOWN),
+        more_users=neighbor_offsets("people", len(users), USERS_SHOWN),
+        more_buildings=neighbor_offsets("buildings", len(buildings), BUILDINGS_SHOWN),
     )
 
 
-def chosen_people(caller: Caller, role: Role) -> list[engine.Row]:
-    """Those of the role; of a client's buildings, its own people, or whoever sees none of them yet."""
+def select_users(caller: Caller, role: Role) -> list[queries.Row]:
+    """Return the users of the role.
+
+    For a client, return its own users if the role sees only granted buildings, otherwise the users of other clients.
+    """
     text = f"select=id,name,clients(name)&role=eq.{role.value}&order=name,id"
-    if client := whole("client"):
+    if client := int_argument("client"):
         grants_only = AccessRule(GrantProfile(role)).reads_by_grants_only(Building)
         text += f"&client_id={'eq' if grants_only else 'neq'}.{client}"
-    if person := request.args.get("person", ""):
-        text += f"&id=eq.{quote(person)}"
-    return engine.ask(caller, "users", text, limit=PEOPLE_SHOWN + 1, offset=whole("people")).rows
+    if user_id := request.args.get("person", ""):
+        text += f"&id=eq.{quote(user_id)}"
+    return queries.select_rows(
+        caller, "users", text, limit=USERS_SHOWN + 1, offset=int_argument("people")
+    ).rows
 
 
-def chosen_buildings(caller: Caller) -> list[engine.Row]:
-    """Buildings that the caller may grant: those they may change."""
+def select_buildings(caller: Caller) -> list[queries.Row]:
+    """Return the buildings that the caller may update, and therefore grant."""
     text = "select=id,name,city,clients(name)&order=name,id"
-    if client := whole("client"):
+    if client := int_argument("client"):
         text += f"&client_id=eq.{client}"
-    if building := whole("building"):
+    if building := int_argument("building"):
         text += f"&id=eq.{building}"
     if word := request.args.get("q", "").strip()[:SEARCH_CHARACTERS_MAX]:
         text += f"&name=ilike.{quote(f'*{word}*')}"
-    return engine.ask(
+    return queries.select_rows(
         caller,
         "buildings",
         text,
         limit=BUILDINGS_SHOWN + 1,
-        offset=whole("buildings"),
+        offset=int_argument("buildings"),
         within=Action.UPDATE,
     ).rows
 
 
-def whole(name: str) -> int:
+def int_argument(name: str) -> int:
     text = request.args.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
-def skip(name: str, found: int, shown: int) -> tuple[int | None, int | None]:
-    """Where the page before and the page after begin."""
-    first = whole(name)
-    return (max(0, first - shown) if first else None, first + shown if found > shown else None)
+def neighbor_offsets(name: str, count: int, shown: int) -> tuple[int | None, int | None]:
+    """Return the offsets of the previous and the next page, or None."""
+    first = int_argument(name)
+    return (max(0, first - shown) if first else None, first + shown if count > shown else None)
 
 
-def granted(caller: Caller, role: Role, people: list[engine.Row], keys: list[int]) -> set[str]:
-    """The pairs that are granted, as the form spells them."""
-    if not people or not keys:
+def granted_pairs(
+    caller: Caller, role: Role, users: list[queries.Row], keys: list[int]
+) -> set[str]:
+    """Return the granted pairs as `user:building`."""
+    if not users or not keys:
         return set()
     table = GRANT_TABLES[role, GrantKind.BUILDING]
-    ids = ",".join(row["id"] for row in people)
-    named = f"{table.grantee}=in.({ids})&{table.target}=in.({','.join(map(str, keys))})"
-    rows = engine.ask(
+    ids = ",".join(row["id"] for row in users)
+    filters = f"{table.grantee}=in.({ids})&{table.target}=in.({','.join(map(str, keys))})"
+    rows = queries.select_rows(
         caller,
         table.model.__tablename__,
-        f"select=person:{table.grantee},building:{table.target}&{named}",
-        limit=PEOPLE_SHOWN * BUILDINGS_SHOWN,
+        f"select=person:{table.grantee},building:{table.target}&{filters}",
+        limit=USERS_SHOWN * BUILDINGS_SHOWN,
     ).rows
     return {f"{row['person']}:{row['building']}" for row in rows}
 
 
-# First what it would do, then doing it
+# Preview and save
 
 
 @bp.post("/access")
-@door.requires(Action.UPDATE, ClientManagerBuildingAccess)
+@auth.requires(Action.UPDATE, ClientManagerBuildingAccess)
 def preview(caller: Caller) -> Response:
-    ticked, was = set(g.form.getlist("grant")), set(g.form.getlist("was"))
-    everything = set(g.form.getlist("pair"))
-    if every := g.form.get("all", ""):
-        ticked |= {pair for pair in everything if pair.startswith(f"{every}:")}
-    if none := g.form.get("none", ""):
-        ticked -= {pair for pair in everything if pair.startswith(f"{none}:")}
-    made, gone = read_pairs(ticked - was), read_pairs(was - ticked)
-    if not made and not gone:
-        return go("/access" + back_query(), "Nothing was changed.")
-    return show(
+    checked, before = set(g.form.getlist("grant")), set(g.form.getlist("was"))
+    pairs = set(g.form.getlist("pair"))
+    if check_all := g.form.get("all", ""):
+        checked |= {pair for pair in pairs if pair.startswith(f"{check_all}:")}
+    if uncheck_all := g.form.get("none", ""):
+        checked -= {pair for pair in pairs if pair.startswith(f"{uncheck_all}:")}
+    added, removed = parse_pairs(checked - before), parse_pairs(before - checked)
+    if not added and not removed:
+        return redirect_to("/access" + return_query(), "Nothing changed.")
+    return render_page(
         "access_preview.html",
-        made=[change_of(caller, *each, gains=True) for each in by_person(made)],
-        gone=[change_of(caller, *each, gains=False) for each in by_person(gone)],
-        made_pairs=made,
-        gone_pairs=gone,
-        back=back_query(),
+        added=[preview_of(caller, *each, gains=True) for each in group_by_user(added)],
+        removed=[preview_of(caller, *each, gains=False) for each in group_by_user(removed)],
+        added_pairs=added,
+        removed_pairs=removed,
+        back=return_query(),
     )
 
 
 @bp.post("/access/confirm")
-@door.requires(Action.UPDATE, ClientManagerBuildingAccess)
+@auth.requires(Action.UPDATE, ClientManagerBuildingAccess)
 def confirm(caller: Caller) -> Response:
-    made, gone = read_pairs(g.form.getlist("made")), read_pairs(g.form.getlist("gone"))
+    added, removed = parse_pairs(g.form.getlist("made")), parse_pairs(g.form.getlist("gone"))
     with writing() as transaction:
         now = load_caller(transaction)
         granted = sum(
-            grants.give(transaction, now, person, GrantKind.BUILDING, ids)
-            for person, ids in by_person(made)
+            grants.create_grants(transaction, now, user_id, GrantKind.BUILDING, ids)
+            for user_id, ids in group_by_user(added)
         )
         revoked = sum(
-            grants.take(transaction, now, person, GrantKind.BUILDING, ids)
-            for person, ids in by_person(gone)
+            grants.revoke_grants(transaction, now, user_id, GrantKind.BUILDING, ids)
+            for user_id, ids in group_by_user(removed)
         )
-    return go("/access" + back_query(), f"{granted} granted, {revoked} revoked.")
+    return redirect_to("/access" + return_query(), f"{granted} granted, {revoked} revoked.")
 
 
-def back_query() -> str:
-    """The part of the matrix that was being looked at, without what was told there."""
+def return_query() -> str:
+    """Return the query string of the matrix page without the message of the last redirect."""
     query: str = g.form.get("back", "")
     if not (query.startswith("?") and query.isascii() and query.isprintable()):
         return ""
     pairs = decode_pairs(query[1:].encode())
-    kept = urlencode([(name, value or "") for name, value in pairs if name not in TOLD])
-    return f"?{kept}" if kept else ""
+    rest = urlencode(
+        [(name, value or "") for name, value in pairs if name not in MESSAGE_PARAMETERS]
+    )
+    return f"?{rest}" if rest else ""
 
 
-def read_pairs(texts: Iterable[str]) -> list[Pair]:
-    """Pairs of person and building as the form spells them."""
-    found: list[Pair] = []
+def parse_pairs(texts: Iterable[str]) -> list[Pair]:
+    """Return pairs of user and building from their form values; raise LimitExceeded if there are too many."""
+    pairs: list[Pair] = []
     for text in sorted(texts):
-        person, _, building = text.partition(":")
-        found.append((str(read_uuid(person)), int(BIGINT.read_text(building) or 0)))
-    if len(found) > IDS_MAX:
+        user_id, _, building = text.partition(":")
+        pairs.append((str(read_uuid(user_id)), int(BIGINT.read_text(building) or 0)))
+    if len(pairs) > IDS_MAX:
         raise LimitExceeded(IDS_MAX, "grants at once")
-    return found
+    return pairs
 
 
-def by_person(pairs: list[Pair]) -> list[tuple[str, list[int]]]:
-    found: dict[str, list[int]] = {}
-    for person, building in pairs:
-        found.setdefault(person, []).append(building)
-    return list(found.items())
+def group_by_user(pairs: list[Pair]) -> list[tuple[str, list[int]]]:
+    ids_by_user: dict[str, list[int]] = {}
+    for user_id, building in pairs:
+        ids_by_user.setdefault(user_id, []).append(building)
+    return list(ids_by_user.items())
 
 
-def change_of(caller: Caller, person: str, ids: list[int], *, gains: bool) -> Change:
-    """What it would show or hide, of buildings that the caller may grant: no form asks what is in others."""
-    user = grants.user(caller, person)
-    named = engine.one(caller, "users", f"select=name&id=eq.{person}")
+def preview_of(caller: Caller, user_id: str, ids: list[int], *, gains: bool) -> GrantPreview:
+    """Return the preview for one user, limited to the buildings that the caller may update."""
+    user = grants.caller_of(caller, user_id)
+    row = queries.first_row(caller, "users", f"select=name&id=eq.{user_id}")
     text = f"select=id,name&id=in.({','.join(map(str, ids))})&order=name"
-    buildings = engine.ask(caller, "buildings", text, limit=len(ids), within=Action.UPDATE).rows
+    buildings = queries.select_rows(
+        caller, "buildings", text, limit=len(ids), within=Action.UPDATE
+    ).rows
     keys = [row["id"] for row in buildings]
-    return Change(
-        name(named["name"], 80) if named else person,
-        tuple(name(row["name"], 80) for row in buildings),
-        grants.gained(caller, user, GrantKind.BUILDING, keys)
+    return GrantPreview(
+        name(row["name"], 80) if row else user_id,
+        tuple(name(each["name"], 80) for each in buildings),
+        grants.gain(caller, user, GrantKind.BUILDING, keys)
         if gains
-        else grants.lost(user, GrantKind.BUILDING, keys),
+        else grants.loss(user, GrantKind.BUILDING, keys),
     )

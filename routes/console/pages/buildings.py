@@ -1,4 +1,4 @@
-"""/console/buildings: one by one and in lists, with what happened in each and who may see it."""
+"""/console/buildings: the list, the page and the forms of buildings."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from models import Building
 from models import Inspection
 from routes.console.components import charts
 from routes.console.components import grants
-from routes.console.components import queries as engine
+from routes.console.components import queries
 from routes.console.components import records
 from routes.console.components.downloads import download
 from routes.console.components.fields import Field
 from routes.console.components.list_query import Listing
-from routes.console.components.lists import show_list
+from routes.console.components.lists import render_list
 from routes.console.components.page import ROLE_NAMES
 from routes.console.components.page import bp
-from routes.console.components.page import go
-from routes.console.components.page import show
-from routes.console.components.records import Record
-from routes.console.components.records import picked
-from routes.console.components.records import require_one
-from routes.console.components.records import within_reach
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
+from routes.console.components.records import RecordForm
+from routes.console.components.records import require_row
+from routes.console.components.records import require_written
+from routes.console.components.records import row_choice
 from routes.console.components.template_filters import name
-from routes.console.session import auth as door
+from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
 
 NAME = "buildings"
@@ -40,7 +40,7 @@ LISTING = Listing(
     order="name.asc",
     searched=("name", "address", "city", "zip", "building_type"),
 )
-FILE = (
+CSV_COLUMNS = (
     "id,name,address,city,state,zip,building_type,floors,units,latitude,longitude,client_id,"
     "created_at,updated_at"
 )
@@ -50,45 +50,45 @@ PLAIN_FIELDS: tuple[Field, ...] = (
     Field("city", "City"),
     Field("state", "State"),
     Field("zip", "Postal code"),
-    Field("building_type", "Kind of building"),
+    Field("building_type", "Building type"),
     Field("floors", "Floors", "number", step="1"),
     Field("units", "Units", "number", step="1"),
-    Field("latitude", "Latitude", "number", step="any", hint="In degrees, north is positive."),
-    Field("longitude", "Longitude", "number", step="any", hint="In degrees, east is positive."),
+    Field("latitude", "Latitude", "number", step="any", hint="In degrees; north is positive."),
+    Field("longitude", "Longitude", "number", step="any", hint="In degrees; east is positive."),
 )
 
 
 @bp.get(f"/{NAME}")
-@door.requires(Action.READ, Building, joins=False)
+@auth.requires(Action.READ, Building, shares_snapshot=False)
 def list_buildings(caller: Caller) -> Response:
-    may_make = policy.permits(caller.role, Action.INSERT, Building)
-    return show_list(caller, LISTING, "buildings.html", may_make=may_make)
+    may_create = policy.permits(caller.role, Action.INSERT, Building)
+    return render_list(caller, LISTING, "buildings.html", may_create=may_create)
 
 
 @bp.get(f"/{NAME}.csv")
-@door.requires(Action.READ, Building, joins=False)
-def buildings_file(caller: Caller) -> Response:
-    return download(caller, LISTING, FILE)
+@auth.requires(Action.READ, Building, shares_snapshot=False)
+def buildings_csv(caller: Caller) -> Response:
+    return download(caller, LISTING, CSV_COLUMNS)
 
 
 @bp.get(f"/{NAME}/<int:key>")
-@door.requires(Action.READ, Building)
+@auth.requires(Action.READ, Building)
 def building(caller: Caller, key: int) -> Response:
-    found = engine.one(caller, NAME, f"select=*,clients(name)&id=eq.{key}")
-    if found is None:
+    row = queries.first_row(caller, NAME, f"select=*,clients(name)&id=eq.{key}")
+    if row is None:
         raise UnknownPath
     with reading() as transaction:
-        numbers = read_building_stats(transaction, engine.visible_to(caller), key)
-    inspections = engine.ask(
+        numbers = read_building_stats(transaction, queries.visible_to(caller), key)
+    inspections = queries.select_rows(
         caller,
         "inspections",
         "select=id,inspection_type,date_visited,status,inspectors(name)"
         f"&building_id=eq.{key}&order=date_visited.desc,id.desc",
         limit=INSPECTIONS_SHOWN,
     )
-    return show(
+    return render_page(
         "building.html",
-        row=found,
+        row=row,
         numbers=numbers,
         statuses=charts.shares(numbers.by_status),
         lead=charts.shares(numbers.lead.by_result),
@@ -96,76 +96,76 @@ def building(caller: Caller, key: int) -> Response:
         holders=grants.holders(caller, GrantKind.BUILDING, key),
         assignable=[
             (role.value, ROLE_NAMES[role])
-            for role in reversed(grants.grantees(caller, GrantKind.BUILDING))
+            for role in reversed(grants.grantable_roles(caller, GrantKind.BUILDING))
         ],
         roles=ROLE_NAMES,
-        may_make=policy.permits(caller.role, Action.INSERT, Inspection),
-        may_change=engine.is_within_reach(caller, Action.UPDATE, NAME, key),
-        may_delete=engine.is_within_reach(caller, Action.DELETE, NAME, key),
+        may_create=policy.permits(caller.role, Action.INSERT, Inspection),
+        may_edit=queries.is_permitted(caller, Action.UPDATE, NAME, key),
+        may_delete=queries.is_permitted(caller, Action.DELETE, NAME, key),
     )
 
 
 @bp.get(f"/{NAME}/new")
-@door.requires(Action.INSERT, Building)
+@auth.requires(Action.INSERT, Building)
 def new_building(caller: Caller) -> Response:
-    return records.new(record_of(caller), {})
+    return records.render_new_form(building_form(caller), {})
 
 
 @bp.post(f"/{NAME}/new")
-@door.requires(Action.INSERT, Building)
-def make_building(caller: Caller) -> Response:
-    return records.make(record_of(caller))
+@auth.requires(Action.INSERT, Building)
+def create_building(caller: Caller) -> Response:
+    return records.create_row(building_form(caller))
 
 
 @bp.get(f"/{NAME}/<int:key>/edit")
-@door.requires(Action.UPDATE, Building)
+@auth.requires(Action.UPDATE, Building)
 def edit_building(caller: Caller, key: int) -> Response:
-    return records.edit(caller, record_of(caller), key)
+    return records.render_edit_form(caller, building_form(caller), key)
 
 
 @bp.post(f"/{NAME}/<int:key>/edit")
-@door.requires(Action.UPDATE, Building)
-def change_building(caller: Caller, key: int) -> Response:
-    return records.change(caller, record_of(caller), key)
+@auth.requires(Action.UPDATE, Building)
+def update_building(caller: Caller, key: int) -> Response:
+    return records.update_row(caller, building_form(caller), key)
 
 
 @bp.get(f"/{NAME}/<int:key>/delete")
-@door.requires(Action.DELETE, Building)
+@auth.requires(Action.DELETE, Building)
 def confirm_building_deletion(caller: Caller, key: int) -> Response:
-    found = within_reach(caller, Action.DELETE, NAME, f"id=eq.{key}")
-    here = f"building_id=eq.{key}"
-    held = sum(
-        engine.number(caller, table, here)
+    row = require_row(caller, Action.DELETE, NAME, f"id=eq.{key}")
+    filters = f"building_id=eq.{key}"
+    grants_count = sum(
+        queries.count_rows(caller, table, filters)
         for table in ("client_manager_building_access", "client_admin_building_access")
     )
-    inspections = engine.number(caller, "inspections", here)
-    return show(
+    inspections = queries.count_rows(caller, "inspections", filters)
+    return render_page(
         "delete.html",
-        what=name(found["name"], 160),
+        what=name(row["name"], 160),
         path=f"/{NAME}/{key}",
-        takes=[("people's access to it", held)],
+        takes=[("access grants", grants_count)],
         stops=[("inspections", inspections)] if inspections else [],
     )
 
 
 @bp.post(f"/{NAME}/<int:key>/delete")
-@door.requires(Action.DELETE, Building)
+@auth.requires(Action.DELETE, Building)
 def delete_building(caller: Caller, key: int) -> Response:
-    require_one(engine.delete(NAME, f"id=eq.{key}"))
-    return go(f"/{NAME}", "The building is deleted.")
+    require_written(queries.delete(NAME, f"id=eq.{key}"))
+    return redirect_to(f"/{NAME}", "Building deleted.")
 
 
-def record_of(caller: Caller) -> Record:
-    """A building; whoever belongs to one client makes and keeps buildings of that one."""
-    fields, besides = PLAIN_FIELDS, {"client_id": caller.client_id}
+def building_form(caller: Caller) -> RecordForm:
+    """Return the form of a building. A user of one client creates buildings of that client only."""
+    fields, defaults = PLAIN_FIELDS, {"client_id": caller.client_id}
     if caller.client_id is None:
-        client = picked(caller, "client_id", "Client", "clients", Action.READ, required=True)
-        fields, besides = (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:]), {}
-    return Record(
+        client = row_choice(caller, "client_id", "Client", "clients", Action.READ, required=True)
+        fields, defaults = (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:]), {}
+    return RecordForm(
         NAME,
         "building",
         fields,
         f"/{NAME}",
-        besides=besides,
+        defaults=defaults,
         title=lambda row: name(row["name"], 160),
     )

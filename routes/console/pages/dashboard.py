@@ -1,4 +1,4 @@
-"""/console/: what is due, what failed, and where most happens, over whatever the caller sees."""
+"""/console/: figures, a chart, overdue and upcoming inspections, of the rows that the caller sees."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from models.types import DatetimeOutOfRange
 from models.types import InvalidDatetime
 from models.types import read_date
 from routes.console.components import charts
-from routes.console.components import queries as engine
+from routes.console.components import queries
+from routes.console.components.error_pages import fault_message
 from routes.console.components.page import bp
-from routes.console.components.page import said
-from routes.console.components.page import show
-from routes.console.session import auth as door
+from routes.console.components.page import render_page
+from routes.console.session import auth
 
 LIST_ROWS = 8
 OPEN = "status=in.(scheduled,in_progress)"
-UNDRAWN = (
+CHART_FAULTS = (
     chart.InvalidPeriod,
     chart_counts.TooManyLabels,
     InvalidDatetime,
@@ -38,18 +38,18 @@ COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
 
 
 @bp.get("/")
-@door.requires_session(joins=False)
+@auth.requires_session(shares_snapshot=False)
 def dashboard(caller: Caller) -> Response:
     problem: str | None = None
     try:
-        drawn = chosen_chart(caller)
-    except UNDRAWN as fault:
-        problem = said(fault)
+        drawn = requested_chart(caller)
+    except CHART_FAULTS as fault:
+        problem = fault_message(fault)
         drawn = NO_CHART
     with reading() as transaction:
-        numbers = read_dashboard(transaction, engine.visible_to(caller))
+        numbers = read_dashboard(transaction, queries.visible_to(caller))
         today = transaction.moment.date()
-    return show(
+    return render_page(
         "dashboard.html",
         400 if problem else 200,
         numbers=numbers,
@@ -65,26 +65,26 @@ def dashboard(caller: Caller) -> Response:
     )
 
 
-def chosen_chart(caller: Caller) -> chart.Chart:
-    """The chart between the dates of the address, or of the last twelve months."""
+def requested_chart(caller: Caller) -> chart.Chart:
+    """Return the chart of the dates in the URL, or of the last twelve months."""
     start, end = (
         read_date(text) if (text := request.args.get(name, "").strip()) else None
         for name in ("from", "to")
     )
     with reading() as transaction:
-        drawn = chart.read_chart(transaction, engine.visible_to(caller), start, end)
+        drawn = chart.read_chart(transaction, queries.visible_to(caller), start, end)
     if len(drawn.series) > charts.POINTS_MAX:
         raise chart.InvalidPeriod("Choose dates at most ten years apart")
     return drawn
 
 
-def overdue(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:
-    """What should have been done by now, the longest overdue first."""
+def overdue(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> queries.QueryResult:
+    """Return the overdue inspections, longest overdue first."""
     text = f"{COLUMNS}&{OPEN}&date_visited=lt.{today}&order=date_visited.asc,id.asc"
-    return engine.ask(caller, "inspections", text, limit=rows)
+    return queries.select_rows(caller, "inspections", text, limit=rows)
 
 
-def upcoming(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> engine.Found:
-    """What is scheduled from today on."""
+def upcoming(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> queries.QueryResult:
+    """Return the inspections scheduled from today on."""
     text = f"{COLUMNS}&status=eq.scheduled&date_visited=gte.{today}&order=date_visited.asc,id.asc"
-    return engine.ask(caller, "inspections", text, limit=rows)
+    return queries.select_rows(caller, "inspections", text, limit=rows)

@@ -1,6 +1,6 @@
-"""/console/inspections/<n>/access: one inspection granted to one person, or taken back.
+"""/console/inspections/<n>/access: grant one inspection to a user, or revoke the grant.
 
-What it would show, or hide, stands on the page before the button that does it.
+The page previews what the change reveals or hides.
 """
 
 from __future__ import annotations
@@ -25,98 +25,99 @@ from engine.query.rule import Action
 from models import ClientManagerInspectionAccess
 from models import Inspection
 from routes.console.components import grants
-from routes.console.components import person_choice as choosing
-from routes.console.components import queries as engine
-from routes.console.components.grants import Held
-from routes.console.components.grants import Sight
+from routes.console.components import queries
+from routes.console.components import user_choice
+from routes.console.components.grants import GrantPage
+from routes.console.components.grants import VisibleCounts
 from routes.console.components.page import ROLE_NAMES
 from routes.console.components.page import bp
-from routes.console.components.page import go
-from routes.console.components.page import show
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
 from routes.console.components.queries import Row
-from routes.console.components.records import require_one
-from routes.console.components.template_filters import told
-from routes.console.session import auth as door
+from routes.console.components.records import require_written
+from routes.console.components.template_filters import short_name
+from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/inspections/<int:key>/access"
-PEOPLE_OFFERED = 150  # beyond them an e-mail is typed
-WHOLE = "select=id,inspection_type,date_visited,status,buildings(name),inspectors(name)"
+USERS_LISTED_MAX = 150  # with more users, an e-mail field replaces the select
+PREVIEW_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(name),inspectors(name)"
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
-    """Who holds a grant of an inspection, and to whom the caller may give one. `people` is None where
-    they are too many to list."""
+class InspectionGrants:
+    """The grants of an inspection, and the users to whom the caller may grant it, or None if there are too many."""
 
-    holders: Held
-    may_give: bool
-    people: list[Row] | None = field(default_factory=list)
+    holders: GrantPage
+    may_grant: bool
+    users: list[Row] | None = field(default_factory=list)
 
 
-def sharing(caller: Caller, key: int, *, may_give: bool) -> Sharing:
-    """Of an inspection that the caller sees; `may_give` where they may change it."""
-    found = grants.holders(caller, GrantKind.INSPECTION, key)
-    roles = grants.grantees(caller, GrantKind.INSPECTION)
-    if not may_give or not roles:
-        return Sharing(found, may_give=False)
-    named = f"role=in.({','.join(role.value for role in roles)})"
-    people = choosing.offered(caller, PEOPLE_OFFERED, f"&{named}")
-    if people is None:
-        return Sharing(found, may_give=True, people=None)
-    held = {row["person"]["id"] for row in found.rows}
-    return Sharing(
-        found, may_give=True, people=[person for person in people if person["id"] not in held]
+def inspection_grants(caller: Caller, key: int, *, may_grant: bool) -> InspectionGrants:
+    """Return the grants of an inspection that the caller sees; `may_grant` if the caller may update it."""
+    holders = grants.holders(caller, GrantKind.INSPECTION, key)
+    roles = grants.grantable_roles(caller, GrantKind.INSPECTION)
+    if not may_grant or not roles:
+        return InspectionGrants(holders, may_grant=False)
+    filters = f"role=in.({','.join(role.value for role in roles)})"
+    users = user_choice.list_users(caller, USERS_LISTED_MAX, f"&{filters}")
+    if users is None:
+        return InspectionGrants(holders, may_grant=True, users=None)
+    holder_ids = {row["person"]["id"] for row in holders.rows}
+    return InspectionGrants(
+        holders, may_grant=True, users=[user for user in users if user["id"] not in holder_ids]
     )
 
 
 @bp.get(PATH)
-@door.requires(Action.INSERT, ClientManagerInspectionAccess)
+@auth.requires(Action.INSERT, ClientManagerInspectionAccess)
 def inspection_access(caller: Caller, key: int) -> Response:
-    """What a grant would show to somebody, or its end hide from them."""
-    found = engine.one(caller, "inspections", f"{WHOLE}&id=eq.{key}")
-    person = choosing.person(caller, request.args.get("person", ""))
-    if found is None or person is None:
+    """Preview what a grant would reveal to a user, or what a revocation would hide."""
+    row = queries.first_row(caller, "inspections", f"{PREVIEW_COLUMNS}&id=eq.{key}")
+    user = user_choice.find_user(caller, request.args.get("person", ""))
+    if row is None or user is None:
         raise UnknownPath
-    held = next(iter(grants.holders(caller, GrantKind.INSPECTION, key, person["id"]).rows), None)
-    may_give = Role(person["role"]) in grants.grantees(
+    grant = next(iter(grants.holders(caller, GrantKind.INSPECTION, key, user["id"]).rows), None)
+    may_grant = Role(user["role"]) in grants.grantable_roles(
         caller, GrantKind.INSPECTION
-    ) and engine.is_within_reach(caller, Action.UPDATE, "inspections", key)
-    if not (held["revocable"] if held is not None else may_give):
+    ) and queries.is_permitted(caller, Action.UPDATE, "inspections", key)
+    if not (grant["revocable"] if grant is not None else may_grant):
         raise UnknownPath
-    reasons, sight = seen_otherwise(caller, person["id"], key)
-    return show(
+    reasons, counts = other_reasons(caller, user["id"], key)
+    return render_page(
         "inspection_access.html",
-        row=found,
-        person=person,
+        row=row,
+        user=user,
         role=ROLE_NAMES,
-        held=held,
+        grant=grant,
         reasons=reasons,
-        sight=sight,
+        counts=counts,
     )
 
 
 @bp.post(PATH)
-@door.requires(Action.INSERT, ClientManagerInspectionAccess)
-def change_inspection_access(caller: Caller, key: int) -> Response:
-    person = choosing.person(caller, g.form.get("person", ""))
-    if person is None:
+@auth.requires(Action.INSERT, ClientManagerInspectionAccess)
+def update_inspection_access(caller: Caller, key: int) -> Response:
+    user = user_choice.find_user(caller, g.form.get("person", ""))
+    if user is None:
         raise UnknownPath
-    takes = g.form.get("do") == "take"
+    is_revocation = g.form.get("do") == "take"
     with writing() as transaction:
         now = load_caller(transaction)
-        if takes:
-            require_one(grants.take(transaction, now, person["id"], GrantKind.INSPECTION, [key]))
+        if is_revocation:
+            require_written(
+                grants.revoke_grants(transaction, now, user["id"], GrantKind.INSPECTION, [key])
+            )
         else:
-            grants.give(transaction, now, person["id"], GrantKind.INSPECTION, [key])
-    done = "The access is taken back from" if takes else "The inspection is granted to"
-    return go(f"/inspections/{key}", f"{done} {told(person['name'])}.")
+            grants.create_grants(transaction, now, user["id"], GrantKind.INSPECTION, [key])
+    done = "Access revoked from" if is_revocation else "Inspection granted to"
+    return redirect_to(f"/inspections/{key}", f"{done} {short_name(user['name'])}.")
 
 
-def seen_otherwise(caller: Caller, person: str, key: int) -> tuple[list[Reason], Sight]:
-    """By which other rules somebody sees the inspection, and what of it the grant shows besides them."""
+def other_reasons(caller: Caller, user_id: str, key: int) -> tuple[list[Reason], VisibleCounts]:
+    """Return the other rules by which a user sees the inspection, and what the grant reveals beyond them."""
     with reading() as transaction:
-        told = explain.explain(transaction, caller, Inspection, key, person)
-    others = [each for each in told.reasons if each.rule != inspection_grant.__name__]
-    without = grants.without(grants.user(caller, person), GrantKind.INSPECTION)
-    return others, grants.gained(caller, without, GrantKind.INSPECTION, [key])
+        explanation = explain.explain(transaction, caller, Inspection, key, user_id)
+    others = [each for each in explanation.reasons if each.rule != inspection_grant.__name__]
+    without = grants.without_grants(grants.caller_of(caller, user_id), GrantKind.INSPECTION)
+    return others, grants.gain(caller, without, GrantKind.INSPECTION, [key])

@@ -1,4 +1,4 @@
-"""/console/inspectors: who visits."""
+"""/console/inspectors: the list of inspectors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from access.caller import Caller
 from engine.query.rule import Action
 from models import Inspector
 from routes.console.components.list_query import Listing
-from routes.console.components.lists import show_list
+from routes.console.components.lists import render_list
 from routes.console.components.page import bp
-from routes.console.session import auth as door
+from routes.console.session import auth
 
 LISTING = Listing(
     relation="inspectors",
@@ -21,6 +21,6 @@ LISTING = Listing(
 
 
 @bp.get("/inspectors")
-@door.requires(Action.READ, Inspector, joins=False)
+@auth.requires(Action.READ, Inspector, shares_snapshot=False)
 def list_inspectors(caller: Caller) -> Response:
-    return show_list(caller, LISTING, "inspectors.html")
+    return render_list(caller, LISTING, "inspectors.html")

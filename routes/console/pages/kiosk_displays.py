@@ -1,4 +1,4 @@
-"""/console/devices: boards on walls, made and revoked. A token is shown once, to whoever makes it."""
+"""/console/devices: create and revoke kiosk displays. The page shows a new token once."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from engine.current import reading
 from engine.current import writing
 from engine.query.rule import Action
 from models.errors import Fault
-from routes.console.components import person_choice as choosing
+from routes.console.components import user_choice
+from routes.console.components.error_pages import fault_message
+from routes.console.components.error_pages import fault_status
+from routes.console.components.error_pages import is_shown_in_form
+from routes.console.components.error_pages import record_fault
+from routes.console.components.error_pages import with_retry_after
 from routes.console.components.page import bp
-from routes.console.components.page import go
-from routes.console.components.page import is_told_in_place
-from routes.console.components.page import note
-from routes.console.components.page import said
-from routes.console.components.page import show
-from routes.console.components.page import status_of
-from routes.console.components.page import told_to_wait
-from routes.console.session import auth as door
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
+from routes.console.session import auth
 
 DAYS = (30, 90, 180, 365)
-PEOPLE_OFFERED = 300  # beyond them an e-mail is typed
+USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
 
 
 @bp.get("/devices")
-@door.requires_administrator()
-def devices(caller: Caller) -> Response:
-    return page(caller)
+@auth.requires_administrator()
+def list_kiosk_displays(caller: Caller) -> Response:
+    return render_kiosk_displays(caller)
 
 
 @bp.post("/devices")
-@door.requires_administrator(writes=True)
-def make_device(caller: Caller) -> Response:
+@auth.requires_administrator(writes=True)
+def create_kiosk_display(caller: Caller) -> Response:
     days = g.form.get("days", "")
     try:
-        user_id = choosing.id_of(g.form.get("person", ""))
+        user_id = user_choice.parse_user_id(g.form.get("person", ""))
         with writing() as transaction:
             _, token = kiosk_display.create_display(
                 transaction,
@@ -50,34 +50,37 @@ def make_device(caller: Caller) -> Response:
                 int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
             )
     except Fault as fault:
-        if not is_told_in_place(fault):
+        if not is_shown_in_form(fault):
             raise
-        note(fault)
-        return told_to_wait(page(caller, problem=said(fault), status=status_of(fault)), fault)
-    return page(caller, token=token)
+        record_fault(fault)
+        return with_retry_after(
+            render_kiosk_displays(caller, problem=fault_message(fault), status=fault_status(fault)),
+            fault,
+        )
+    return render_kiosk_displays(caller, token=token)
 
 
 @bp.post("/devices/<key>/revoke")
-@door.requires_administrator(writes=True)
-def revoke_device(caller: Caller, key: str) -> Response:
+@auth.requires_administrator(writes=True)
+def revoke_kiosk_display(caller: Caller, key: str) -> Response:
     with writing() as transaction:
         kiosk_display.revoke_display(transaction, load_caller(transaction), key)
-    return go("/devices", "The board is signed out.")
+    return redirect_to("/devices", "Kiosk display revoked.")
 
 
-def page(
+def render_kiosk_displays(
     caller: Caller, token: str | None = None, problem: str | None = None, status: int = 200
 ) -> Response:
     with reading() as transaction:
-        listed = kiosk_display.list_displays(transaction, caller)
-        people = choosing.offered(caller, PEOPLE_OFFERED, within=Action.UPDATE)
-    is_listed = people is None or caller.id in [row["id"] for row in people]
-    return show(
-        "devices.html",
+        displays = kiosk_display.list_displays(transaction, caller)
+        users = user_choice.list_users(caller, USERS_LISTED_MAX, within=Action.UPDATE)
+    is_listed = users is None or caller.id in [row["id"] for row in users]
+    return render_page(
+        "kiosk_displays.html",
         status,
-        devices=listed,
-        people=people,
-        oneself=[] if is_listed else [caller.id],
+        displays=displays,
+        users=users,
+        own_id=[] if is_listed else [caller.id],
         days=DAYS,
         token=token,
         problem=problem,
@@ -85,11 +88,11 @@ def page(
     )
 
 
-def date_of(unix: int | None) -> str:
-    """A second as a day."""
+def unix_date(unix: int | None) -> str:
+    """Return a Unix time in seconds as a date."""
     if unix is None:
         return "never"
     return datetime.datetime.fromtimestamp(unix, datetime.UTC).date().isoformat()
 
 
-bp.add_app_template_filter(date_of)
+bp.add_app_template_filter(unix_date)

@@ -1,4 +1,4 @@
-"""/console/inspections/<n>/readings: the lead readings of an inspection, made, changed, deleted."""
+"""/console/inspections/<n>/readings: the forms of the lead readings of an inspection."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from access import policy
 from access.caller import Caller
 from engine.query.rule import Action
 from models import ReportLead
-from routes.console.components import queries as engine
+from routes.console.components import queries
 from routes.console.components import records
 from routes.console.components.fields import Field
 from routes.console.components.fields import choices
 from routes.console.components.page import bp
-from routes.console.components.page import go
-from routes.console.components.page import show
-from routes.console.components.queries import Found
-from routes.console.components.records import Record
-from routes.console.components.records import require_one
-from routes.console.components.records import within_reach
-from routes.console.session import auth as door
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
+from routes.console.components.queries import QueryResult
+from routes.console.components.records import RecordForm
+from routes.console.components.records import require_row
+from routes.console.components.records import require_written
+from routes.console.session import auth
 
 NAME = "reports_lead"
 PATH = "/inspections/<int:inspection>/readings"
@@ -32,68 +32,68 @@ FIELDS = (
 )
 
 
-def readings_of(caller: Caller, inspection: int, offset: int) -> tuple[Found, set[int]]:
-    """Some of an inspection's readings, the newest first, and which of them the caller may change."""
-    named = f"inspection_id=eq.{inspection}&order=id.desc"
-    found = engine.ask(
+def readings_of(caller: Caller, inspection: int, offset: int) -> tuple[QueryResult, set[int]]:
+    """Return a page of an inspection's readings, newest first, and the ids that the caller may update."""
+    filters = f"inspection_id=eq.{inspection}&order=id.desc"
+    page = queries.select_rows(
         caller,
         NAME,
-        f"select=id,gun_id,result&{named}",
+        f"select=id,gun_id,result&{filters}",
         limit=READINGS_SHOWN,
         offset=offset,
         total=True,
     )
     if not policy.permits(caller.role, Action.UPDATE, ReportLead):
-        return found, set()
-    within = engine.ask(
+        return page, set()
+    editable = queries.select_rows(
         caller,
         NAME,
-        f"select=id&{named}",
+        f"select=id&{filters}",
         limit=READINGS_SHOWN,
         offset=offset,
         within=Action.UPDATE,
     )
-    return found, {row["id"] for row in within.rows}
+    return page, {row["id"] for row in editable.rows}
 
 
-def offset_of_page() -> int:
-    """How many readings stand before the ones to be shown."""
+def readings_offset() -> int:
+    """Return the offset of the page of readings in the URL."""
     text = request.args.get("readings", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 @bp.get(f"{PATH}/new")
-@door.requires(Action.INSERT, ReportLead)
+@auth.requires(Action.INSERT, ReportLead)
 def new_reading(caller: Caller, inspection: int) -> Response:
-    return records.new(record_of(caller, inspection), {})
+    return records.render_new_form(reading_form(caller, inspection), {})
 
 
 @bp.post(f"{PATH}/new")
-@door.requires(Action.INSERT, ReportLead)
-def make_reading(caller: Caller, inspection: int) -> Response:
-    return records.make(record_of(caller, inspection))
+@auth.requires(Action.INSERT, ReportLead)
+def create_reading(caller: Caller, inspection: int) -> Response:
+    return records.create_row(reading_form(caller, inspection))
 
 
 @bp.get(f"{PATH}/<int:key>/edit")
-@door.requires(Action.UPDATE, ReportLead)
+@auth.requires(Action.UPDATE, ReportLead)
 def edit_reading(caller: Caller, inspection: int, key: int) -> Response:
-    return records.edit(caller, record_of(caller, inspection), key)
+    return records.render_edit_form(caller, reading_form(caller, inspection), key)
 
 
 @bp.post(f"{PATH}/<int:key>/edit")
-@door.requires(Action.UPDATE, ReportLead)
-def change_reading(caller: Caller, inspection: int, key: int) -> Response:
-    return records.change(caller, record_of(caller, inspection), key)
+@auth.requires(Action.UPDATE, ReportLead)
+def update_reading(caller: Caller, inspection: int, key: int) -> Response:
+    return records.update_row(caller, reading_form(caller, inspection), key)
 
 
 @bp.get(f"{PATH}/<int:key>/delete")
-@door.requires(Action.DELETE, ReportLead)
+@auth.requires(Action.DELETE, ReportLead)
 def confirm_reading_deletion(caller: Caller, inspection: int, key: int) -> Response:
-    found = within_reach(caller, Action.DELETE, NAME, named(inspection, key))
-    said = f", {found['result']}" if found["result"] else ""
-    return show(
+    row = require_row(caller, Action.DELETE, NAME, reading_filters(inspection, key))
+    result = f", {row['result']}" if row["result"] else ""
+    return render_page(
         "delete.html",
-        what=f"reading {key}{said}",
+        what=f"reading {key}{result}",
         path=f"/inspections/{inspection}",
         takes=[],
         stops=[],
@@ -101,27 +101,27 @@ def confirm_reading_deletion(caller: Caller, inspection: int, key: int) -> Respo
 
 
 @bp.post(f"{PATH}/<int:key>/delete")
-@door.requires(Action.DELETE, ReportLead)
+@auth.requires(Action.DELETE, ReportLead)
 def delete_reading(caller: Caller, inspection: int, key: int) -> Response:
-    require_one(engine.delete(NAME, named(inspection, key)))
-    return go(f"/inspections/{inspection}", f"Reading {key} is deleted.")
+    require_written(queries.delete(NAME, reading_filters(inspection, key)))
+    return redirect_to(f"/inspections/{inspection}", f"Reading {key} deleted.")
 
 
-def named(inspection: int, key: int) -> str:
+def reading_filters(inspection: int, key: int) -> str:
     return f"id=eq.{key}&inspection_id=eq.{inspection}"
 
 
-def record_of(caller: Caller, inspection: int) -> Record:
-    """A reading of an inspection that the caller may change, which is what they see it with."""
-    within_reach(caller, Action.UPDATE, "inspections", f"id=eq.{inspection}", "select=id")
-    here = f"/inspections/{inspection}"
-    return Record(
+def reading_form(caller: Caller, inspection: int) -> RecordForm:
+    """Return the form of a reading; raise UnknownPath unless the caller may update the inspection."""
+    require_row(caller, Action.UPDATE, "inspections", f"id=eq.{inspection}", "select=id")
+    inspection_path = f"/inspections/{inspection}"
+    return RecordForm(
         NAME,
         "reading",
         FIELDS,
-        here,
+        inspection_path,
         within=f"&inspection_id=eq.{inspection}",
-        besides={"inspection_id": inspection},
-        page_of=lambda key: here,
+        defaults={"inspection_id": inspection},
+        page_of=lambda key: inspection_path,
         title=lambda row: f"reading {row['id']}",
     )

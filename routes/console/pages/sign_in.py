@@ -1,4 +1,4 @@
-"""/console/sign-in and sign-out: the API's own sign-in, throttled as it is, with a cookie for its answer."""
+"""/console/sign-in and /console/sign-out: the API's sign-in, with its throttling, and a session cookie."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from flask import Response
 from flask import g
 from flask import request
 
-from access.accounts import sign_in as signin
+from access.accounts import sign_in as accounts_sign_in
 from access.accounts.sign_in import Scope
 from access.caller import Caller
 from access.decorators import authenticator
@@ -15,34 +15,36 @@ from access.decorators import public
 from models.errors import Fault
 from routes.auth import client_address
 from routes.auth import request_deadline
+from routes.console.components.error_pages import fault_message
+from routes.console.components.error_pages import fault_status
+from routes.console.components.error_pages import is_shown_in_form
+from routes.console.components.error_pages import with_retry_after
 from routes.console.components.page import HEADERS
-from routes.console.components.page import ask_again
 from routes.console.components.page import bp
-from routes.console.components.page import is_told_in_place
-from routes.console.components.page import said
-from routes.console.components.page import show
-from routes.console.components.page import status_of
-from routes.console.components.page import told_to_wait
-from routes.console.session import auth as door
+from routes.console.components.page import reload_with_cookies
+from routes.console.components.page import render_page
+from routes.console.session import auth
 from routes.console.session.auth import PATH
-from routes.console.session.redirects import safe
+from routes.console.session.redirects import safe_redirect
 
 
 @bp.get("/sign-in")
-@public("the form by which one signs in")
+@public("shows the sign-in form")
 def sign_in_form() -> Response:
-    if door.has_left_cookies_behind():
-        return ask_again()  # or an open sign-in page would lose its nonce to this one
-    return show("sign_in.html", email="", problem=None, next=safe(request.args.get("next", "")))
+    if auth.is_cross_site_without_cookies():
+        return reload_with_cookies()  # a new nonce would invalidate an open sign-in page
+    return render_page(
+        "sign_in.html", email="", problem=None, next=safe_redirect(request.args.get("next", ""))
+    )
 
 
 @bp.post("/sign-in")
-@public("takes a password, throttled as the API's sign-in is")
+@public("takes a password, with the throttling of the API's sign-in")
 def sign_in() -> Response:
-    form = door.read_sign_in_form()
-    email, after = form.get("email", ""), safe(form.get("next", ""))
+    form = auth.read_sign_in_form()
+    email, target = form.get("email", ""), safe_redirect(form.get("next", ""))
     try:
-        signed_in = signin.sign_in_with_password(
+        signed_in = accounts_sign_in.sign_in_with_password(
             authenticator().refresh_tokens,
             email,
             form.get("password", ""),
@@ -50,23 +52,27 @@ def sign_in() -> Response:
             request_deadline(),
         )
     except Fault as fault:
-        if not is_told_in_place(fault) and status_of(fault) != 401:
+        if not is_shown_in_form(fault) and fault_status(fault) != 401:
             raise
         g.refusal = type(fault).__name__
-        answer = show(
-            "sign_in.html", status_of(fault), email=email, problem=said(fault), next=after
+        response = render_page(
+            "sign_in.html",
+            fault_status(fault),
+            email=email,
+            problem=fault_message(fault),
+            next=target,
         )
-        return told_to_wait(answer, fault)
-    response = Response("", 303, {**HEADERS, "Location": after or f"{PATH}/"})
-    door.begin(response, signed_in)
+        return with_retry_after(response, fault)
+    response = Response("", 303, {**HEADERS, "Location": target or f"{PATH}/"})
+    auth.start_session(response, signed_in)
     return response
 
 
 @bp.post("/sign-out")
-@door.requires_session(writes=True)
+@auth.requires_session(writes=True)
 def sign_out(caller: Caller) -> Response:
     with request_deadline().writing() as transaction:
-        signin.sign_out(transaction, load_caller(transaction), Scope.LOCAL)
+        accounts_sign_in.sign_out(transaction, load_caller(transaction), Scope.LOCAL)
     response = Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in"})
     g.ended = True
     return response

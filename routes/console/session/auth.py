@@ -1,7 +1,7 @@
-"""Who enters the console: a signed cookie names a session, and the session's user is looked up as always.
+"""Authentication of the console: the session cookie, kiosk tokens, and the CSRF tokens of forms.
 
-Every form carries a token that is bound to its session. What a browser says of where a request comes
-from (Sec-Fetch-Site) is believed when it refuses, never when it allows.
+A signed cookie names a session, and each request looks up its user. Every form carries a token that is bound to its
+session. The Sec-Fetch-Site header can only refuse a request; it never allows one.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from models.errors import Fault
 from models.fields import Model
 from routes.body import read_body
 from routes.console.session.session_cookie import AGE_SECONDS_MAX
-from routes.console.session.session_cookie import Seal
-from routes.console.session.session_cookie import Seals
+from routes.console.session.session_cookie import CookieSigner
+from routes.console.session.session_cookie import SessionCookie
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.media import UnsupportedMediaType
 
@@ -49,196 +49,215 @@ PATH = "/console"
 KIOSK_PATH = f"{PATH}/kiosk"
 COOKIE = "walkthrough_console"
 SIGN_IN_COOKIE = "walkthrough_sign_in"
-DEVICE_COOKIE = "walkthrough_kiosk"
+KIOSK_COOKIE = "walkthrough_kiosk"
 FORM_BYTES_MAX = 512 << 10
 FORM_TYPE = "application/x-www-form-urlencoded"
 NONCE_BYTES = 18
-SAME_PLACE = (None, "same-origin", "none")
+SAME_ORIGIN_VALUES = (None, "same-origin", "none")
 
 
-class SignInNeeded(Fault):
-    """Nobody is signed in here, or not any more."""
+class SignInRequired(Fault):
+    """A request without a valid session."""
 
     def __init__(self) -> None:
-        super().__init__("Please sign in")
+        super().__init__("Sign in to continue")
 
 
-class ForgedForm(Fault):
-    """A form that this session was not given."""
+class InvalidFormToken(Fault):
+    """A form without the CSRF token of this session."""
 
     def __init__(self) -> None:
         super().__init__(
-            "This form is out of date", hint="Go back, load the page again, and send it once more."
+            "This form has expired", hint="Go back, reload the page, and submit the form again."
         )
 
 
-class DeviceNeeded(Fault):
-    """No device's token, or one that was revoked or has run out."""
+class KioskTokenRequired(Fault):
+    """A request without the token of an active kiosk display."""
 
     def __init__(self) -> None:
-        super().__init__("This board is signed out")
+        super().__init__("This kiosk display is signed out")
 
 
-def requires_session(*, writes: bool = False, joins: bool = True) -> Callable[[View], View]:
-    """Somebody who is signed in to the console, whatever their role; `joins` as in `entering`."""
-    return entering(lambda role: True, "this page", "caller", writes, joins)
+def requires_session(
+    *, writes: bool = False, shares_snapshot: bool = True
+) -> Callable[[View], View]:
+    """Decorate a view that any signed-in user may open. See `guarded` for `shares_snapshot`."""
+    return guarded(lambda role: True, "this page", "caller", writes, shares_snapshot)
 
 
-def requires(action: Action, model: type[Model], *, joins: bool = True) -> Callable[[View], View]:
-    """The privilege to do this to any row of the relation, and a form of one's own where it writes;
-    `joins` as in `entering`."""
-    return entering(
+def requires(
+    action: Action, model: type[Model], *, shares_snapshot: bool = True
+) -> Callable[[View], View]:
+    """Decorate a view that requires a privilege on a relation. See `guarded` for `shares_snapshot`."""
+    return guarded(
         lambda role: policy.permits(role, action, model),
         f"table {model.__tablename__}",
         f"{action.value} {model.__tablename__}",
         action is not Action.READ,
-        joins,
+        shares_snapshot,
     )
 
 
-def requires_administrator(*, writes: bool = False, joins: bool = True) -> Callable[[View], View]:
-    """Somebody who may write users; which ones is the row rule's to say. `joins` as in `entering`."""
-    return entering(policy.may_administer, "table users", "administrator", writes, joins)
-
-
-def entering(
-    allowed: Callable[[Role], bool], denied: str, requirement: str, writes: bool, joins: bool = True
+def requires_administrator(
+    *, writes: bool = False, shares_snapshot: bool = True
 ) -> Callable[[View], View]:
-    """The view behind cookie, look-up and privilege. One that shows a page reads in the look-up's own
-    snapshot, unless it `joins` not: what asks several great questions needs more than one's time for
-    them. One that takes a form has it checked first, and asks `admit` again in its turn to write."""
+    """Decorate a view that requires the privilege to write users. See `guarded` for `shares_snapshot`."""
+    return guarded(policy.may_administer, "table users", "administrator", writes, shares_snapshot)
+
+
+def guarded(
+    allowed: Callable[[Role], bool],
+    denied: str,
+    requirement: str,
+    writes: bool,
+    shares_snapshot: bool = True,
+) -> Callable[[View], View]:
+    """Return a decorator that checks the session cookie, the caller and the privilege before the view.
+
+    A page reads in the snapshot of the caller's look-up. With `shares_snapshot=False` the view opens its own
+    transactions, and each has the full time limit. For a form, check the CSRF token first; the view calls `load_caller`
+    again in its write transaction.
+    """
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def entered(*arguments: object, **named: object) -> object:
-            seal = open_seal()
+        def guarded_view(*arguments: object, **keywords: object) -> object:
+            cookie = load_session_cookie()
             if is_form():
-                g.form = read_form(f"session {seal.session_id}")
-            elif joins:
+                g.form = read_form(f"session {cookie.session_id}")
+            elif shares_snapshot:
                 with reading() as transaction:
-                    caller = admit_sealed(transaction)
+                    caller = admit_session(transaction)
                     require(allowed, caller.role, denied)
-                    return view(caller, *arguments, **named)
+                    return view(caller, *arguments, **keywords)
             with reading() as transaction:
-                caller = admit_sealed(transaction)
+                caller = admit_session(transaction)
             require(allowed, caller.role, denied)
-            return view(caller, *arguments, **named)
+            return view(caller, *arguments, **keywords)
 
-        doing = "form" if writes else "page"
-        return set_requirement(cast(View, entered), f"console {doing}: {requirement}")
+        kind = "form" if writes else "page"
+        return set_requirement(cast(View, guarded_view), f"console {kind}: {requirement}")
 
     return decorate
 
 
-def requires_board(view: View) -> View:
-    """A device's token, or somebody signed in; for reading only, by construction.
+def requires_kiosk_display(view: View) -> View:
+    """Decorate a read-only view for the token of a kiosk display or a signed-in user.
 
-    The view runs inside `reading()`, whose connections refuse to write (`query_only`) and in which no
-    turn to write can be asked for; and the device's cookie is sent to the board's pages alone.
+    The view runs inside `reading()`. Its connection refuses writes (`query_only`), and it cannot acquire the writer
+    lock. Browsers send the kiosk cookie to the kiosk pages only.
     """
 
     @wraps(view)
-    def entered(*arguments: object, **named: object) -> object:
-        assert request.method in ("GET", "HEAD"), "a board only reads"
+    def guarded_view(*arguments: object, **keywords: object) -> object:
+        assert request.method in ("GET", "HEAD"), "kiosk displays are read-only"
         g.is_unattended = True
-        token = request.cookies.get(DEVICE_COOKIE)
+        token = request.cookies.get(KIOSK_COOKIE)
         with reading() as transaction:
-            seen = (
+            display = (
                 kiosk_display.authenticate_display(transaction, token)
                 if token is not None
                 else None
             )
-            g.caller = seen.caller if seen is not None else onlooker(transaction)
-            answered = view(g.caller, *arguments, **named)
-        if seen is not None:
-            kiosk_display.record_last_seen(seen)
-        return answered
+            g.caller = display.caller if display is not None else admit_viewer(transaction)
+            response = view(g.caller, *arguments, **keywords)
+        if display is not None:
+            kiosk_display.record_last_seen(display)
+        return response
 
-    return set_requirement(cast(View, entered), "console board")
+    return set_requirement(cast(View, guarded_view), "console kiosk display")
 
 
-def is_vacant() -> bool:
-    """Whether this browser has neither a session nor a board: what shows there is nobody's choice yet."""
-    token = request.cookies.get(DEVICE_COOKIE)
+def is_signed_out() -> bool:
+    """Return whether the browser has neither a valid session nor an active kiosk display."""
+    token = request.cookies.get(KIOSK_COOKIE)
     if token is not None:
         with reading() as transaction:
             if kiosk_display.authenticate_display(transaction, token) is not None:
                 return False
-    return find_seal() is None
+    return find_session_cookie() is None
 
 
-def leave_board(response: Response) -> None:
-    response.delete_cookie(DEVICE_COOKIE, path=KIOSK_PATH, httponly=True, samesite="Strict")
+def delete_kiosk_cookie(response: Response) -> None:
+    response.delete_cookie(KIOSK_COOKIE, path=KIOSK_PATH, httponly=True, samesite="Strict")
 
 
-def onlooker(transaction: Transaction) -> Caller:
-    """Whoever is signed in where no board is, or none any more: a dead token locks nobody out."""
-    if find_seal() is None and (DEVICE_COOKIE in request.cookies or COOKIE not in request.cookies):
-        raise DeviceNeeded
-    open_seal()
-    return admit_sealed(transaction)
+def admit_viewer(transaction: Transaction) -> Caller:
+    """Return the signed-in user of a browser without an active kiosk display.
+
+    Raise KioskTokenRequired if the browser has no session, and SignInRequired if its session has ended.
+    """
+    if find_session_cookie() is None and (
+        KIOSK_COOKIE in request.cookies or COOKIE not in request.cookies
+    ):
+        raise KioskTokenRequired
+    load_session_cookie()
+    return admit_session(transaction)
 
 
-def admit_sealed(transaction: Transaction) -> Caller:
-    """The caller as they are in this transaction; whose session has ended has to sign in."""
+def admit_session(transaction: Transaction) -> Caller:
+    """Return the caller as of this transaction; raise SignInRequired if the session has ended."""
     try:
         return load_caller(transaction)
     except RefusedClaims as refusal:
         g.ended = True
-        raise SignInNeeded from refusal
+        raise SignInRequired from refusal
 
 
-# The session's cookie
+# The session cookie
 
 
-def seals() -> Seals:
-    """The application's seals, made of its keys."""
-    found: Seals | None = current_app.extensions.get("walkthrough.seals")
-    if found is None:
-        found = Seals(authenticator().signers.signer.secret_keys)
-        current_app.extensions["walkthrough.seals"] = found
-    return found
+def cookie_signer() -> CookieSigner:
+    """Return the application's signer."""
+    signer: CookieSigner | None = current_app.extensions.get("walkthrough.cookie_signer")
+    if signer is None:
+        signer = CookieSigner(authenticator().signers.signer.secret_keys)
+        current_app.extensions["walkthrough.cookie_signer"] = signer
+    return signer
 
 
-def find_seal() -> Seal | None:
-    """The request's seal, if it is in force."""
-    seal = seals().read(request.cookies.get(COOKIE, ""))
-    return seal if seal is not None and seal.is_in_force(current_time()) else None
+def find_session_cookie() -> SessionCookie | None:
+    """Return the session cookie of the request if it is valid, otherwise None."""
+    cookie = cookie_signer().decode(request.cookies.get(COOKIE, ""))
+    return cookie if cookie is not None and cookie.is_valid(current_time()) else None
 
 
-def open_seal() -> Seal:
-    """The request's seal, or SignInNeeded."""
-    seal = find_seal()
-    if seal is None:
-        raise SignInNeeded
-    g.claims = seal.claims()
-    g.seal = seal
-    return seal
+def load_session_cookie() -> SessionCookie:
+    """Return the session cookie of the request and store its claims; raise SignInRequired if there is none."""
+    cookie = find_session_cookie()
+    if cookie is None:
+        raise SignInRequired
+    g.claims = cookie.claims()
+    g.session_cookie = cookie
+    return cookie
 
 
-def begin(response: Response, signed_in: IssuedSession) -> None:
-    """Hand a browser the session that was just begun."""
+def start_session(response: Response, signed_in: IssuedSession) -> None:
+    """Set the cookie of a new session."""
     person = signed_in.person
     now = current_time()
-    seal = Seal(
+    cookie = SessionCookie(
         signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now
     )
-    set_cookie(response, COOKIE, seals().write(seal), PATH)
+    set_cookie(response, COOKIE, cookie_signer().encode(cookie), PATH)
     response.delete_cookie(SIGN_IN_COOKIE, path=PATH)
 
 
-def renew(response: Response) -> None:
-    """Hand out a younger seal to whoever is at work, and take away one that has ended. What asks by
-    itself, again and again, as a board does, is no sign that anybody is."""
-    seal: Seal | None = g.get("seal")
+def refresh_session_cookie(response: Response) -> None:
+    """Renew a session cookie that is due, and delete the cookie of a session that has ended.
+
+    Automatic requests, such as those of a kiosk display, do not extend a session.
+    """
+    cookie: SessionCookie | None = g.get("session_cookie")
     now = current_time()
     if g.get("ended"):
-        end(response)
-    elif seal is not None and seal.is_due(now) and not g.get("is_unattended"):
-        set_cookie(response, COOKIE, seals().write(replace(seal, renewed=now)), PATH)
+        delete_session_cookie(response)
+    elif cookie is not None and cookie.is_due(now) and not g.get("is_unattended"):
+        set_cookie(response, COOKIE, cookie_signer().encode(replace(cookie, renewed=now)), PATH)
 
 
-def end(response: Response) -> None:
+def delete_session_cookie(response: Response) -> None:
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="Strict")
 
 
@@ -250,29 +269,31 @@ def set_cookie(
         value,
         max_age=seconds,
         path=path,
-        secure=is_private(),
+        secure=is_https(),
         httponly=True,
         samesite="Strict",
     )
 
 
-def is_private() -> bool:
-    """Whether the browser came over TLS: to us, or to a proxy that we trust to say so."""
+def is_https() -> bool:
+    """Return whether the browser used TLS, either directly or to a trusted proxy."""
     if request.scheme == "https":
         return True
     try:
         peer = ipaddress.ip_address(request.environ.get("REMOTE_ADDR") or "")
     except ValueError:
         return False
-    trusted = any(peer in network for network in current_app.config["TRUSTED_PROXIES"])
-    return trusted and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+    is_trusted = any(peer in network for network in current_app.config["TRUSTED_PROXIES"])
+    return is_trusted and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
 
 
-def has_left_cookies_behind() -> bool:
-    """Whether a link of another site brought a browser here without cookies of ours: they are Strict, and
-    it may have some. Asked for once more, by a page of ours, it brings them."""
-    given = {COOKIE, SIGN_IN_COOKIE, DEVICE_COOKIE} & set(request.cookies)
-    return request.method == "GET" and is_from_elsewhere() and not given
+def is_cross_site_without_cookies() -> bool:
+    """Return whether a link of another site opened the page and the browser sent none of our cookies.
+
+    The cookies are SameSite=Strict, so the browser may have some. It sends them when our own page reloads.
+    """
+    sent = {COOKIE, SIGN_IN_COOKIE, KIOSK_COOKIE} & set(request.cookies)
+    return request.method == "GET" and is_cross_site() and not sent
 
 
 # Forms
@@ -282,63 +303,77 @@ def is_form() -> bool:
     return request.method == "POST"
 
 
-def is_from_elsewhere() -> bool:
-    """Whether the browser says that another site sent it here; not all do, and none over plain HTTP."""
-    return request.headers.get("Sec-Fetch-Site") not in SAME_PLACE
+def is_cross_site() -> bool:
+    """Return whether the browser reports another site as the source of the request.
+
+    Some browsers do not send Sec-Fetch-Site, and none sends it over plain HTTP.
+    """
+    return request.headers.get("Sec-Fetch-Site") not in SAME_ORIGIN_VALUES
 
 
 def read_sign_in_form() -> MultiDict[str, str]:
-    """The same of a form that was shown to whoever has this browser's nonce."""
-    found = request.cookies.get(SIGN_IN_COOKIE)
-    return read_form(f"nonce {found}" if found else "")
+    """Return the fields of a form that is bound to the nonce of this browser; see `read_form`."""
+    cookie = request.cookies.get(SIGN_IN_COOKIE)
+    return read_form(f"nonce {cookie}" if cookie else "")
 
 
-def seal_words(words: str, path: str) -> str:
-    """What shows that words in an address are our own, and for whoever is signed in here, on that page
-    alone: a link with them says nothing to anybody else. Each use signs under a name of its own."""
-    return seals().form_token(f"words {g.seal.session_id} {path} {words}")
+def sign_message(message: str, path: str) -> str:
+    """Return the signature of a message for this session and page.
+
+    A link with the message shows nothing in another session or on another page. The prefix `message` keeps the
+    signature apart from form tokens.
+    """
+    return cookie_signer().sign(f"message {g.session_cookie.session_id} {path} {message}")
 
 
-def are_ours(words: str, path: str, seal: str) -> bool:
-    opened: Seal | None = g.get("seal")
-    if opened is None:
+def is_signed_message(message: str, path: str, signature: str) -> bool:
+    """Return whether `sign_message` made the signature in this session."""
+    cookie: SessionCookie | None = g.get("session_cookie")
+    if cookie is None:
         return False
-    return seals().is_form_token(seal, f"words {opened.session_id} {path} {words}")
+    return cookie_signer().verify(signature, f"message {cookie.session_id} {path} {message}")
 
 
 def read_form(holder: str) -> MultiDict[str, str]:
-    """A form's fields, once it is known to be ours."""
+    """Return the fields of the form in the request; `holder` is the text that its CSRF token signs.
+
+    Raise UnsupportedMediaType for another content type, and InvalidFormToken for a request from another site or
+    without the token of this holder.
+    """
     if request.mimetype != FORM_TYPE:
         raise UnsupportedMediaType(request.mimetype)
     pairs = decode_pairs(read_body(FORM_BYTES_MAX))
-    # Browsers send line ends as CR LF, whatever was typed.
+    # Browsers submit line ends as CR LF.
     form = MultiDict([(key, (value or "").replace("\r\n", "\n")) for key, value in pairs])
-    if is_from_elsewhere():
-        raise ForgedForm
-    if not holder or not seals().is_form_token(form.get("csrf", ""), holder):
-        raise ForgedForm
+    if is_cross_site():
+        raise InvalidFormToken
+    if not holder or not cookie_signer().verify(form.get("csrf", ""), holder):
+        raise InvalidFormToken
     return form
 
 
-def form_token() -> str:
-    """The token of the page that is being made: of its session, or of a sign-in about to happen."""
-    seal: Seal | None = g.get("seal")
-    if seal is not None:
-        return seals().form_token(f"session {seal.session_id}")
-    return seals().form_token(f"nonce {nonce()}")
+def csrf_token() -> str:
+    """Return the CSRF token of the forms of this response, bound to the session or to the sign-in nonce."""
+    cookie: SessionCookie | None = g.get("session_cookie")
+    if cookie is not None:
+        return cookie_signer().sign(f"session {cookie.session_id}")
+    return cookie_signer().sign(f"nonce {nonce()}")
 
 
 def nonce() -> str:
-    """What stands for a session where there is none yet."""
+    """Return the nonce that identifies a browser without a session. Generate one if it has none."""
     if "nonce" not in g:
         g.nonce = request.cookies.get(SIGN_IN_COOKIE) or secrets.token_urlsafe(NONCE_BYTES)
-    found: str = g.nonce
-    return found
+    value: str = g.nonce
+    return value
 
 
-def keep_nonce(response: Response) -> None:
-    """Hand out a nonce that was made just now: a board's page one of its own, so that a link to that page
-    takes none away from open sign-in pages."""
+def set_nonce_cookie(response: Response) -> None:
+    """Set the cookie of a nonce that this request generated.
+
+    Kiosk pages use their own cookie path. A link to a kiosk page therefore does not replace the nonce of an open
+    sign-in page.
+    """
     if "nonce" in g and request.cookies.get(SIGN_IN_COOKIE) != g.nonce:
         path = KIOSK_PATH if request.path.startswith(KIOSK_PATH) else PATH
         set_cookie(response, SIGN_IN_COOKIE, g.nonce, path, AGE_SECONDS_MAX)

@@ -1,6 +1,6 @@
-"""Where a browser comes back to: the page that it asked for, or the one whose form it sent.
+"""Redirect targets after a sign-in.
 
-Addresses of the console alone, whoever made the link.
+Every target is a page of the console, so a link cannot send a browser to another site.
 """
 
 from __future__ import annotations
@@ -14,36 +14,40 @@ from werkzeug.routing import RequestRedirect
 
 from routes.console.session.auth import PATH
 
-ELSEWHERE = (f"{PATH}/sign-", f"{PATH}/static")  # no pages to go on to
-NOWHERE = "console.nowhere"
-SAFE = "!$&'()*+,-./:;=?@_~%"  # of a query string, as it came
+NO_RETURN_PATHS = (f"{PATH}/sign-", f"{PATH}/static")
+NOT_FOUND_ENDPOINT = "console.not_found"
+QUERY_CHARACTERS = "!$&'()*+,-./:;=?@_~%"  # left unquoted in a query string
 
 
-def safe(path: str) -> str:
-    """A page of the console to go on to, or nothing: never another place.
+def safe_redirect(path: str) -> str:
+    """Return the path if it is a page of the console, otherwise an empty string.
 
-    >>> safe("/console/buildings?city=eq.Lynn"), safe("//evil.example/console/"), safe("/\\\\evil")
-    ('/console/buildings?city=eq.Lynn', '', '')
-    >>> safe("//["), safe("/console/why?person=["), safe("/console/sign-out"), safe("/console/é")
-    ('', '/console/why?person=[', '', '')
+    >>> safe_redirect("/console/buildings?city=eq.Lynn"), safe_redirect("//evil.example/console/")
+    ('/console/buildings?city=eq.Lynn', '')
+    >>> safe_redirect("/\\\\evil"), safe_redirect("//["), safe_redirect("/console/why?person=[")
+    ('', '', '/console/why?person=[')
+    >>> safe_redirect("/console/sign-out"), safe_redirect("/console/é")
+    ('', '')
     """
-    # What begins like this has neither scheme nor host, so there is nothing to take apart.
-    is_ours = path.startswith(f"{PATH}/") and not path.startswith(ELSEWHERE)
+    # A path with this prefix has neither a scheme nor a host.
+    is_console = path.startswith(f"{PATH}/") and not path.startswith(NO_RETURN_PATHS)
     is_plain = path.isascii() and path.isprintable() and "\\" not in path
-    return path if is_ours and is_plain else ""
+    return path if is_console and is_plain else ""
 
 
-def here() -> str:
-    """The address that was asked for, as it can be asked for again."""
-    query = quote(request.query_string, safe=SAFE)
+def requested_url() -> str:
+    """Return the path and query of the request, quoted."""
+    query = quote(request.query_string, safe=QUERY_CHARACTERS)
     return quote(request.path) + (f"?{query}" if query else "")
 
 
-def page_to_show() -> str:
-    """The page to show once somebody has signed in: the one that was asked for. Of a form it is the page
-    that it stands on, or the next one above: what was sent is not sent again by itself."""
+def return_url() -> str:
+    """Return the page to show after a sign-in.
+
+    For a GET request this is the requested page. For a form it is the page of the form, or the next page above it.
+    """
     if request.method != "POST":
-        return here()
+        return requested_url()
     path = request.path
     while path.startswith(f"{PATH}/"):
         if is_page(path):
@@ -53,9 +57,9 @@ def page_to_show() -> str:
 
 
 def is_page(path: str) -> bool:
-    """Whether there is something to be seen there."""
+    """Return whether a GET request of the path matches a view of the console."""
     try:
         endpoint, _ = current_app.url_map.bind(request.host).match(path, "GET")
     except (HTTPException, RequestRedirect):
         return False
-    return str(endpoint) != NOWHERE
+    return str(endpoint) != NOT_FOUND_ENDPOINT

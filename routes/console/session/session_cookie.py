@@ -1,7 +1,7 @@
-"""What the console hands to a browser and takes back: signed texts that name a session, and nothing else.
+"""The signed session cookie and the signatures of form tokens.
 
-Knows no Flask and no clock. A seal is no right: whoever it names is looked up in the database at every
-request (access/session.py), so a seal that outlives its session opens nothing.
+This module uses neither Flask nor a clock. A session cookie grants nothing by itself: each request looks up its user
+and session in the database (access/session.py).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from itsdangerous import URLSafeSerializer
 from access.accounts.access_token import Claims
 from access.caller import Role
 
-IDLE_SECONDS_MAX = 12 * 3_600  # a working day without a click ends it
-AGE_SECONDS_MAX = 7 * 24 * 3_600  # and a week in any case
+IDLE_SECONDS_MAX = 12 * 3_600
+AGE_SECONDS_MAX = 7 * 24 * 3_600
 RENEWED_AFTER_SECONDS = 600
-NAME_CHARACTERS_MAX = 80  # browsers drop a cookie of more than 4,096 bytes without a word
+NAME_CHARACTERS_MAX = 80  # browsers silently drop a cookie of more than 4,096 bytes
 SIGNING = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
-    """Who signed in, in which session, when it began and when it was last renewed."""
+class SessionCookie:
+    """The content of a session cookie. `began` and `renewed` are Unix times in seconds."""
 
     session_id: str
     user_id: str
@@ -37,7 +37,7 @@ class Seal:
     renewed: int
 
     def claims(self) -> Claims:
-        """The same, as the look-up of a token's caller takes it."""
+        """Return the claims of an access token for this session."""
         return Claims(
             self.user_id,
             self.role,
@@ -48,44 +48,46 @@ class Seal:
             self.session_id,
         )
 
-    def is_in_force(self, now: int) -> bool:
+    def is_valid(self, now: int) -> bool:
         return self.renewed + IDLE_SECONDS_MAX > now and self.began + AGE_SECONDS_MAX > now
 
     def is_due(self, now: int) -> bool:
-        """Whether it is time to hand out a younger one."""
+        """Return whether the cookie needs a new `renewed` time."""
         return self.renewed + RENEWED_AFTER_SECONDS <= now
 
 
-class Seals:
-    """The keys, oldest first: the newest signs, all verify."""
+class CookieSigner:
+    """Signs and verifies with a list of keys, oldest first: the newest key signs, every key verifies."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self.sessions = URLSafeSerializer(list(keys), salt="console session", signer_kwargs=SIGNING)
-        self.forms = Signer(list(keys), salt="console form", **SIGNING)  # type: ignore[arg-type]
+        self.texts = Signer(list(keys), salt="console form", **SIGNING)  # type: ignore[arg-type]
 
-    def write(self, seal: Seal) -> str:
+    def encode(self, cookie: SessionCookie) -> str:
+        """Return the signed cookie value. Cut the name to NAME_CHARACTERS_MAX."""
         fields = [
-            seal.session_id,
-            seal.user_id,
-            seal.role.value,
-            seal.client_id,
-            seal.name[:NAME_CHARACTERS_MAX],
-            seal.began,
-            seal.renewed,
+            cookie.session_id,
+            cookie.user_id,
+            cookie.role.value,
+            cookie.client_id,
+            cookie.name[:NAME_CHARACTERS_MAX],
+            cookie.began,
+            cookie.renewed,
         ]
         return str(self.sessions.dumps(fields))
 
-    def read(self, text: str) -> Seal | None:
-        """What a text of ours says; None for any other."""
+    def decode(self, value: str) -> SessionCookie | None:
+        """Return the content of a cookie value, or None if its signature is not valid."""
         try:
-            session_id, user_id, role, client_id, name, began, renewed = self.sessions.loads(text)
-            return Seal(session_id, user_id, Role(role), client_id, name, began, renewed)
+            session_id, user_id, role, client_id, name, began, renewed = self.sessions.loads(value)
+            return SessionCookie(session_id, user_id, Role(role), client_id, name, began, renewed)
         except (BadData, ValueError, TypeError):
             return None
 
-    def form_token(self, holder: str) -> str:
-        """What every form of this holder carries: a session's id, or a sign-in page's nonce."""
-        return self.forms.get_signature(holder.encode()).decode()
+    def sign(self, text: str) -> str:
+        """Return the signature of a text."""
+        return self.texts.get_signature(text.encode()).decode()
 
-    def is_form_token(self, token: str, holder: str) -> bool:
-        return self.forms.verify_signature(holder.encode(), token.encode("utf-8", "replace"))
+    def verify(self, signature: str, text: str) -> bool:
+        """Return whether a signature is the one of this text."""
+        return self.texts.verify_signature(text.encode(), signature.encode("utf-8", "replace"))

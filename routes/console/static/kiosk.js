@@ -1,54 +1,54 @@
-// Puts a new picture in place of the old one. While the server is away the last picture stays, and it is
-// said since when; when the board is signed out, the picture goes.
+// Refreshes the content of the kiosk display. While the server does not respond, the last content stays with its time.
+// When the display is signed out, the content is removed.
 "use strict";
-const asked = Number(new URLSearchParams(window.location.search).get("every")) * 1000;
-const EVERY_MS = asked >= 250 ? asked : 30000;
-const GIVE_UP_MS = 10000;
-const away = document.getElementById("away");
+const requested = Number(new URLSearchParams(window.location.search).get("every")) * 1000;
+const INTERVAL_MS = requested >= 250 ? requested : 30000;
+const TIMEOUT_MS = 10000;
+const offline = document.getElementById("offline");
 
-function clock(moment) {
+function formatTime(moment) {
   return moment.toLocaleString([], { weekday: "short", hour: "2-digit", minute: "2-digit" });
 }
 
-let good = new Date();
+let lastRefresh = new Date();
 
-function say(text) {
-  if (away.textContent !== text) away.textContent = text;
-  away.hidden = text === "";
+function showStatus(text) {
+  if (offline.textContent !== text) offline.textContent = text;
+  offline.hidden = text === "";
 }
 
 async function refresh() {
-  const control = new AbortController();
-  const timer = setTimeout(() => control.abort(), GIVE_UP_MS);
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), TIMEOUT_MS);
   try {
-    const answer = await fetch("/console/kiosk/board", { signal: control.signal, cache: "no-store", redirect: "manual" });
-    if (answer.status === 401 || answer.type === "opaqueredirect") {
-      document.getElementById("picture").replaceChildren();
-      say("This board is signed out.");
+    const response = await fetch("/console/kiosk/board", { signal: controller.signal, cache: "no-store", redirect: "manual" });
+    if (response.status === 401 || response.type === "opaqueredirect") {
+      document.getElementById("content").replaceChildren();
+      showStatus("This kiosk display is signed out.");
       return;
     }
-    if (!answer.ok) throw new Error(String(answer.status));
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const picture = page.getElementById("picture");
-    if (!picture) throw new Error("no picture");
-    const old = document.getElementById("picture");
-    if (old.dataset.version !== picture.dataset.version) {
+    if (!response.ok) throw new Error(String(response.status));
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const content = page.getElementById("content");
+    if (!content) throw new Error("no content");
+    const old = document.getElementById("content");
+    if (old.dataset.version !== content.dataset.version) {
       window.location.reload();
       return;
     }
-    old.replaceWith(document.adoptNode(picture));
-    good = new Date();
-    say("");
+    old.replaceWith(document.adoptNode(content));
+    lastRefresh = new Date();
+    showStatus("");
   } catch (error) {
-    say("No answer from the server. This is the picture of " + clock(good) + ".");
+    showStatus("The server does not respond. Last refresh: " + formatTime(lastRefresh) + ".");
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function forever() {
+async function refreshRepeatedly() {
   await refresh();
-  setTimeout(forever, EVERY_MS);
+  setTimeout(refreshRepeatedly, INTERVAL_MS);
 }
 
-setTimeout(forever, EVERY_MS);
+setTimeout(refreshRepeatedly, INTERVAL_MS);

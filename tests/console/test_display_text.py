@@ -1,4 +1,4 @@
-"""Names and words as they are shown: none is empty, none turns what stands around it, none is taken for ours."""
+"""Displayed text: names, statuses, types and access rules."""
 
 import re
 from collections.abc import Callable
@@ -14,9 +14,9 @@ TURN = "\u202e"
 @pytest.mark.parametrize(
     "status", ["super_admin", "building_grant", "In_Progress", "in progress", "none"]
 )
-def test_a_status_is_shown_as_it_is(desk: Callable, api: Callable, status: str) -> None:
+def test_custom_status_is_shown_unchanged(browse: Callable, api: Callable, status: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"status": status})
-    ada = desk("ada")
+    ada = browse("ada")
 
     for path in ("/console/inspections/1", "/console/inspections?id=eq.1"):
         assert f'<span class="badge s-other">{status}</span>' in ada.page(path)
@@ -25,30 +25,30 @@ def test_a_status_is_shown_as_it_is(desk: Callable, api: Callable, status: str) 
     )
 
 
-def test_rules_and_our_own_statuses_are_said_in_words(desk: Callable, api: Callable) -> None:
+def test_rules_and_common_statuses_are_shown_in_words(browse: Callable, api: Callable) -> None:
     api("root").patch("/inspections?id=eq.1", {"status": "in_progress"})
 
-    assert "in progress</span>" in desk("ada").page("/console/inspections/1")
-    why = desk("root").page("/console/why?kind=building&key=1")
-    assert "A super admin sees everything." in why
+    assert "In progress</span>" in browse("ada").page("/console/inspections/1")
+    why = browse("root").page("/console/why?kind=building&key=1")
+    assert "Super admins see everything" in why
 
 
 @pytest.mark.parametrize(
     ("kind", "shown"), [("HVAC check", "HVAC check"), ("XRF", "XRF"), ("annual", "Annual"), ("ßa", "SSa")]
 )  # fmt: skip
-def test_a_type_begins_with_a_capital_letter(
-    desk: Callable, api: Callable, kind: str, shown: str
+def test_type_starts_with_a_capital_letter(
+    browse: Callable, api: Callable, kind: str, shown: str
 ) -> None:
     api("root").patch("/inspections?id=eq.1", {"inspection_type": kind})
 
-    assert f"<h1>{shown} <small>" in desk("ada").page("/console/inspections/1")
+    assert f"<h1>{shown} <small>" in browse("ada").page("/console/inspections/1")
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u202e\u200b", "\x01"])
-def test_no_link_is_without_a_text(desk: Callable, api: Callable, name: str) -> None:
+def test_links_of_nameless_rows_have_text(browse: Callable, api: Callable, name: str) -> None:
     for table, key in (("buildings", 1), ("inspectors", 1), ("clients", 1), ("users", MOE)):
         assert api("root").patch(f"/{table}?id=eq.{key}", {"name": name}).status == 204, table
-    root = desk("root")
+    root = browse("root")
 
     for path in (
         *LISTS,
@@ -65,10 +65,10 @@ def test_no_link_is_without_a_text(desk: Callable, api: Callable, name: str) -> 
     assert '<option value="1">(no name)</option>' in root.page("/console/inspections/new")
 
 
-def test_a_name_turns_nothing_around_it(desk: Callable, api: Callable) -> None:
+def test_bidi_controls_are_removed_from_names(browse: Callable, api: Callable) -> None:
     for table, key in (("buildings", 1), ("users", MOE)):
         api("root").patch(f"/{table}?id=eq.{key}", {"name": f"x{TURN}gpj.exe"})
-    root = desk("root")
+    root = browse("root")
 
     for path in (
         *LISTS,
@@ -91,5 +91,5 @@ def test_a_name_turns_nothing_around_it(desk: Callable, api: Callable) -> None:
         "client_id": "1",
     }
     sent = root.send("/console/people/new", made).headers["Location"]
-    assert "ygpj.exe can sign in now." in root.page(sent)
+    assert "User ygpj.exe created." in root.page(sent)
     assert TURN in root.page("/console/buildings/1/edit")

@@ -1,5 +1,4 @@
-"""Two people at one row: what nobody touched follows the row, what both touched is said first, and nothing is
-written over unseen (decision 0023)."""
+"""Concurrent edits of a row (decision 0023): unedited fields follow the row, and conflicting edits are reported."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ import pytest
 
 from engine.current import writing
 from routes.console.components import records
-from routes.console.pages import people
+from routes.console.pages import users
 from tests.conftest import ADA
 from tests.conftest import BOB
 from tests.conftest import MOE
@@ -19,8 +18,8 @@ BUILDING = "/console/buildings/1/edit"
 PERSON = f"/console/people/{MOE}/edit"
 
 
-def meanwhile(act: Callable[[], object]) -> None:
-    """Another request, in a thread of its own, as the server has it."""
+def in_thread(act: Callable[[], object]) -> None:
+    """Run another request in its own thread, as the server does."""
     with ThreadPoolExecutor(1) as threads:
         threads.submit(act).result()
 
@@ -34,12 +33,12 @@ def inspection(api: Callable, columns: str = "*") -> dict:
     return one(api, f"/inspections?id=eq.1&select={columns}")
 
 
-def lines_of_trail(api: Callable) -> int:
+def count_audit_lines(api: Callable) -> int:
     return len(api("root").get("/audit_log?action=in.(insert,update,delete)&select=id").json)
 
 
-def test_what_others_changed_meanwhile_stays(desk: Callable, api: Callable) -> None:
-    ada = desk("ada")
+def test_concurrent_edits_of_other_fields_are_merged(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"status": "failed", "date_visited": None})
 
@@ -53,17 +52,20 @@ def test_what_others_changed_meanwhile_stays(desk: Callable, api: Callable) -> N
     }
 
 
-def test_what_both_changed_is_said_and_who_sends_it_again_wins(
-    desk: Callable, api: Callable
+def test_concurrent_edit_of_a_field_is_a_conflict_until_resubmitted(
+    browse: Callable, api: Callable
 ) -> None:
-    ada = desk("ada")
+    ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"notes": "theirs", "status": "failed"})
 
     first = ada.fill_in(EDIT, {"notes": "mine", "inspection_type": "fire"}, page)
 
     assert first.status_code == 409
-    assert "Notes was changed meanwhile, to “theirs”. Send it again to keep yours." in first.text
+    assert (
+        "Notes was changed by another user to “theirs”. Submit the form again to overwrite it."
+        in first.text
+    )
     assert inspection(api, "notes,inspection_type") == {"notes": "theirs", "inspection_type": "annual"}  # fmt: skip
     shown = dict(Form(first.text).fields)
     assert (shown["notes"], shown["inspection_type"], shown["status"]) == ("mine", "fire", "failed")
@@ -76,21 +78,23 @@ def test_what_both_changed_is_said_and_who_sends_it_again_wins(
     }
 
 
-def test_a_conflict_names_a_choice_and_cuts_what_is_long(desk: Callable, api: Callable) -> None:
-    ada = desk("ada")
+def test_conflict_message_shows_labels_and_cuts_long_values(
+    browse: Callable, api: Callable
+) -> None:
+    ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"building_id": 2, "inspector_id": None, "notes": "y" * 90})  # fmt: skip
 
     answer = ada.fill_in(EDIT, {"building_id": "3", "inspector_id": "2", "notes": "mine"}, page)
 
     assert answer.status_code == 409
-    assert "Building was changed meanwhile, to “Mill Court”." in answer.text
-    assert "Inspector was changed meanwhile, to nothing." in answer.text
+    assert "Building was changed by another user to “Mill Court”." in answer.text
+    assert "Inspector was changed by another user to no value." in answer.text
     assert f"to “{'y' * 80}…”" in answer.text
 
 
-def test_a_conflict_is_told_before_what_else_is_wrong(desk: Callable, api: Callable) -> None:
-    ada = desk("ada")
+def test_conflict_takes_precedence_over_other_problems(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"date_visited": "2025-12-24"})
 
@@ -103,14 +107,14 @@ def test_a_conflict_is_told_before_what_else_is_wrong(desk: Callable, api: Calla
     assert "date/time field value out of range" in second.text
 
 
-def test_both_saying_the_same_is_no_conflict(desk: Callable, api: Callable) -> None:
-    ada = desk("ada")
+def test_equal_concurrent_edits_are_not_a_conflict(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"status": "failed"})
-    lines = lines_of_trail(api)
+    lines = count_audit_lines(api)
 
     assert ada.fill_in(EDIT, {"status": "failed"}, page).status_code == 303
-    assert lines_of_trail(api) == lines
+    assert count_audit_lines(api) == lines
 
 
 @pytest.mark.parametrize(
@@ -123,12 +127,12 @@ def test_both_saying_the_same_is_no_conflict(desk: Callable, api: Callable) -> N
         pytest.param({"building_type": "<b>\"&amp;'"}, id="signs of HTML"),
     ],
 )
-def test_what_a_form_cannot_send_back_stays(
-    desk: Callable, api: Callable, changes: dict[str, object]
+def test_values_that_inputs_cannot_show_are_kept(
+    browse: Callable, api: Callable, changes: dict[str, object]
 ) -> None:
     api("root").patch("/buildings?id=eq.1", changes)
     before = one(api, "/buildings?id=eq.1")
-    ada = desk("ada")
+    ada = browse("ada")
 
     assert ada.fill_in(BUILDING, {"floors": "77"}).status_code == 303
 
@@ -139,30 +143,28 @@ def test_what_a_form_cannot_send_back_stays(
 @pytest.mark.parametrize(
     "notes", ["", "\n\nlead", "\r\nlead", "\rlead", "a\r\nb\rc\n", "  x\t", "</textarea>"]
 )  # fmt: skip
-def test_a_form_that_nobody_touched_writes_nothing(
-    desk: Callable, api: Callable, notes: str
-) -> None:
+def test_unedited_form_writes_nothing(browse: Callable, api: Callable, notes: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"notes": notes, "status": ""})
-    before, lines = inspection(api), lines_of_trail(api)
-    ada = desk("ada")
+    before, lines = inspection(api), count_audit_lines(api)
+    ada = browse("ada")
 
     answer = ada.fill_in(EDIT, {})
 
-    assert "The changes are kept." in ada.page(answer.headers["Location"])
-    assert (inspection(api), lines_of_trail(api)) == (before, lines)
+    assert "Changes saved." in ada.page(answer.headers["Location"])
+    assert (inspection(api), count_audit_lines(api)) == (before, lines)
 
 
-def test_another_spelling_of_the_same_is_no_change(desk: Callable, api: Callable) -> None:
+def test_equivalent_spelling_is_not_a_change(browse: Callable, api: Callable) -> None:
     api("root").patch("/buildings?id=eq.1", {"latitude": 42.5})
-    lines = lines_of_trail(api)
+    lines = count_audit_lines(api)
 
-    assert desk("ada").fill_in(BUILDING, {"latitude": "+42.50"}).status_code == 303
-    assert lines_of_trail(api) == lines
+    assert browse("ada").fill_in(BUILDING, {"latitude": "+42.50"}).status_code == 303
+    assert count_audit_lines(api) == lines
 
 
-def test_readings_are_merged_too(desk: Callable, api: Callable) -> None:
+def test_concurrent_edits_of_readings_are_merged(browse: Callable, api: Callable) -> None:
     path = "/console/inspections/2/readings/1/edit"
-    ada = desk("ada")
+    ada = browse("ada")
     page = ada.page(path)
     api("root").patch("/reports_lead?id=eq.1", {"result": "theirs"})
 
@@ -172,8 +174,8 @@ def test_readings_are_merged_too(desk: Callable, api: Callable) -> None:
     assert row == {"gun_id": 5, "result": "theirs"}
 
 
-def test_a_form_without_what_it_showed_is_kept_whole(desk: Callable, api: Callable) -> None:
-    ada = desk("ada")
+def test_form_without_digests_overwrites_all_fields(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
     given = {"building_id": "1", "inspection_type": "fire", "notes": "mine"}
 
     wrong = ada.send(EDIT, {**given, "date_visited": "x"})
@@ -193,21 +195,19 @@ SMALL, STATUS = "/console/inspections/1", "/console/inspections/1/status"
 @pytest.mark.parametrize(
     "status", [None, "", " failed ", "a\nb", "\n", "super_admin", "in progress"]
 )
-def test_a_status_that_nobody_touched_stays(
-    desk: Callable, api: Callable, status: str | None
+def test_unedited_status_form_writes_nothing(
+    browse: Callable, api: Callable, status: str | None
 ) -> None:
     api("root").patch("/inspections?id=eq.1", {"status": status})
-    before, lines, ada = inspection(api), lines_of_trail(api), desk("ada")
+    before, lines, ada = inspection(api), count_audit_lines(api), browse("ada")
     form = Form(ada.page(SMALL), STATUS)
 
     assert ada.client.post(STATUS, data=form.with_({})).status_code == 303
-    assert (inspection(api), lines_of_trail(api)) == (before, lines)
+    assert (inspection(api), count_audit_lines(api)) == (before, lines)
 
 
-def test_a_status_that_others_changed_meanwhile_stays_or_is_said(
-    desk: Callable, api: Callable
-) -> None:
-    ada = desk("ada")
+def test_concurrent_status_change_is_kept_or_a_conflict(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
     form = Form(ada.page(SMALL), STATUS)
     api("root").patch("/inspections?id=eq.1", {"status": "failed"})
 
@@ -216,18 +216,18 @@ def test_a_status_that_others_changed_meanwhile_stays_or_is_said(
 
     first = ada.client.post(STATUS, data=form.with_({"status": "cancelled"}))
     assert (first.status_code, inspection(api, "status")) == (409, {"status": "failed"})
-    assert "Status was changed meanwhile, to “failed”. Send it again to keep yours." in first.text
+    assert "Status was changed by another user to “Failed”. Submit the form again" in first.text
     again = ada.client.post(STATUS, data=Form(first.text).with_({}))
     assert (again.status_code, again.headers["Location"].partition("?")[0]) == (303, SMALL)
     assert inspection(api, "status") == {"status": "cancelled"}
 
 
-# People
+# Users
 
 
-def test_a_demotion_is_not_undone_by_a_name(desk: Callable, api: Callable) -> None:
+def test_renaming_a_user_does_not_revert_a_role_change(browse: Callable, api: Callable) -> None:
     path = f"/console/people/{BOB}/edit"
-    root = desk("root")
+    root = browse("root")
     page = root.page(path)
     api("root").patch(f"/users?id=eq.{BOB}", {"role": "client_manager"})
 
@@ -237,15 +237,15 @@ def test_a_demotion_is_not_undone_by_a_name(desk: Callable, api: Callable) -> No
     assert row == {"name": "Robert", "role": "client_manager", "client_id": 2}
 
 
-def test_a_role_that_both_changed_is_said(desk: Callable, api: Callable) -> None:
-    root = desk("root")
+def test_concurrent_role_change_is_a_conflict(browse: Callable, api: Callable) -> None:
+    root = browse("root")
     page = root.page(PERSON)
     api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin", "name": "Maurice"})
 
     first = root.fill_in(PERSON, {"role": "super_admin", "client_id": ""}, page)
 
     assert first.status_code == 409
-    assert "Role was changed meanwhile, to “admin”." in first.text
+    assert "Role was changed by another user to “Client admin”." in first.text
     assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {
         "role": "client_admin",
         "name": "Maurice",
@@ -257,70 +257,70 @@ def test_a_role_that_both_changed_is_said(desk: Callable, api: Callable) -> None
     }
 
 
-def test_a_password_is_changed_alone_and_never_shown(desk: Callable, api: Callable) -> None:
+def test_password_can_change_alone_and_is_never_shown(browse: Callable, api: Callable) -> None:
     api("root").patch(f"/users?id=eq.{MOE}", {"email": "Moe@ACME.example"})
-    lines, ada = lines_of_trail(api), desk("ada")
+    lines, ada = count_audit_lines(api), browse("ada")
     page = ada.page(PERSON)
 
     assert ada.fill_in(PERSON, {"password": "a new one of his"}, page).status_code == 303
 
     assert not [value for name, value in Form(page).fields if value.startswith("password=")]
-    assert lines_of_trail(api) == lines
+    assert count_audit_lines(api) == lines
     given = {"email": "moe@acme.example", "password": "a new one of his"}
-    assert desk().send("/console/sign-in", given).status_code == 303
+    assert browse().send("/console/sign-in", given).status_code == 303
 
 
-# Between the look and the turn
+# Changes during the save
 
 
 @pytest.fixture
-def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """`late(act)` has somebody act between a form's look at its row and its turn to write."""
+def run_before_write(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Return a function that runs an action between the read of a row and its write transaction."""
 
-    def have(act: Callable[[], object]) -> None:
+    def before_write(act: Callable[[], object]) -> None:
         def wait(*arguments: object, **named: object) -> object:
             monkeypatch.undo()
-            meanwhile(act)
+            in_thread(act)
             return writing(*arguments, **named)
 
         monkeypatch.setattr(records, "writing", wait)
 
-    return have
+    return before_write
 
 
-def test_a_change_at_the_same_moment_is_merged_when_it_is_sent_again(
-    desk: Callable, api: Callable, late: Callable
+def test_change_during_save_is_a_conflict_and_merges_on_resubmit(
+    browse: Callable, api: Callable, run_before_write: Callable
 ) -> None:
-    ada = desk("ada")
+    ada = browse("ada")
     page = ada.page(EDIT)
-    late(lambda: api("root").patch("/inspections?id=eq.1", {"status": "cancelled"}))
+    run_before_write(lambda: api("root").patch("/inspections?id=eq.1", {"status": "cancelled"}))
 
     first = ada.fill_in(EDIT, {"notes": "mine"}, page)
 
     assert first.status_code == 409
-    assert "Somebody else changed this at the same moment. Send it again." in first.text
+    assert "Another user changed this at the same time. Submit the form again." in first.text
     assert inspection(api, "status,notes") == {"status": "cancelled", "notes": "all fine"}
     assert Form(first.text).with_({})["seen"] == Form(page).with_({})["seen"]
     assert ada.fill_in(EDIT, {}, first.text).status_code == 303
     assert inspection(api, "status,notes") == {"status": "cancelled", "notes": "mine"}
 
 
-def test_a_row_that_goes_at_the_same_moment_is_not_there(
-    desk: Callable, api: Callable, late: Callable
+def test_row_deleted_during_save_is_404(
+    browse: Callable, api: Callable, run_before_write: Callable
 ) -> None:
-    ada = desk("ada")
+    ada = browse("ada")
     page = ada.page(EDIT)
-    late(lambda: api("root").delete("/inspections?id=eq.1"))
+    run_before_write(lambda: api("root").delete("/inspections?id=eq.1"))
 
     assert ada.fill_in(EDIT, {"notes": "mine"}, page).status_code == 404
 
 
-def test_rights_that_go_at_the_same_moment_are_gone(
-    desk: Callable, api: Callable, late: Callable
+def test_privilege_revoked_during_save_is_enforced(
+    browse: Callable, api: Callable, run_before_write: Callable
 ) -> None:
-    ada = desk("ada")
+    ada = browse("ada")
     page = ada.page(EDIT)
-    late(lambda: api("root").patch(f"/users?id=eq.{ADA}", {"client_id": 2}))
+    run_before_write(lambda: api("root").patch(f"/users?id=eq.{ADA}", {"client_id": 2}))
 
     answer = ada.fill_in(EDIT, {"notes": "mine"}, page)
 
@@ -328,21 +328,21 @@ def test_rights_that_go_at_the_same_moment_are_gone(
     assert inspection(api, "notes") == {"notes": "all fine"}
 
 
-def test_a_person_changed_at_the_same_moment_is_merged_when_it_is_sent_again(
-    desk: Callable, api: Callable, monkeypatch: pytest.MonkeyPatch
+def test_user_changed_during_save_is_a_conflict_and_merges_on_resubmit(
+    browse: Callable, api: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = desk("root")
+    root = browse("root")
     page = root.page(PERSON)
 
     def hash_slowly(*arguments: object) -> None:
         monkeypatch.undo()
-        meanwhile(lambda: api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin"}))
+        in_thread(lambda: api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin"}))
 
-    monkeypatch.setattr(people, "hashed", hash_slowly)
+    monkeypatch.setattr(users, "hash_new_password", hash_slowly)
     first = root.fill_in(PERSON, {"name": "Maurice"}, page)
 
     assert first.status_code == 409
-    assert "Somebody else changed this at the same moment." in first.text
+    assert "Another user changed this at the same time." in first.text
     assert one(api, f"/users?id=eq.{MOE}&select=name") == {"name": "Moe"}
     assert root.fill_in(PERSON, {}, first.text).status_code == 303
     row = one(api, f"/users?id=eq.{MOE}&select=name,role")

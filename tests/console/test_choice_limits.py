@@ -1,4 +1,4 @@
-"""More people, buildings, clients and grants than a page lists: another way to name one, and it is said."""
+"""Limits of selects and lists: text fields replace long selects, and pages say that a list is cut."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ import pytest
 
 from routes.console.components import grants
 from routes.console.pages import access_matrix
-from routes.console.pages import explain as why
-from routes.console.pages import kiosk_displays as devices
-from routes.console.pages import people
+from routes.console.pages import explain_access
+from routes.console.pages import kiosk_displays
+from routes.console.pages import users
 from tests.conftest import ADA
 from tests.conftest import MAX
 from tests.conftest import MOE
@@ -19,43 +19,45 @@ QUESTION = "kind=building&key=1"
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages list one of each."""
+    """Limit each list to one row."""
     for module, name in (
-        (access_matrix, "CLIENTS_OFFERED"),
-        (devices, "PEOPLE_OFFERED"),
-        (grants, "HELD_SHOWN"),
-        (people, "BUILDINGS_OFFERED"),
-        (why, "PEOPLE_OFFERED"),
+        (access_matrix, "CLIENTS_LISTED_MAX"),
+        (kiosk_displays, "USERS_LISTED_MAX"),
+        (grants, "GRANTS_SHOWN"),
+        (users, "BUILDINGS_LISTED_MAX"),
+        (explain_access, "USERS_LISTED_MAX"),
     ):
         monkeypatch.setattr(module, name, 1)
 
 
-def test_why_names_person_and_grantor_however_many_there_are(
-    few: None, desk: Callable, api: Callable
+def test_explanation_names_user_and_grantor_beyond_the_list_limit(
+    few: None, browse: Callable, api: Callable
 ) -> None:
     row = {"manager_id": MOE, "building_id": 2, "assigned_by": ADA}
     assert api("root").post("/client_manager_building_access", row).status == 201
-    root = desk("root")
+    root = browse("root")
 
     for named in (MOE, EMAILS["moe"], f" {EMAILS['moe'].upper()} "):
         page = root.get(
             "/console/why", query_string={"person": named, "kind": "building", "key": 2}
         ).text
         assert "Moe can see" in page
-        assert "By Ada, " in page
+        assert "by Ada on " in page
         assert f'value="{EMAILS["moe"]}"' in page
 
 
 @pytest.mark.parametrize("person", [MAX, EMAILS["max"], "nobody@x.example"])
-def test_why_tells_hidden_and_missing_alike(few: None, office: Callable, person: str) -> None:
-    answer = office("ada").get(f"/console/why?person={person}&{QUESTION}")
+def test_explanation_of_hidden_and_missing_users_is_equal(
+    few: None, browse_shared: Callable, person: str
+) -> None:
+    answer = browse_shared("ada").get(f"/console/why?person={person}&{QUESTION}")
 
     assert "role does not allow" in answer.text
     assert "Max" not in answer.text
 
 
-def test_a_board_is_made_for_an_email(few: None, desk: Callable) -> None:
-    ada = desk("ada")
+def test_kiosk_display_is_created_for_an_email(few: None, browse: Callable) -> None:
+    ada = browse("ada")
     assert '<input id="person" name="person" type="text"' in ada.page("/console/devices")
 
     def make(person: str) -> object:
@@ -69,11 +71,11 @@ def test_a_board_is_made_for_an_email(few: None, desk: Callable) -> None:
     assert make("nonsense").status_code == 400
 
 
-def test_what_is_left_out_is_said(few: None, desk: Callable, api: Callable) -> None:
+def test_cut_lists_say_so(few: None, browse: Callable, api: Callable) -> None:
     row = {"manager_id": MOE, "building_id": 2}
     assert api("root").post("/client_manager_building_access", row).status == 201
-    root = desk("root")
+    root = browse("root")
 
-    assert "These are the first 1." in root.page("/console/people/new")
-    assert "And others: these are the 1 newest." in root.page(f"/console/people/{MOE}")
+    assert "Only the first 1 buildings are shown." in root.page("/console/people/new")
+    assert "Only the 1 newest are shown." in root.page(f"/console/people/{MOE}")
     assert 'name="client" inputmode="numeric"' in root.page("/console/access?client=2")

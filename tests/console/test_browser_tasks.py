@@ -1,4 +1,4 @@
-"""Work in a real Chromium, with scripts and without: forms filled, sent and followed to where they lead."""
+"""Tasks of users in Chromium: create, edit, grant, search, download, sign in and out."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.console.conftest import Service
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
-def test_an_inspection_is_made_and_its_status_changed(open_page: Callable, scripts: bool) -> None:
+def test_create_inspection_and_change_status(open_page: Callable, scripts: bool) -> None:
     page = open_page("ada", scripts=scripts)
     page.get_by_role("link", name="Inspections", exact=True).click()
     page.get_by_role("link", name="New inspection").click()
@@ -26,52 +26,52 @@ def test_an_inspection_is_made_and_its_status_changed(open_page: Callable, scrip
     page.get_by_label("Type").fill("annual")
     page.get_by_label("Date").fill("2026-03-04")
     page.get_by_label("Notes").fill("Made in a browser")
-    page.get_by_role("button", name="Make the inspection").click()
-    assert page.get_by_role("status").inner_text() == "The inspection is made."
+    page.get_by_role("button", name="Create").click()
+    assert page.get_by_role("status").inner_text() == "Inspection created."
 
     page.get_by_label("Status").select_option("failed")
-    page.get_by_role("button", name="Change").click()
+    page.get_by_role("button", name="Save").click()
     page.get_by_role("status").wait_for()
-    assert page.locator("h1 .badge").inner_text() == "failed"
+    assert page.locator("h1 .badge").inner_text() == "Failed"
 
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
-    assert "is deleted" in page.get_by_role("status").inner_text()
+    assert "deleted" in page.get_by_role("status").inner_text()
 
 
-def test_an_inspection_is_granted_shown_and_taken_back_without_scripts(open_page: Callable) -> None:
+def test_grant_and_revoke_inspection_without_scripts(open_page: Callable) -> None:
     ada, mia = open_page("ada", scripts=False), open_page("mia", scripts=False)
     ada.goto("/console/inspections/2")
-    ada.get_by_label("Grant it to").select_option(label="Mia, manager of Acme Housing")
-    ada.get_by_role("button", name="Show what it reveals").click()
+    ada.get_by_label("Grant access to").select_option(label="Mia, client manager of Acme Housing")
+    ada.get_by_role("button", name="Preview").click()
     ada.get_by_text("They will not see its building").wait_for()
-    ada.get_by_role("button", name="Grant it").click()
-    assert ada.get_by_role("status").inner_text() == "The inspection is granted to Mia."
+    ada.get_by_role("button", name="Grant").click()
+    assert ada.get_by_role("status").inner_text() == "Inspection granted to Mia."
 
     mia.goto("/console/inspections/2")
-    mia.get_by_text("only this inspection was granted").wait_for()
+    mia.get_by_text("you were granted only this inspection").wait_for()
 
-    ada.get_by_role("link", name="Take back from Mia").click()
-    ada.get_by_role("button", name="Take it back").click()
+    ada.get_by_role("link", name="Revoke from Mia").click()
+    ada.get_by_role("button", name="Revoke").click()
     assert mia.goto("/console/inspections/2").status == 404
 
 
-def test_a_reading_is_added_changed_and_deleted_without_scripts(open_page: Callable) -> None:
+def test_create_edit_and_delete_reading_without_scripts(open_page: Callable) -> None:
     page = open_page("ada", scripts=False)
     page.goto("/console/inspections/1")
     page.get_by_label("XRF gun").fill("12")
     page.get_by_label("Result").fill("positive")
     page.get_by_role("button", name="Add reading").click()
-    assert page.get_by_role("status").inner_text() == "The reading is made."
+    assert page.get_by_role("status").inner_text() == "Reading created."
 
-    page.get_by_role("link", name="Change reading").click()
+    page.get_by_role("link", name="Edit reading").click()
     page.get_by_label("Result").fill("negative")
-    page.get_by_role("button", name="Keep the changes").click()
+    page.get_by_role("button", name="Save").click()
     page.get_by_role("cell", name="negative").wait_for()
 
     page.get_by_role("link", name="Delete reading").click()
     page.get_by_role("button", name="Delete").click()
-    page.get_by_text("None were taken.").wait_for()
+    page.get_by_text("No lead readings.").wait_for()
 
 
 LETTERS = "\u00e9\u202e\ufeff\U0001f600\x0b\x0c\x7f\x85\u2028"
@@ -94,7 +94,7 @@ INSPECTION = {"notes": f"\r\n lead\r\n\r{LETTERS}\n\n", "status": "", "inspectio
         pytest.param("inspections", 5, INSPECTION, "Date", "2026-02-03", ("date_visited", "2026-02-03"), id="many"),
     ],
 )  # fmt: skip
-def test_a_browser_sends_back_what_nobody_touched(
+def test_browser_submits_unedited_fields_unchanged(
     open_page: Callable,
     service: Service,
     table: str,
@@ -104,63 +104,63 @@ def test_a_browser_sends_back_what_nobody_touched(
     typed: str,
     column: tuple[str, object],
 ) -> None:
-    """What stands for a field's text (`fields.digest`) is what a real browser makes of it."""
+    """The digest of an unedited field (`fields.digest`) matches what a real browser submits."""
     keys = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
-    address = f"{service.url}/{table}?id=eq.{key}"
-    assert httpx.patch(address, headers=keys, json=odd).status_code == 204
-    (before,) = httpx.get(address, headers=keys).json()
+    url = f"{service.url}/{table}?id=eq.{key}"
+    assert httpx.patch(url, headers=keys, json=odd).status_code == 204
+    (before,) = httpx.get(url, headers=keys).json()
 
     page = open_page("ada")
     page.goto(f"/console/{table}/{key}/edit")
     page.get_by_label(label, exact=True).fill(typed)
-    page.get_by_role("button", name="Keep the changes").click()
+    page.get_by_role("button", name="Save").click()
 
-    assert page.get_by_role("status").inner_text() == "The changes are kept."
-    (after,) = httpx.get(address, headers=keys).json()
+    assert page.get_by_role("status").inner_text() == "Changes saved."
+    (after,) = httpx.get(url, headers=keys).json()
     assert after == {**before, column[0]: column[1], "updated_at": after["updated_at"]}
 
 
-def test_a_building_is_granted_to_an_admin_of_another_client(open_page: Callable) -> None:
+def test_grant_building_to_admin_of_another_client(open_page: Callable) -> None:
     root = open_page("root", scripts=False)
     root.goto("/console/access")
-    root.get_by_label("Who").select_option(label="admins")
+    root.get_by_label("Role").select_option(label="Client admins")
     root.get_by_role("button", name="Show", exact=True).click()
     root.get_by_label("Bob may see Mill Court").check()
-    root.get_by_role("button", name="Show what this changes").click()
+    root.get_by_role("button", name="Preview changes").click()
     root.get_by_role("heading", name="Bob will see").wait_for()
-    root.get_by_role("button", name="Do it").click()
+    root.get_by_role("button", name="Save").click()
     assert root.get_by_role("status").inner_text() == "1 granted, 0 revoked."
     root.get_by_label("Bob may see Mill Court").uncheck()
-    root.get_by_role("button", name="Show what this changes").click()
-    root.get_by_role("button", name="Do it").click()
+    root.get_by_role("button", name="Preview changes").click()
+    root.get_by_role("button", name="Save").click()
     assert root.get_by_role("status").inner_text() == "0 granted, 1 revoked."
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
-def test_a_building_is_assigned_and_revoked_and_the_managers_list_follows(
+def test_assign_and_revoke_building_updates_the_managers_list(
     open_page: Callable, scripts: bool
 ) -> None:
     ada, mia = open_page("ada", scripts=scripts), open_page("mia", scripts=scripts)
     mia.goto("/console/buildings")
-    mia.get_by_text("No building fits.").wait_for()
+    mia.get_by_text("No buildings match.").wait_for()
 
     ada.get_by_role("link", name="Access").click()
     ada.get_by_label("Mia may see Mill Court").check()
-    ada.get_by_role("button", name="Show what this changes").click()
+    ada.get_by_role("button", name="Preview changes").click()
     ada.get_by_role("heading", name="Mia will see").wait_for()
-    ada.get_by_role("button", name="Do it").click()
+    ada.get_by_role("button", name="Save").click()
     assert ada.get_by_role("status").inner_text() == "1 granted, 0 revoked."
 
     mia.reload()
     mia.get_by_role("link", name="Mill Court", exact=True).wait_for()
     ada.goto(f"/console/why?person={MIA}&kind=building&key=2")
-    ada.get_by_text("The building was granted to the person.").wait_for()
+    ada.get_by_text("Granted this building").wait_for()
 
     ada.goto("/console/access")
     ada.get_by_role("button", name="none for Mia").click()
-    ada.get_by_role("button", name="Do it").click()
+    ada.get_by_role("button", name="Save").click()
     mia.reload()
-    mia.get_by_text("No building fits.").wait_for()
+    mia.get_by_text("No buildings match.").wait_for()
 
 
 def test_search_sort_and_csv(open_page: Callable) -> None:
@@ -181,11 +181,11 @@ def test_search_sort_and_csv(open_page: Callable) -> None:
     assert sum("Harbor House" in line for line in lines) == 3
 
 
-def test_the_keyboard_reaches_everything(open_page: Callable) -> None:
+def test_skip_link_and_focus_outline(open_page: Callable) -> None:
     page = open_page("moe")
     page.goto("/console/inspections")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
@@ -194,17 +194,20 @@ def test_the_keyboard_reaches_everything(open_page: Callable) -> None:
 
 @pytest.fixture
 def another_site(service: Service) -> Iterator[str]:
-    """A page of another site, with links to ours."""
+    """Serve a page of another site with links to the console."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            for name, path in (("list", "inspections?status=eq.failed"), ("board", "kiosk#wtk_x")):
+            for name, path in (
+                ("list", "inspections?status=eq.failed"),
+                ("display", "kiosk#wtk_x"),
+            ):
                 self.wfile.write(f'<a href="{service.url}/console/{path}">{name}</a>'.encode())
 
-        def log_message(self, *said: object) -> None:
+        def log_message(self, *arguments: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
@@ -214,9 +217,7 @@ def another_site(service: Service) -> Iterator[str]:
     server.server_close()
 
 
-def test_a_link_from_another_site_finds_who_is_signed_in(
-    open_page: Callable, another_site: str
-) -> None:
+def test_cross_site_link_keeps_the_session(open_page: Callable, another_site: str) -> None:
     page = open_page("ada")
     page.goto(another_site)
     page.get_by_role("link", name="list").click()
@@ -224,11 +225,11 @@ def test_a_link_from_another_site_finds_who_is_signed_in(
     assert page.url.endswith("/console/inspections?status=eq.failed")
 
     page.goto(another_site)
-    page.get_by_role("link", name="board").click()
-    page.get_by_text("what Ada sees").wait_for()
+    page.get_by_role("link", name="display").click()
+    page.get_by_text("viewed as Ada").wait_for()
 
 
-def test_a_link_from_another_site_asks_others_to_sign_in_and_leaves_their_open_page_alone(
+def test_cross_site_link_keeps_open_sign_in_forms_valid(
     open_page: Callable, another_site: str
 ) -> None:
     page = open_page()
@@ -239,9 +240,9 @@ def test_a_link_from_another_site_asks_others_to_sign_in_and_leaves_their_open_p
     other.get_by_role("heading", name="Sign in").wait_for()
     assert "/console/sign-in?next=" in other.url
     other.goto(another_site)
-    other.get_by_role("link", name="board").click()
-    other.get_by_role("heading", name="Sign in this board").wait_for()
-    assert other.get_by_label("The board's token").input_value() == ""
+    other.get_by_role("link", name="display").click()
+    other.get_by_role("heading", name="Sign in a kiosk display").wait_for()
+    assert other.get_by_label("Kiosk token").input_value() == ""
 
     page.get_by_label("E-mail").fill(EMAILS["moe"])
     page.get_by_label("Password").fill(password_of("moe"))
@@ -249,7 +250,7 @@ def test_a_link_from_another_site_asks_others_to_sign_in_and_leaves_their_open_p
     page.get_by_role("heading", name="Dashboard").wait_for()
 
 
-def test_one_signs_out(open_page: Callable) -> None:
+def test_sign_out_and_return_to_the_requested_page(open_page: Callable) -> None:
     page = open_page("moe", scripts=False, anew=True)
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("heading", name="Sign in").wait_for()

@@ -1,4 +1,4 @@
-"""What a preview of grants tells: of buildings that the caller may grant, and of no others."""
+"""Grant previews count only buildings that the caller may grant."""
 
 import re
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests.conftest import MOE
 
 @pytest.mark.parametrize("pair", [f"{MOE}:4", f"{MOE}:1", f"{ADA}:4"])
 @pytest.mark.parametrize("field", ["was", "grant"])
-def test_a_preview_counts_nothing_of_other_clients_buildings(
-    desk: Callable, api: Callable, field: str, pair: str
+def test_preview_does_not_count_other_clients_buildings(
+    browse: Callable, api: Callable, field: str, pair: str
 ) -> None:
     """Bob may ask about his own people alone; Ada of hers, whatever else those were granted."""
     assert (
@@ -24,7 +24,7 @@ def test_a_preview_counts_nothing_of_other_clients_buildings(
     )
     numbers = []
     for _ in range(2):
-        answer = desk("ada").send("/console/access", {field: pair})
+        answer = browse("ada").send("/console/access", {field: pair})
         numbers.append(re.findall(r"<b>([\d,]+)</b>", answer.text))
         api("root").post("/inspections", {"building_id": 4, "inspection_type": "fire"})
 
@@ -34,20 +34,20 @@ def test_a_preview_counts_nothing_of_other_clients_buildings(
 
 
 @pytest.mark.parametrize("others", [4, 5])
-def test_a_preview_of_mixed_buildings_is_that_of_ones_own(
-    desk: Callable, api: Callable, others: int
+def test_preview_ignores_buildings_out_of_reach(
+    browse: Callable, api: Callable, others: int
 ) -> None:
     """What the caller does not see is not taken away from what they see."""
-    ada = desk("ada")
+    ada = browse("ada")
     csrf = ada.token("/console/access")
     root = api("root")
     if others == 4:
         body = {"manager_id": MOE, "building_id": 4}
         assert root.post("/client_manager_building_access", body).status == 201
 
-    def told(grants: list[str]) -> list[str]:
+    def counts(grants: list[str]) -> list[str]:
         answer = ada.client.post("/console/access", data={"csrf": csrf, "grant": grants})
         return re.findall(r"<b>([\d,]+)</b>", answer.text)
 
-    assert told([f"{MOE}:2"]) == told([f"{MOE}:2", f"{MOE}:{others}"])
+    assert counts([f"{MOE}:2"]) == counts([f"{MOE}:2", f"{MOE}:{others}"])
     assert BOB not in ada.page("/console/access")

@@ -1,4 +1,4 @@
-"""Coming from another site, and coming back after a session has ended."""
+"""Cross-site links, and the return to a page after a sign-in."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ CROSS = {"Sec-Fetch-Site": "cross-site"}
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "url"),
     [
         ("/console/", "/console/"),
         ("/console/inspections?status=eq.failed", "/console/inspections?status=eq.failed"),
@@ -25,40 +25,38 @@ CROSS = {"Sec-Fetch-Site": "cross-site"}
         ("/console/people/%3Cscript%3E", "/console/people/%3Cscript%3E"),
     ],
 )  # fmt: skip
-def test_a_link_from_another_site_is_asked_for_again_by_a_page_of_ours(
-    desk: Callable, path: str, asked: str, site: str
+def test_cross_site_link_without_cookies_is_reloaded(
+    browse: Callable, path: str, url: str, site: str
 ) -> None:
-    answer = desk().get(path, headers={"Sec-Fetch-Site": site})
+    answer = browse().get(path, headers={"Sec-Fetch-Site": site})
 
     assert (answer.status_code, "Set-Cookie" in answer.headers) == (200, False)
     (found,) = REFRESH.findall(answer.text)
-    assert unescape(found) == asked
+    assert unescape(found) == url
     assert "<b>" not in answer.text
     assert "<script" not in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("site", [None, "none", "same-origin"])
-def test_whoever_is_not_signed_in_is_asked_to_once(desk: Callable, site: str | None) -> None:
-    answer = desk().get("/console/why", headers={"Sec-Fetch-Site": site} if site else {})
+def test_same_site_request_redirects_to_sign_in(browse: Callable, site: str | None) -> None:
+    answer = browse().get("/console/why", headers={"Sec-Fetch-Site": site} if site else {})
 
     assert answer.status_code == 303
     assert answer.headers["Location"] == "/console/sign-in?next=%2Fconsole%2Fwhy"
 
 
-def test_what_has_cookies_is_not_asked_for_again(desk: Callable) -> None:
-    person = desk()
+def test_cross_site_link_with_cookies_is_not_reloaded(browse: Callable) -> None:
+    person = browse()
     person.client.set_cookie("walkthrough_console", "x", path="/console")
 
     assert person.get("/console/", headers=CROSS).status_code == 303
-    assert desk("ada").get("/console/", headers=CROSS).status_code == 200
+    assert browse("ada").get("/console/", headers=CROSS).status_code == 200
 
 
-def test_a_link_to_a_boards_form_leaves_open_sign_in_pages_alone(
-    app: object, desk: Callable
-) -> None:
+def test_kiosk_link_keeps_the_nonce_of_open_sign_in_pages(app: object, browse: Callable) -> None:
     """A link from elsewhere comes without the nonce that is there."""
-    person = desk()
+    person = browse()
     csrf = person.token()
     stray = app.test_client(use_cookies=False).get("/console/kiosk/enter", headers=CROSS)
     (made,) = stray.headers.getlist("Set-Cookie")
@@ -87,10 +85,10 @@ def test_a_link_to_a_boards_form_leaves_open_sign_in_pages_alone(
         ("/console/sign-out", ""),
     ],
 )
-def test_a_form_whose_session_has_ended_leads_back_to_its_page(
-    desk: Callable, path: str, wanted: str
+def test_form_without_a_session_returns_to_its_page_after_sign_in(
+    browse: Callable, path: str, wanted: str
 ) -> None:
-    person = desk()
+    person = browse()
 
     sent = person.client.post(path, data={"csrf": "x", "notes": "typed"}).headers["Location"]
 

@@ -1,5 +1,4 @@
-"""Pages in a real Chromium, of long names, free words and texts without blanks: none is wider than its
-screen, and a board shows every building's name without being scrolled."""
+"""Long texts in Chromium: no page overflows the viewport, and the kiosk display fits its screen."""
 
 import datetime
 from collections.abc import Callable
@@ -59,15 +58,15 @@ WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
 }).slice(0, 2).map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 30)}`)"""
 SPACE = """() => {
   const sheet = new CSSStyleSheet();
-  const room = {'line-height': '1.5', 'letter-spacing': '.12em', 'word-spacing': '.16em'};
-  const rules = Object.entries(room).map(([name, value]) => `${name}: ${value} !important`);
+  const spacing = {'line-height': '1.5', 'letter-spacing': '.12em', 'word-spacing': '.16em'};
+  const rules = Object.entries(spacing).map(([name, value]) => `${name}: ${value} !important`);
   sheet.replaceSync(`* { ${rules.join('; ')} }`);
   document.adoptedStyleSheets = [sheet];
 }"""
-BOARD = """() => ({
+DISPLAY = """() => ({
   wide: document.documentElement.scrollWidth - innerWidth,
   high: document.documentElement.scrollHeight - innerHeight,
-  nameless: [...document.querySelectorAll('.board .where')]
+  nameless: [...document.querySelectorAll('.panel .where')]
     .filter(each => each.getBoundingClientRect().width < 5 * parseFloat(getComputedStyle(each).fontSize)).length,
 })"""
 
@@ -108,7 +107,7 @@ def long_rows(service: Service) -> None:
 
 
 @pytest.mark.parametrize("who", ["ada", pytest.param("root", marks=pytest.mark.long)])
-def test_no_page_of_long_texts_is_wider_than_its_screen(
+def test_long_texts_do_not_overflow_the_viewport(
     open_page: Callable, long_rows: None, who: str
 ) -> None:
     page = open_page(who)
@@ -123,7 +122,9 @@ def test_no_page_of_long_texts_is_wider_than_its_screen(
     assert found == [], "\n".join(map(str, found))
 
 
-def test_text_with_more_room_makes_no_page_wider(open_page: Callable, long_rows: None) -> None:
+def test_wcag_text_spacing_does_not_overflow_the_viewport(
+    open_page: Callable, long_rows: None
+) -> None:
     """As WCAG 1.4.12 has it."""
     page = open_page("root")
     found = []
@@ -139,13 +140,13 @@ def test_text_with_more_room_makes_no_page_wider(open_page: Callable, long_rows:
 
 
 @pytest.mark.parametrize("size", SCREENS, ids=str)
-def test_a_board_of_long_texts_fills_its_screen_and_names_every_building(
+def test_kiosk_display_fits_the_screen_with_long_texts(
     open_page: Callable, long_rows: None, size: tuple[int, int]
 ) -> None:
     page = open_page("ada", size={"width": size[0], "height": size[1]})
     page.goto("/console/kiosk")
 
-    seen = page.evaluate(BOARD)
+    seen = page.evaluate(DISPLAY)
 
-    assert page.locator(".board .where").count() == 28
+    assert page.locator(".panel .where").count() == 28
     assert (max(0, seen["wide"]), max(0, seen["high"]), seen["nameless"]) == (0, 0, 0)

@@ -1,0 +1,192 @@
+"""Error handlers of the console, and the status and message of each fault."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlencode
+
+from flask import Response
+from flask import g
+from flask import request
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed
+
+from access import policy
+from access.accounts import kiosk_display
+from access.accounts.access_token import RefusedClaims
+from engine.query.constraints import ForeignKeyViolation
+from engine.query.constraints import Locked
+from engine.query.write.row_security import RowDenied
+from engine.storage.pool import TooManyConnections
+from engine.storage.sqlite import TimedOut
+from engine.storage.writer_lock import LockTimeout
+from models.errors import Fault
+from routes import request_log
+from routes.console.components.fields import EditConflict
+from routes.console.components.page import HEADERS
+from routes.console.components.page import bp
+from routes.console.components.page import kiosk_sign_in_form
+from routes.console.components.page import reload_with_cookies
+from routes.console.components.page import render_page
+from routes.console.session import auth
+from routes.console.session.auth import PATH
+from routes.console.session.auth import KioskTokenRequired
+from routes.console.session.auth import SignInRequired
+from routes.console.session.redirects import return_url
+from routes.gotrue import errors as sign_in_errors
+from routes.postgrest import errors
+from routes.postgrest.requests import UnknownPath
+
+TITLES: Final = {
+    400: "Invalid request",
+    403: "Access denied",
+    404: "Not found",
+    409: "Conflict",
+    429: "Too many attempts",
+    503: "Service busy",
+}
+
+
+class TooManyDownloads(Fault):
+    """The worker already runs its maximum number of long downloads (503)."""
+
+    retry_after_seconds = 30
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Other long downloads are in progress",
+            hint="Try again in a minute, or filter the list by status, date or building.",
+        )
+
+
+FAULT_STATUSES: Final[dict[type[Fault], int]] = {
+    EditConflict: 409,
+    auth.InvalidFormToken: 403,
+    kiosk_display.KioskDisplayNotFound: 404,
+    kiosk_display.InvalidKioskDisplay: 400,
+    TooManyDownloads: 503,
+}
+"""The HTTP status of each fault that only the console raises."""
+
+
+def record_fault(fault: Fault) -> None:
+    """Store a fault for the request log and the audit log."""
+    g.refusal = type(fault).__name__
+    g.fault = fault
+
+
+@bp.errorhandler(SignInRequired)
+@bp.errorhandler(RefusedClaims)
+def redirect_to_sign_in(fault: Fault) -> Response:
+    g.refusal = type(fault).__name__
+    if isinstance(fault, RefusedClaims):
+        g.ended = True
+    elif auth.is_cross_site_without_cookies():
+        return reload_with_cookies()
+    target = return_url()
+    query = f"?{urlencode({'next': target})}" if target not in ("", f"{PATH}/", PATH) else ""
+    return Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in{query}"})
+
+
+@bp.errorhandler(KioskTokenRequired)
+def render_kiosk_signed_out(fault: Fault) -> Response:
+    if auth.is_cross_site_without_cookies():
+        return reload_with_cookies()
+    g.refusal = type(fault).__name__
+    if auth.KIOSK_COOKIE in request.cookies:
+        return render_page("kiosk_signed_out.html", 401, problem=fault.message)
+    return kiosk_sign_in_form(401)
+
+
+@bp.errorhandler(Fault)
+def render_fault(fault: Fault) -> Response:
+    record_fault(fault)
+    status = fault_status(fault)
+    response = render_page(
+        "error.html",
+        status,
+        title=TITLES.get(status, "Error"),
+        fault=fault_message(fault),
+        hint=fault.hint,
+    )
+    return with_retry_after(response, fault)
+
+
+@bp.errorhandler(HTTPException)
+def render_http_error(error: HTTPException) -> Response:
+    status = error.code or 500
+    response = render_page(
+        "error.html",
+        status,
+        title=TITLES.get(status, error.name),
+        fault="This page does not exist.",
+        hint=None,
+    )
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+    return response
+
+
+@bp.errorhandler(Exception)
+def render_unexpected_error(error: Exception) -> Response:
+    incident = request_log.log_incident(error)
+    fault = f"The service failed. The log describes the failure as incident {incident}."
+    return render_page("error.html", 500, title="Internal error", fault=fault, hint=None)
+
+
+def with_retry_after(response: Response, fault: Fault) -> Response:
+    """Return the response, with a Retry-After header for the statuses 429 and 503."""
+    if response.status_code in (429, 503):
+        response.headers["Retry-After"] = str(getattr(fault, "retry_after_seconds", 1))
+    return response
+
+
+def fault_status(fault: Fault) -> int:
+    """Return the HTTP status of a fault, which is the API's status unless only the console raises the fault."""
+    if type(fault) in FAULT_STATUSES:
+        return FAULT_STATUSES[type(fault)]
+    status = errors.lookup(type(fault))[0]
+    if status == 500 and type(fault) is not Fault:
+        # Faults of sign-in and of its users are in the GoTrue table only.
+        return sign_in_errors.render_fault(fault).status
+    return status
+
+
+def fault_message(fault: Fault) -> str:
+    """Return the message of a fault for users of the console."""
+    if isinstance(fault, UnknownPath):
+        return "This page does not exist, or you do not have access to it."
+    if isinstance(fault, TimedOut | LockTimeout | Locked | TooManyConnections):
+        return retry_message(fault)
+    if isinstance(fault, RowDenied):
+        return "You are not allowed to make this change."
+    if isinstance(fault, policy.PermissionDenied):
+        return f"Your role does not allow this ({fault.message})."
+    if isinstance(fault, ForeignKeyViolation):
+        return "Other records depend on it, or a record that it refers to does not exist."
+    return fault.message
+
+
+def retry_message(fault: Fault) -> str:
+    """Return the message of a fault that a retry may resolve."""
+    cause = "The request took too long" if isinstance(fault, TimedOut) else "The service is busy"
+    if auth.is_form():
+        return f"{cause}, and nothing was saved. Submit the form again."
+    if isinstance(fault, TimedOut):
+        return f"{cause}. Filter the list by status, date or building."
+    return f"{cause}. Try again."
+
+
+def is_client_error(fault: Fault) -> bool:
+    """Return whether the user can correct the input that caused the fault."""
+    if isinstance(fault, policy.PermissionDenied | RefusedClaims | SignInRequired):
+        return False
+    return fault_status(fault) in (400, 403, 404, 409, 422, 429)
+
+
+def is_shown_in_form(fault: Fault) -> bool:
+    """Return whether the form shows the fault and keeps its input.
+
+    This holds for faults that the user can correct and for temporary ones.
+    """
+    return is_client_error(fault) or fault_status(fault) == 503

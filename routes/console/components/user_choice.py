@@ -1,0 +1,54 @@
+"""Choose a user in a form: from a list, or by e-mail if there are too many to list.
+
+A hidden user and a missing one cause the same queries and the same response.
+"""
+
+from __future__ import annotations
+
+from access.accounts import people
+from access.caller import Caller
+from engine.current import reading
+from engine.query.rule import Action
+from models.types import InvalidInput
+from models.types import NulInText
+from models.types import TextTooLong
+from models.types import new_uuid
+from models.types import read_string
+from models.types import read_uuid
+from routes.console.components import queries
+from routes.console.components.queries import Row
+
+COLUMNS = "select=id,name,email,role,clients(name)"
+
+
+def list_users(
+    caller: Caller, size: int, filters: str = "", *, within: Action = Action.READ
+) -> list[Row] | None:
+    """Return the users to choose from, or None if there are more than `size`."""
+    text = f"{COLUMNS}{filters}&order=name,id"
+    page = queries.first_page(caller, "users", text, size, within=within)
+    return None if page.has_more else page.rows
+
+
+def parse_user_id(text: str) -> str:
+    """Return the id that a form submits, or the id of the user with the submitted e-mail."""
+    return user_id_by_email(read_string(text)) if "@" in text else str(read_uuid(text))
+
+
+def find_user(caller: Caller, text: str) -> Row | None:
+    """Return a user that the caller may see, by id or e-mail, or None."""
+    try:
+        user_id = parse_user_id(text)
+    except (InvalidInput, NulInText, TextTooLong):
+        return None
+    return queries.first_row(caller, "users", f"{COLUMNS}&id=eq.{user_id}")
+
+
+def user_id_by_email(email: str) -> str:
+    """Return the id of the user who signs in with the e-mail, visible or not.
+
+    Return a new random id if there is none, so that hidden and missing users cause the same queries.
+    """
+    with reading() as transaction:
+        user = people.by_email(transaction, email)
+    return user.id if user is not None else new_uuid()

@@ -1,0 +1,350 @@
+"""/console/people: the list, the page and the forms of users. One form creates a user with a password and buildings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from collections.abc import Sequence
+
+from flask import Response
+from flask import g
+
+from access import assignments
+from access import policy
+from access.accounts import administration
+from access.accounts import email_disclosure
+from access.accounts.administration import UserRequest
+from access.accounts.person import UNSET
+from access.accounts.person import UserAccount
+from access.accounts.person import read_email
+from access.accounts.person import read_role
+from access.assignments import IDS_MAX
+from access.caller import Caller
+from access.caller import GrantKind
+from access.decorators import load_caller
+from access.policy import GRANT_TABLES
+from engine.current import reading
+from engine.query.rule import Action
+from models.types import BIGINT
+from models.types import InvalidInput
+from models.types import read_string
+from models.types import read_uuid
+from routes.auth import request_deadline
+from routes.auth_admin import hash_new_password
+from routes.console.components import fields
+from routes.console.components import grants
+from routes.console.components import queries
+from routes.console.components.fields import Field
+from routes.console.components.fields import FormValues
+from routes.console.components.grants import GrantPage
+from routes.console.components.list_query import Listing
+from routes.console.components.lists import render_list
+from routes.console.components.page import ROLE_NAMES
+from routes.console.components.page import bp
+from routes.console.components.page import redirect_to
+from routes.console.components.page import render_page
+from routes.console.components.records import merge_form
+from routes.console.components.records import require_unchanged
+from routes.console.components.records import require_written
+from routes.console.components.records import row_choice
+from routes.console.components.records import save
+from routes.console.components.template_filters import name
+from routes.console.components.template_filters import short_name
+from routes.console.session import auth
+from routes.postgrest.limits import LimitExceeded
+from routes.postgrest.requests import UnknownPath
+
+NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
+LISTING = Listing(
+    relation="users",
+    select="id,name,email,role,clients(name)",
+    order="name.asc",
+    searched=("name", "email"),
+    equals={"role": tuple(f"eq.{role}" for role in NAMES)},
+    page="people",
+)
+BUILDINGS_LISTED_MAX = 200
+
+
+@bp.get("/people")
+@auth.requires_administrator(shares_snapshot=False)
+def list_users(caller: Caller) -> Response:
+    return render_list(caller, LISTING, "users.html", roles=NAMES)
+
+
+@bp.get("/people/<key>")
+@auth.requires_administrator()
+def show_user(caller: Caller, key: str) -> Response:
+    user = require_user(caller, key)
+    with reading() as transaction:
+        is_disabled = user.is_disabled(transaction.unix)
+    client = queries.first_row(caller, "clients", f"select=id,name&id=eq.{user.client_id or 0}")
+    return render_page(
+        "user.html",
+        row=user,
+        role=NAMES[user.role.value],
+        client=client,
+        is_disabled=is_disabled,
+        grants=[(kind, grants_of(caller, user, kind)) for kind in GrantKind],
+        may_assign=user.role in grants.grantable_roles(caller, GrantKind.BUILDING),
+        may_edit=queries.is_permitted(caller, Action.UPDATE, "users", user.id),
+        may_delete=queries.is_permitted(caller, Action.DELETE, "users", user.id),
+    )
+
+
+def require_user(caller: Caller, key: str, action: Action = Action.READ) -> UserAccount:
+    try:
+        user_id = str(read_uuid(key))
+    except InvalidInput as error:
+        raise UnknownPath from error
+    try:
+        with reading() as transaction:
+            return administration.find_user(transaction, caller, user_id, action)
+    except administration.UserNotFound as error:
+        raise UnknownPath from error
+
+
+def grants_of(caller: Caller, user: UserAccount, kind: GrantKind) -> GrantPage:
+    """Return the grants of a user, newest first, as far as the caller sees them."""
+    table = GRANT_TABLES.get((user.role, kind))
+    return (
+        grants.grants_of(caller, table, user.id)
+        if table is not None
+        else GrantPage([], is_cut=False)
+    )
+
+
+@bp.post("/people/<key>/revoke")
+@auth.requires_administrator(writes=True)
+def revoke_grant(caller: Caller, key: str) -> Response:
+    user = require_user(caller, key)
+    kind = (
+        GrantKind(g.form["kind"])
+        if g.form.get("kind") in [each.value for each in GrantKind]
+        else None
+    )
+    table = GRANT_TABLES.get((user.role, kind)) if kind is not None else None
+    if table is None:
+        raise UnknownPath
+    target = BIGINT.read_text(g.form.get("key", ""))
+    require_written(
+        queries.delete(
+            table.model.__tablename__, f"{table.grantee}=eq.{user.id}&{table.target}=eq.{target}"
+        )
+    )
+    return redirect_to(f"/people/{user.id}", "Access revoked.")
+
+
+# Create and edit
+
+
+@bp.get("/people/new")
+@auth.requires_administrator()
+def new_user(caller: Caller) -> Response:
+    return new_page(caller, FormValues({}))
+
+
+@bp.post("/people/new")
+@auth.requires_administrator(writes=True)
+def create_user(caller: Caller) -> Response:
+    """Create a user with a password and buildings, in one transaction."""
+    values = read_user_form(user_fields(caller, needs_password=True))
+    ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
+    if len(ids) > IDS_MAX:
+        raise LimitExceeded(IDS_MAX, "buildings at once")
+
+    def store() -> Response:
+        until = request_deadline()
+        wanted = user_values(values, values.typed)
+        password_hash = hash_new_password(values.typed["password"], until)
+        with email_disclosure.counting_disclosures(until.writing()) as transaction:
+            now = load_caller(transaction)
+            created = administration.create_user(transaction, now, wanted, password_hash)
+            if ids:
+                assignments.assign_to_client_manager(transaction, now, created.id, ids, [])
+        return redirect_to(f"/people/{created.id}", f"User {short_name(created.name)} created.")
+
+    return save(values, store, lambda status: new_page(caller, values, status))
+
+
+@bp.get("/people/<key>/edit")
+@auth.requires_administrator()
+def edit_user(caller: Caller, key: str) -> Response:
+    user = require_user(caller, key, Action.UPDATE)
+    form_fields = user_fields(caller, needs_password=False)
+    return edit_page(user, form_fields, fields.initial_values(form_fields, user_texts(user)))
+
+
+@bp.post("/people/<key>/edit")
+@auth.requires_administrator(writes=True)
+def update_user(caller: Caller, key: str) -> Response:
+    """Save the fields that differ from the user, and a new password; see `records.update_row`."""
+    user = require_user(caller, key, Action.UPDATE)
+    form_fields = user_fields(caller, needs_password=False)
+    before = user_texts(user)
+    values = merge_form(form_fields, read_user_form(form_fields), before)
+
+    def store() -> Response:
+        if values.changed:
+            until = request_deadline()
+            wanted = user_values(values, values.changed)
+            password_hash = hash_new_password(values.typed["password"] or None, until)
+            with email_disclosure.counting_disclosures(until.writing()) as transaction:
+                now = load_caller(transaction)
+                require_unchanged(before, user_texts(require_user(now, user.id, Action.UPDATE)))
+                administration.change_user(transaction, now, user.id, wanted, password_hash)
+        return redirect_to(f"/people/{user.id}", "Changes saved.")
+
+    return save(values, store, lambda status: edit_page(user, form_fields, values, status))
+
+
+@bp.post("/people/<key>/disable")
+@auth.requires_administrator(writes=True)
+def deactivate(caller: Caller, key: str) -> Response:
+    user_id = read_uuid(key)
+    with request_deadline().writing() as transaction:
+        administration.ban_user(transaction, load_caller(transaction), user_id)
+    return redirect_to(f"/people/{user_id}", "User deactivated and signed out.")
+
+
+@bp.post("/people/<key>/enable")
+@auth.requires_administrator(writes=True)
+def reactivate(caller: Caller, key: str) -> Response:
+    user_id = read_uuid(key)
+    with request_deadline().writing() as transaction:
+        administration.unban_user(transaction, load_caller(transaction), user_id)
+    return redirect_to(f"/people/{user_id}", "User reactivated.")
+
+
+@bp.get("/people/<key>/delete")
+@auth.requires_administrator()
+def confirm_user_deletion(caller: Caller, key: str) -> Response:
+    user = require_user(caller, key, Action.DELETE)
+    grants_count = sum(
+        queries.count_rows(caller, each.model.__tablename__, f"{each.grantee}=eq.{user.id}")
+        for (role, _), each in GRANT_TABLES.items()
+        if role is user.role
+    )
+    return render_page(
+        "delete.html",
+        what=name(user.name, 160),
+        path=f"/people/{user.id}",
+        takes=[("access grants", grants_count)],
+        stops=[],
+    )
+
+
+@bp.post("/people/<key>/delete")
+@auth.requires_administrator(writes=True)
+def delete_user(caller: Caller, key: str) -> Response:
+    with request_deadline().writing() as transaction:
+        administration.delete_user(transaction, load_caller(transaction), read_uuid(key))
+    return redirect_to("/people", "User deleted.")
+
+
+# Forms
+
+
+def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
+    password_hint = (
+        "At least 6 characters." if needs_password else "Leave empty to keep the current password."
+    )
+    plain = (
+        Field("name", "Name", required=True),
+        Field("email", "E-mail", "email", required=True),
+        Field(
+            "password",
+            "Password" if needs_password else "New password",
+            "password",
+            required=needs_password,
+            hint=password_hint,
+            autocomplete="new-password",
+        ),
+    )
+    if policy.default_role(caller.role) is not None:
+        return plain
+    return (
+        *plain,
+        Field("role", "Role", "select", required=True, choices=fields.choices(NAMES, NAMES)),
+        row_choice(caller, "client_id", "Client", "clients", Action.READ),
+    )
+
+
+def user_texts(user: UserAccount) -> dict[str, str]:
+    """Return the fields of a user as text, without the password."""
+    return {
+        "name": user.name,
+        "email": user.email,
+        "role": user.role.value,
+        "client_id": str(user.client_id or ""),
+    }
+
+
+def read_user_form(form_fields: Sequence[Field]) -> FormValues:
+    """Return the values of the submitted form. `user_values` parses them."""
+    typed = {each.name: g.form.get(each.name, "") for each in form_fields}
+    values = FormValues({**typed, "building": " ".join(g.form.getlist("building"))})
+    for each in form_fields:
+        if each.required and not typed[each.name].strip():
+            values.problems[each.name] = f"{each.label} is required."
+    return values
+
+
+def user_values(values: FormValues, names: Collection[str]) -> UserRequest:
+    """Return the submitted values of these fields as a user; the other fields are unset."""
+    typed = {name: text for name, text in values.typed.items() if name in names}
+    email, name, role, client = (typed.get(each) for each in ("email", "name", "role", "client_id"))
+    return UserRequest(
+        None,
+        read_email(email) if email is not None else None,
+        read_string(name) if name is not None else None,
+        read_role(role) if role is not None else None,
+        read_client(client) if client is not None else UNSET,
+        {},
+        {},
+        None,
+    )
+
+
+def read_client(text: str) -> int | None:
+    """Return the number of a client, or None for an empty field."""
+    return int(BIGINT.read_text(text) or 0) if text else None
+
+
+def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
+    role = policy.default_role(caller.role)
+    buildings = queries.first_page(
+        caller,
+        "buildings",
+        "select=id,name,city,clients(name)&order=client_id,name,id",
+        BUILDINGS_LISTED_MAX,
+        within=Action.UPDATE,
+    )
+    return render_page(
+        "user_form.html",
+        status,
+        title=f"New {ROLE_NAMES[role].lower()}" if role is not None else "New user",
+        back="/people",
+        fields=user_fields(caller, needs_password=True),
+        values=values,
+        verb="Create",
+        buildings=buildings.rows,
+        are_first=buildings.has_more,
+        chosen=values.typed.get("building", "").split(),
+    )
+
+
+def edit_page(
+    user: UserAccount, form_fields: Sequence[Field], values: FormValues, status: int = 200
+) -> Response:
+    return render_page(
+        "user_form.html",
+        status,
+        title=f"Edit {name(user.name, 160)}",
+        back=f"/people/{user.id}",
+        fields=form_fields,
+        values=values,
+        verb="Save",
+        buildings=[],
+        are_first=False,
+        chosen=[],
+    )

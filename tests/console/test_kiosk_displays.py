@@ -1,0 +1,332 @@
+"""Kiosk displays: what they show, what ends them, and that they cannot write."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from routes.console.session.session_cookie import IDLE_SECONDS_MAX
+from routes.console.session.session_cookie import RENEWED_AFTER_SECONDS
+from tests.clients.server import password_of
+from tests.conftest import ADA
+from tests.conftest import BOB
+from tests.conftest import CAST
+from tests.conftest import MAX
+from tests.conftest import MOE
+from tests.conftest import ROOT
+from tests.conftest import Bearer
+from tests.console.conftest import EMAILS
+
+USER = f"/auth/v1/admin/users/{MOE}"
+
+
+def create_kiosk_display(admin: object, person: str = MOE, days: str = "90") -> str:
+    answer = admin.send("/console/devices", {"name": "Hall", "person": person, "days": days})
+    found = re.search(r'class="token">(wtk_[^<]+)<', answer.text)
+    assert found, answer.text
+    return found[1]
+
+
+def enter(browse: Callable, token: str) -> object:
+    display = browse()
+    answer = display.send("/console/kiosk/enter", {"token": token})
+    assert answer.status_code == 303, answer.text
+    flags = next(each for each in answer.headers.getlist("Set-Cookie") if "kiosk" in each)
+    assert "HttpOnly" in flags
+    assert "SameSite=Strict" in flags
+    assert "Path=/console/kiosk" in flags
+    return display
+
+
+def test_kiosk_display_shows_only_rows_of_its_user(browse: Callable) -> None:
+    display = enter(browse, create_kiosk_display(browse("ada")))
+
+    page = display.page("/console/kiosk")
+
+    assert "Harbor House" in page
+    assert "Ash, " not in page
+    for path in ("/console/", "/console/inspections", "/console/buildings/1", "/console/why"):
+        assert display.get(path).status_code == 303, path
+    for path in ("/console/kiosk", "/console/kiosk/board"):
+        assert display.client.post(path).status_code == 405
+
+
+def test_kiosk_view_cannot_write(app: object, browse: Callable, monkeypatch: object) -> None:
+    from engine.current import writing
+    from routes.console.pages import kiosk
+
+    display = enter(browse, create_kiosk_display(browse("ada")))
+    refusals: list[str] = []
+
+    def try_writes(caller: object) -> dict:
+        from engine.current import reading
+
+        for attempt_write in (lambda: writing().__enter__(), lambda: None):
+            try:
+                attempt_write()
+                with reading() as transaction:
+                    transaction.run("UPDATE buildings SET name = 'x'")
+            except Exception as refusal:  # noqa: BLE001  (any exception is a refusal)
+                refusals.append(type(refusal).__name__)
+        return {}
+
+    monkeypatch.setattr(kiosk, "kiosk_content", try_writes)
+    display.get("/console/kiosk/board")
+
+    assert len(refusals) == 2
+    assert "x" not in re.findall(r'class="where">([^<]*)<', browse("ada").page("/console/"))
+
+
+@pytest.mark.parametrize("token", ["", "x", "wtk_", "wtk_" + "A" * 43, "ö", "A" * 3_000])
+def test_invalid_kiosk_token_is_401(browse: Callable, token: str) -> None:
+    display = browse()
+    assert display.send("/console/kiosk/enter", {"token": token}).status_code == 401
+    if token.isascii():
+        display.client.set_cookie("walkthrough_kiosk", token, path="/console/kiosk")
+        assert display.get("/console/kiosk/board").status_code == 401
+
+
+def revoke_kiosk_display(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    found = re.search(r"/console/devices/([^/]+)/revoke", ada.page("/console/devices"))
+    assert found
+    ada.send(f"/console/devices/{found[1]}/revoke", form="/console/devices")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(revoke_kiosk_display, id="revoked"),
+        pytest.param(lambda browse, api: api("root").delete(f"/users?id=eq.{MOE}"), id="user deleted"),
+        pytest.param(lambda browse, api: api("root").put(USER, {"role": "client_admin"}), id="promoted"),
+        pytest.param(lambda browse, api: api("root").put(USER, {"ban_duration": "24h"}), id="disabled"),
+        pytest.param(lambda browse, api: api("root").put(USER, {"password": "another one"}), id="new password"),
+    ],
+)  # fmt: skip
+def test_kiosk_token_is_revoked_with_its_user(
+    browse: Callable, api: Callable, end: Callable
+) -> None:
+    display = enter(browse, create_kiosk_display(browse("ada")))
+    assert display.get("/console/kiosk/board").status_code == 200
+
+    end(browse, api)
+
+    assert display.get("/console/kiosk/board").status_code == 401
+
+
+def test_kiosk_token_expires(app: object, browse: Callable) -> None:
+    import time
+
+    import engine.storage.database
+
+    display = enter(browse, create_kiosk_display(browse("ada"), days="30"))
+    real = time.time
+    try:
+        engine.storage.database.time.time = lambda: real() + 30 * 86_400 + 1
+        assert display.get("/console/kiosk/board").status_code == 401
+    finally:
+        engine.storage.database.time.time = real
+
+
+def test_kiosk_token_is_not_a_bearer_token_and_is_stored_as_digest(
+    app: object, browse: Callable, api: Callable
+) -> None:
+    from tests.conftest import Bearer
+
+    token = create_kiosk_display(browse("ada"))
+
+    assert api(Bearer(f"Bearer {token}")).get("/inspections").status == 401
+    with app.app_context():
+        from engine.current import reading
+
+        with reading() as transaction:
+            rows = transaction.all("SELECT * FROM devices")
+    assert len(rows) == 1
+    assert token not in str(rows)
+
+
+@pytest.mark.parametrize(
+    ("who", "person", "made"),
+    [
+        ("ada", MOE, True),
+        ("ada", ADA, True),
+        ("ada", BOB, False),
+        ("ada", MAX, False),
+        ("ada", ROOT, False),
+        ("root", BOB, True),
+        ("root", ROOT, True),
+    ],
+)
+def test_kiosk_display_requires_update_privilege_on_its_user(
+    browse: Callable, who: str, person: str, made: bool
+) -> None:
+    answer = browse(who).send("/console/devices", {"name": "Hall", "person": person, "days": "30"})
+
+    assert ("wtk_" in answer.text) is made
+
+
+def test_revoking_a_hidden_kiosk_display_is_404(browse: Callable) -> None:
+    root, ada = browse("root"), browse("ada")
+    display = enter(browse, create_kiosk_display(root, BOB))
+    found = re.search(r"/console/devices/([^/]+)/revoke", root.page("/console/devices"))
+    assert found
+    assert found[1] not in ada.page("/console/devices")
+
+    answer = ada.send(f"/console/devices/{found[1]}/revoke", form="/console/devices")
+
+    assert answer.status_code == 404
+    assert display.get("/console/kiosk/board").status_code == 200
+
+
+def clocked(app: object, seconds: int) -> None:
+    clock = app.extensions["walkthrough.clock"]
+    app.extensions["walkthrough.clock"] = lambda: clock() + seconds
+
+
+@pytest.mark.parametrize("path", ["/console/kiosk", "/console/kiosk/board"])
+def test_kiosk_refresh_does_not_extend_the_session(
+    app: object, browse: Callable, path: str
+) -> None:
+    ada = browse("ada")
+    clocked(app, RENEWED_AFTER_SECONDS + 1)
+
+    display, page = ada.get(path), ada.get("/console/")
+
+    assert (display.status_code, "Set-Cookie" in display.headers) == (200, False)
+    assert (page.status_code, "Set-Cookie" in page.headers) == (200, True)
+    clocked(app, IDLE_SECONDS_MAX - 60)
+    assert ada.get(path).status_code == 200
+    clocked(app, 61)
+    assert ada.get(path).status_code == 303
+
+
+def test_revoked_kiosk_token_falls_back_to_the_session(
+    app: object, browse: Callable, api: Callable
+) -> None:
+    ada = browse("ada")
+    token = create_kiosk_display(ada, ADA)
+    assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
+    assert "viewed as Ada" in ada.page("/console/kiosk")
+    revoke_kiosk_display(browse, api)
+
+    assert "viewed as Ada" in ada.page("/console/kiosk")
+    assert ada.get("/console/kiosk/board").status_code == 200
+
+    ada.send("/console/sign-out", form="/console/")
+    assert ada.get("/console/kiosk/board").status_code == 401
+
+
+def test_active_kiosk_token_takes_precedence_over_the_session(browse: Callable) -> None:
+    ada = browse("ada")
+    token = create_kiosk_display(ada)
+    assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
+
+    assert "viewed as Moe" in ada.page("/console/kiosk")
+
+
+def test_reactivation_restores_no_session_and_no_token(browse: Callable, api: Callable) -> None:
+    """The cookie, the refresh token, the token without a session and the display stay invalid."""
+    ada, moe, path = browse("ada"), browse("moe"), f"/console/people/{MOE}"
+    token = create_kiosk_display(ada)
+    display = enter(browse, token)
+    given = {"email": EMAILS["moe"], "password": password_of("Moe")}
+    signed_in = api("nobody").post("/auth/v1/token?grant_type=password", given).json
+    tokens = (f"Bearer {signed_in['access_token']}", CAST["moe"].authorization())
+    bearers = [Bearer(each) for each in tokens]
+    assert [api(each).get("/buildings").status for each in bearers] == [200, 200]
+
+    ada.send(f"{path}/disable", form=path)
+    assert ada.send(f"{path}/enable", form=path).status_code == 303
+
+    assert moe.get("/console/").status_code == 303
+    refresh = {"refresh_token": signed_in["refresh_token"]}
+    refreshed = api("nobody").post("/auth/v1/token?grant_type=refresh_token", refresh)
+    assert (refreshed.status, refreshed.code) == (400, "refresh_token_not_found")
+    assert [api(each).get("/buildings").status for each in bearers] == [401, 401]
+    assert display.get("/console/kiosk/board").status_code == 401
+    assert browse().send("/console/kiosk/enter", {"token": token}).status_code == 401
+    assert browse("moe").get("/console/").status_code == 200
+    assert enter(browse, create_kiosk_display(ada)).get("/console/kiosk/board").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("site", "by_itself"),
+    [
+        (None, True),
+        ("none", True),
+        ("same-origin", True),
+        ("same-site", False),
+        ("cross-site", False),
+    ],
+)
+def test_kiosk_link_submits_automatically_unless_cross_site(
+    browse: Callable, site: str | None, by_itself: bool
+) -> None:
+    headers = {"Sec-Fetch-Site": site} if site else {}
+
+    page = browse().get("/console/kiosk/enter", headers=headers).text
+
+    assert ("data-auto-submit" in page, 'id="token"' in page) == (by_itself, True)
+
+
+def test_kiosk_link_does_not_replace_a_session_or_display(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    display = enter(browse, create_kiosk_display(ada))
+
+    assert "data-auto-submit" not in ada.page("/console/kiosk/enter")
+    assert "data-auto-submit" not in display.page("/console/kiosk/enter")
+
+    revoke_kiosk_display(browse, api)
+    assert "data-auto-submit" in display.page("/console/kiosk/enter")
+    assert 'href="/console/kiosk/enter">Sign in again' in display.get("/console/kiosk").text
+
+
+def test_kiosk_sign_out_affects_one_browser(browse: Callable) -> None:
+    token = create_kiosk_display(browse("ada"))
+    display, other = enter(browse, token), enter(browse, token)
+    assert 'href="/console/kiosk/enter">Sign out</a>' in display.page("/console/kiosk")
+    assert 'href="/console/kiosk/enter"' in browse("ada").page("/console/devices")
+
+    refused = display.client.post("/console/kiosk/leave", data={"csrf": "x"})
+    assert (refused.status_code, display.get("/console/kiosk").status_code) == (403, 200)
+    answer = display.send("/console/kiosk/leave", form="/console/kiosk/enter")
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/kiosk/enter")
+    assert display.get("/console/kiosk").status_code == 401
+    assert "Sign out this browser" not in display.page("/console/kiosk/enter")
+    assert other.get("/console/kiosk").status_code == 200
+
+
+REFRESH = '<meta http-equiv="refresh" content="60">'
+
+
+def test_kiosk_display_resumes_after_a_temporary_ban(browse: Callable, api: Callable) -> None:
+    display = enter(browse, create_kiosk_display(browse("ada")))
+
+    assert api("root").put(USER, {"ban_duration": "24h"}).status == 200
+    banned = display.get("/console/kiosk")
+    assert (banned.status_code, banned.text.count(REFRESH)) == (401, 1)
+    assert "This kiosk display is signed out" in banned.text
+    assert not banned.headers.getlist("Set-Cookie")
+    assert REFRESH not in display.page("/console/kiosk/enter")
+
+    assert api("root").put(USER, {"ban_duration": "none"}).status == 200
+    assert "viewed as Moe" in display.page("/console/kiosk")
+
+
+def test_kiosk_error_page_reloads(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.storage.writer_lock import LockTimeout
+    from routes.console.pages import kiosk
+
+    def fail(caller: object) -> dict:
+        raise LockTimeout
+
+    display, ada = enter(browse, create_kiosk_display(browse("ada"))), browse("ada")
+    monkeypatch.setattr(kiosk, "kiosk_content", fail)
+
+    answers = [each.get("/console/kiosk") for each in (display, ada)]
+    assert [(each.status_code, REFRESH in each.text) for each in answers] == [
+        (503, True),
+        (503, False),
+    ]
+    assert REFRESH not in display.get("/console/not_found").text
