@@ -1,7 +1,7 @@
 """Attack catalogue: what is decided while others wait, over two workers. A test's number is the catalogue's.
 
 W16 has one process, whose queue of writers is in order; W17 and G10 have the service as it is run. That
-hidden rows decide no time-out (the rest of O15) is counted in test_steps.py.
+hidden rows decide no time-out (the rest of O15) is counted in engine/test_step_counts.py.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 

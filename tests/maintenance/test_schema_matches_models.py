@@ -52,7 +52,7 @@ IN_A_FILE = {"bigint": "INTEGER", "integer": "INTEGER", "double precision": "REA
 """The SQLite type of each column type that is not text."""
 
 HELD_BY_TRIGGERS_IN_A_FILE = {("client_id", "inspections", "client_id", "CASCADE", "CASCADE")}
-"""The hidden column of a compound key on PostgreSQL (tests/test_hidden_client.py)."""
+"""The hidden column of a compound key on PostgreSQL (tests/engine/test_derived_client.py)."""
 
 
 @pytest.fixture(scope="module")

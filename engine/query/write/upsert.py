@@ -1,7 +1,7 @@
 """Inserts and upserts: the order of their checks and writes.
 
-An upsert checks, in this order: protected key columns, the rule for the payload's rows, the rule for existing rows,
-and the rule for merged rows. The first failed check gives the error.
+An upsert checks protected key columns first. Then it checks the rule for the payload's rows, for existing rows, and for
+merged rows. The first failed check gives the error.
 """
 
 from __future__ import annotations

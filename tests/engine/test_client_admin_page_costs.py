@@ -1,4 +1,4 @@
-"""What a page of a client admin's costs: no more than it shows, however many rows are their own, or others'."""
+"""The cost of a client admin's page: independent of the number of rows, of the own client and of others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN = 1
 
 
 def grown(visits: int, granted: int) -> dict[str, list[dict]]:
-    """Eight buildings of four clients with so many visits each, of the five usual statuses and of none."""
+    """Return an application with 8 buildings of 4 clients and `visits` inspections each, of 5 statuses and none."""
     draw = random.Random(visits)
     statuses = ("scheduled", "in_progress", "completed", "failed", "cancelled", None)
     return {
@@ -77,10 +77,8 @@ def sizes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "",
     ],
 )
-def test_a_page_looks_no_deeper_than_it_shows_however_much_is_one_s_own(
-    sizes: list, query: str
-) -> None:
-    """Twenty times as many rows, of one's own as of others'; with grants beside them too."""
+def test_page_cost_is_independent_of_table_size(sizes: list, query: str) -> None:
+    """Both the own client and others have 20 times as many rows, with and without grants."""
     small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
 
     assert small > 0
@@ -91,8 +89,8 @@ KINDS_OF_OTHERS = (5, 400)
 
 
 @pytest.fixture(scope="module")
-def beside_others(tmp_path_factory: pytest.TempPathFactory) -> list:
-    """Two files alike but for how many kinds of rows others have: each with a status and an inspector of its own."""
+def apps_with_kinds_of_others(tmp_path_factory: pytest.TempPathFactory) -> list:
+    """Yield two applications. In the second, each row of other clients has its own status and inspector."""
     made = []
     for kinds in KINDS_OF_OTHERS:
         rows = grown(100, 0)
@@ -112,18 +110,20 @@ def beside_others(tmp_path_factory: pytest.TempPathFactory) -> list:
 
 @pytest.mark.sqlite("counts the steps of SQLite's engine")
 @pytest.mark.parametrize("query", ["order=date_visited", "order=id"])
-def test_of_how_many_kinds_the_rows_of_others_are_costs_nothing(
-    beside_others: list, query: str
+def test_page_cost_is_independent_of_distinct_values_of_other_clients(
+    apps_with_kinds_of_others: list, query: str
 ) -> None:
-    few, many = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in beside_others)
+    few, many = (
+        steps(app, "ada", f"/inspections?{query}&limit=5") for app in apps_with_kinds_of_others
+    )
 
     assert few > 0
     assert abs(many - few) <= 60
 
 
 @pytest.mark.sqlite("reads SQLite's plans")
-def test_with_grants_too_numbers_are_counted_along_the_index(sizes: list) -> None:
-    """Of one's own no row is fetched for a dashboard or a chart, whatever was granted beside it."""
+def test_counts_with_grants_use_a_covering_index(sizes: list) -> None:
+    """A dashboard or chart fetches no row of the own client, whatever grants exist."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     bound = Binding(
         (),

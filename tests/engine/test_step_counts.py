@@ -1,10 +1,9 @@
-"""A guard on cost that no machine's speed can hide: steps of SQLite's engine, and statements a request.
+"""The number of steps of SQLite's virtual machine for each request. It does not depend on the machine's speed.
 
-The same requests run over a small portfolio and over one eight times as large, of which the callers'
-own part is as large as before: other clients have grown. A list that begins to walk through rows that
-are not the caller's takes eight times the steps, whatever the clock says.
+The same requests run over two portfolios. In the second one, other clients have 8 times as many rows. A list that
+scans rows of other clients takes 8 times the steps there.
 """
-# ruff: noqa: N802  (a test of the attack catalogue carries its number as it is written there)
+# ruff: noqa: N802  (tests of the attack catalogue have its numbers)
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ ASKED = [
     pytest.param(who, path, id=f"{name}-{who}")
     for who in WHO
     for name, path in LISTS.items()
-    if (who, name) != ("moe", "buildings-of-a-city")  # found by the index of all clients' cities
+    if (who, name) != ("moe", "buildings-of-a-city")  # the index by city includes all clients
 ]
 
 
@@ -57,7 +56,7 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
 
 
 @pytest.mark.parametrize(("who", "path"), ASKED)
-def test_a_list_costs_the_same_however_large_the_others_grow(
+def test_list_cost_is_independent_of_other_clients(
     apps: dict[str, Flask], who: str, path: str
 ) -> None:
     small, large = (steps(apps[size], who, path) for size in ("small", "large"))
@@ -68,10 +67,10 @@ def test_a_list_costs_the_same_however_large_the_others_grow(
 
 @pytest.mark.parametrize("preference", ["", "count=exact"])
 @pytest.mark.parametrize("filters", ["date_visited=eq.{}", "status=eq.{}&date_visited=eq.{}"])
-def test_a_manager_s_list_looks_at_no_rows_of_another_day(
+def test_manager_list_by_date_reads_rows_of_that_date_only(
     apps: dict[str, Flask], filters: str, preference: str
 ) -> None:
-    """What is granted is looked through by what is asked of it, where an index knows."""
+    """The index of the granted rows includes the filtered column."""
     absent = "/inspections?" + filters.format("2001-01-01", "2001-01-01")
     looked_through = "/inspections?notes=eq.2001-01-01"
 
@@ -83,8 +82,8 @@ def test_a_manager_s_list_looks_at_no_rows_of_another_day(
     assert 0 < counted < control / 2
 
 
-def test_a_manager_s_list_of_a_status_is_found_in_an_index_alone(apps: dict[str, Flask]) -> None:
-    """A building's rows of other statuses are seen there, and not fetched (decision 0010)."""
+def test_manager_list_by_status_uses_a_covering_index(apps: dict[str, Flask]) -> None:
+    """The search reads index entries of other statuses, but not their rows (decision 0010)."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, False])
     shape = parse(b"status=eq.completed&order=date_visited.desc").shape
     made = plan_read("sqlite", "inspections", shape, rule)
@@ -117,10 +116,10 @@ BY_BUILDING = [
 
 @pytest.mark.parametrize("role", list(Role))
 @pytest.mark.parametrize(("relation", "query"), BY_BUILDING)
-def test_a_building_s_inspections_are_sought_among_its_client_s(
+def test_inspections_of_a_building_are_searched_by_client_and_building(
     apps: dict[str, Flask], relation: str, query: str, role: Role
 ) -> None:
-    """Client by client they would be sought in as many places as there are clients (decision 0010)."""
+    """Without the client, SQLite would run one search for each client (decision 0010)."""
     rule = AccessRule(GRANT_PROFILES[role, True, True])
     parsed = parse(query.encode())
     made = plan_read("sqlite", relation, parsed.shape, rule)
@@ -134,7 +133,7 @@ def test_a_building_s_inspections_are_sought_among_its_client_s(
             assert not astray, planned
 
 
-def test_everybody_s_rows_of_an_inspector_are_sought_client_by_client(
+def test_inspections_of_an_inspector_are_searched_by_client(
     apps: dict[str, Flask],
 ) -> None:
     """No index begins with an inspector (decision 0010)."""
@@ -149,8 +148,8 @@ def test_everybody_s_rows_of_an_inspector_are_sought_client_by_client(
             assert any("(ANY(client_id) AND inspector_id=?)" in row[3] for row in planned), planned
 
 
-def test_who_is_deleted_is_sought_client_by_client(apps: dict[str, Flask]) -> None:
-    """An inspector's rows, which are to name nobody: they are not looked for in every row."""
+def test_delete_of_an_inspector_searches_by_client(apps: dict[str, Flask]) -> None:
+    """The delete sets `inspector_id` of its inspections to null without a full scan."""
     counted = []
     for size in ("small", "large"):
         database: Database = apps[size].extensions["walkthrough"]
@@ -175,8 +174,8 @@ def test_who_is_deleted_is_sought_client_by_client(apps: dict[str, Flask]) -> No
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
 
 
-def visited(visits: int) -> dict[str, list[dict]]:
-    """Ten buildings, all of them granted to moe, each inspected so often."""
+def app_with_visits(visits: int) -> dict[str, list[dict]]:
+    """Return an application with 10 buildings, all granted to moe, with `visits` inspections each."""
     rows = portfolio(0)
     numbers = range(1, 11)
     return {
@@ -198,12 +197,12 @@ def visited(visits: int) -> dict[str, list[dict]]:
 
 @pytest.mark.parametrize("granted_alone", [False, True], ids=["one-kind-of-grants", "both-kinds"])
 @pytest.mark.parametrize("filters", ["", "&status=eq.completed", "&date_visited=lt.2001-01-01"])
-def test_a_manager_s_page_looks_no_deeper_into_each_building_than_it_shows(
+def test_manager_page_reads_at_most_a_page_for_each_building(
     tmp_path: Path, filters: str, granted_alone: bool
 ) -> None:
     counted = []
     for visits in (50, 1_000):
-        rows = visited(visits)
+        rows = app_with_visits(visits)
         grants = [{"manager_id": MOE, "inspection_id": 7}] if granted_alone else []
         rows["client_manager_inspection_access"] = grants
         source = tmp_path / f"{visits}.json"
@@ -216,7 +215,7 @@ def test_a_manager_s_page_looks_no_deeper_into_each_building_than_it_shows(
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
 
 
-def test_indexes_begin_as_models_say() -> None:
+def test_index_prefixes_match_the_models() -> None:
     with closing(sqlite.driver.connect(":memory:")) as connection:
         connection.executescript(SCHEMA.read_text(encoding="utf-8"))
         for name, relation in catalog().relations.items():
@@ -242,10 +241,8 @@ COSTLY = {
 
 @pytest.mark.parametrize("who", ["ada", "moe"])
 @pytest.mark.parametrize("path", COSTLY.values(), ids=COSTLY)
-def test_O15_what_is_hidden_decides_no_time_out(
-    apps: dict[str, Flask], who: str, path: str
-) -> None:
-    """Attack catalogue, O15: a time-out tells nothing of rows that the caller does not see."""
+def test_O15_hidden_rows_cause_no_timeout(apps: dict[str, Flask], who: str, path: str) -> None:
+    """Attack catalogue, O15: a timeout reveals nothing about hidden rows."""
     small, large = (steps(apps[size], who, path) for size in ("small", "large"))
 
     assert small > 0
@@ -253,10 +250,8 @@ def test_O15_what_is_hidden_decides_no_time_out(
 
 
 @pytest.mark.parametrize("who", ["ada", "moe"])
-def test_an_embed_that_is_ordered_reads_no_more_than_its_limit(
-    apps: dict[str, Flask], who: str
-) -> None:
-    """The index that ties its rows to their parent has them in order."""
+def test_ordered_embed_stops_at_its_limit(apps: dict[str, Flask], who: str) -> None:
+    """The index of the foreign key holds the rows in the order."""
     path = "/buildings?select=id,inspections(id)&inspections.order=date_visited.desc&inspections.limit="
 
     newest, all_of_them = (steps(apps["small"], who, f"{path}{limit}") for limit in (1, 1_000))
@@ -269,19 +264,17 @@ FUNCTIONS = ("get_inspections_dashboard_summary_fast", "get_building_stats_chart
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_fast_function_costs_the_same_once_it_is_known(
+def test_cached_function_cost_is_independent_of_table_size(
     apps: dict[str, Flask], who: str, function: str
 ) -> None:
     small, large = (steps(apps[size], who, f"/rpc/{function}") for size in ("small", "large"))
 
-    # A look more or less at each of its few statements is no growth.
+    # A few steps more or less for each statement are no growth.
     assert large <= small * STEPS_GROWTH_MAX + 100
 
 
 @pytest.mark.parametrize("who", ["ada", "moe"])
-def test_a_chart_that_nobody_has_asked_for_looks_at_no_others_rows(
-    apps: dict[str, Flask], who: str
-) -> None:
+def test_first_chart_reads_no_rows_of_other_clients(apps: dict[str, Flask], who: str) -> None:
     path = "/rpc/get_building_stats_chart_fast?start_date=2021-01-01&end_date=2021-03-01"
 
     small, large = (steps(apps[size], who, path, counts_anew=True) for size in ("small", "large"))
@@ -290,8 +283,8 @@ def test_a_chart_that_nobody_has_asked_for_looks_at_no_others_rows(
     assert large <= small * STEPS_GROWTH_MAX + 200
 
 
-def test_a_dashboard_costs_what_has_changed_since(apps: dict[str, Flask]) -> None:
-    """And not what there is: the first answer after a change of any row (decision 0017)."""
+def test_dashboard_cost_depends_on_changes_only(apps: dict[str, Flask]) -> None:
+    """The first response after a change reads the changes, not all rows (decision 0017)."""
     counted = []
     for app in apps.values():
         row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
@@ -301,10 +294,10 @@ def test_a_dashboard_costs_what_has_changed_since(apps: dict[str, Flask]) -> Non
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_what_others_changed_costs_a_follower_nothing(
+def test_incremental_counts_read_no_changes_of_other_clients(
     apps: dict[str, Flask], function: str
 ) -> None:
-    """How long an answer took is not to tell how much other clients have written since the last."""
+    """So the response time does not reveal how much other clients wrote."""
     app, row = (
         apps["small"],
         {"building_id": 6, "inspection_type": "fire", "date_visited": NOW[:10]},
@@ -320,16 +313,16 @@ def test_what_others_changed_costs_a_follower_nothing(
 
 
 @pytest.mark.parametrize(("who", "path"), ASKED)
-def test_a_list_with_its_count_costs_the_same_once_it_is_known(
+def test_cached_count_cost_is_independent_of_table_size(
     apps: dict[str, Flask], who: str, path: str
 ) -> None:
-    """Its later pages, and as often as it is asked for: however many there are."""
+    """This holds for later pages and for repeated requests."""
     small, large = (steps(apps[size], who, path, "count=exact") for size in ("small", "large"))
 
     assert large <= small * STEPS_GROWTH_MAX + 200
 
 
-def test_a_row_by_its_key_costs_the_same_however_much_is_granted(tmp_path: Path) -> None:
+def test_point_read_cost_is_independent_of_grants(tmp_path: Path) -> None:
     counted = []
     for name, granted in (("few", 1), ("many", 400)):
         rows = portfolio(20)
@@ -345,10 +338,10 @@ def test_a_row_by_its_key_costs_the_same_however_much_is_granted(tmp_path: Path)
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX
 
 
-def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
+def test_lookup_cost_is_independent_of_grants(
     apps: dict[str, Flask],
 ) -> None:
-    """To whom buildings of another client are granted is found by the grants, not by the buildings."""
+    """The search for grantees of another client's buildings begins with the grants."""
     counted = {}
     for size in ("small", "large"):
         database: Database = apps[size].extensions["walkthrough"]
@@ -368,8 +361,8 @@ def test_a_look_up_costs_the_same_however_many_buildings_are_granted(
     assert 0 < counted["large"].count <= counted["small"].count * STEPS_GROWTH_MAX
 
 
-def test_a_guard_that_cannot_fail_is_none(apps: dict[str, Flask]) -> None:
-    """The control: a count of everything does grow, and the guard would say so."""
+def test_step_count_detects_a_full_scan(apps: dict[str, Flask]) -> None:
+    """Control: the steps of a count of all rows grow."""
     path = "/inspections?notes=is.null&select=count()"
 
     small, large = (steps(apps[size], "root", path) for size in ("small", "large"))

@@ -1,4 +1,4 @@
-"""A single row is judged by the statement that writes it: refused is what is refused among others, and so told."""
+"""The statement that writes a single row checks the rule, with the same errors as a bulk write."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GOOD = {
     "/client_manager_building_access": {"manager_id": MOE, "building_id": 3, "assigned_by": ADA},
 }  # fmt: skip
 
-# path, what makes the good row a refused one
+# path, and the values that make a row denied
 REFUSED = {
     "a-building-of-another-client": ("/inspections", {"building_id": 4}),
     "a-building-that-is-not": ("/inspections", {"building_id": 999}),
@@ -60,7 +60,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("path", "refused"), REFUSED.values(), ids=REFUSED)
-def test_a_row_is_refused_alone_as_it_is_among_others(
+def test_single_insert_is_denied_like_a_bulk_insert(
     api: Callable, path: str, refused: dict[str, object]
 ) -> None:
     row = {**GOOD[path], **refused}
@@ -83,7 +83,7 @@ def test_a_row_is_refused_alone_as_it_is_among_others(
     ],
     ids=["away", "nowhere", "to-another-client", "to-another-role"],
 )
-def test_a_change_is_refused_alone_as_it_is_among_others(
+def test_single_update_is_denied_like_a_bulk_update(
     api: Callable, path: str, one: str, several: str, change: dict[str, object]
 ) -> None:
     if path == "/users":
@@ -98,8 +98,8 @@ def test_a_change_is_refused_alone_as_it_is_among_others(
 
 
 @pytest.fixture
-def failed_is_refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A rule over a value that ties a row to no other: the shipped one has none such."""
+def deny_failed_status(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make the rule deny a status, because the shipped rule depends on columns that relate rows only."""
     shipped = AccessRule.check
 
     def check(self: AccessRule, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
@@ -112,11 +112,9 @@ def failed_is_refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_plans()
 
 
-@pytest.mark.usefixtures("failed_is_refused")
+@pytest.mark.usefixtures("deny_failed_status")
 @pytest.mark.parametrize("who", ["ada", "root"])
-def test_a_change_of_one_value_is_refused_alone_as_it_is_among_others(
-    api: Callable, who: str
-) -> None:
+def test_update_of_one_column_is_denied_like_a_bulk_update(api: Callable, who: str) -> None:
     change = {"status": "failed"}
 
     alone = unchanged_after(api, who, "PATCH", "/inspections?id=eq.1", change)
@@ -127,7 +125,7 @@ def test_a_change_of_one_value_is_refused_alone_as_it_is_among_others(
     assert api(who).patch("/inspections?id=eq.1", {"status": "passed"}).status == 204
 
 
-# filters that name inspection 1 by its key, and whether it is found
+# filters on inspection 1 by its key, and whether they match
 NAMED = {
     "id=eq.1": True,
     "id=eq.1&status=eq.completed": True,
@@ -145,9 +143,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("filters", "found"), NAMED.items(), ids=NAMED)
-def test_a_row_named_by_its_key_is_changed_if_it_is_found(
-    api: Callable, filters: str, found: bool
-) -> None:
+def test_update_by_key_applies_the_other_filters(api: Callable, filters: str, found: bool) -> None:
     prefer = {"Prefer": "return=representation,count=exact"}
     whole = "/inspections?select=id,notes&order=id"
     before = {row["id"]: row["notes"] for row in api("root").get(whole).json}
@@ -161,7 +157,7 @@ def test_a_row_named_by_its_key_is_changed_if_it_is_found(
     assert {row["id"]: row["notes"] for row in api("root").get(whole).json} == expected
 
 
-def test_a_row_named_by_a_key_of_two_columns_is_changed_alone(api: Callable) -> None:
+def test_update_by_compound_key_changes_one_row(api: Callable) -> None:
     path = "/client_manager_building_access"
     grants = api("root").get(f"{path}?order=manager_id,building_id").json
     named = grants[0]
@@ -176,23 +172,23 @@ def test_a_row_named_by_a_key_of_two_columns_is_changed_alone(api: Callable) -> 
 
 @pytest.fixture
 def kinds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How the statements begin that are run, but for those around a transaction."""
+    """Record the first words of each statement, without BEGIN and COMMIT."""
     run: list[str] = []
     for kind in (Transaction, ServerTransaction):
         original = vars(kind)["run"]
 
-        def noting(
+        def recording(
             self: Transaction, sql: str, parameters: object = (), original: Callable = original
         ) -> object:
             run.extend({"SELECT", "INSERT", "UPDATE"} & {sql.split()[0]})
             return original(self, sql, parameters)
 
-        monkeypatch.setattr(kind, "run", noting)
+        monkeypatch.setattr(kind, "run", recording)
     return run
 
 
-def test_no_question_is_asked_beside_the_write(api: Callable, kinds: list[str]) -> None:
-    """Who asks, and the row; of a file besides, how late it was there, in another process maybe."""
+def test_single_write_runs_two_statements(api: Callable, kinds: list[str]) -> None:
+    """The statements look up the caller and write the row. On SQLite, a third one reads the file's clock."""
     asked = ["SELECT", "SELECT"] if databases.SERVER is None else ["SELECT"]
     ada = api("ada")
 
@@ -206,8 +202,8 @@ def test_no_question_is_asked_beside_the_write(api: Callable, kinds: list[str]) 
     assert kinds == [*asked, "UPDATE"]
 
 
-class Unchecked(AccessRule):
-    """The rule over what is there, and none over what would be."""
+class RuleWithoutCheck(AccessRule):
+    """An access rule that does not check written rows."""
 
     def check(self, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
         return sa.true()
@@ -217,7 +213,7 @@ class Unchecked(AccessRule):
 @pytest.mark.parametrize(
     "profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES)))
 )
-def test_whatever_is_judged_among_others_is_judged_alone(
+def test_single_and_bulk_statements_check_the_same_rules(
     database: str, profile: GrantProfile
 ) -> None:
     for name, relation in catalog().relations.items():
@@ -237,7 +233,7 @@ def test_whatever_is_judged_among_others_is_judged_alone(
             WriteBuilder(database, name, rule).update_if_allowed(
                 columns, Shape(Node(conditions=key))
             )
-            for rule in (AccessRule(profile), Unchecked(profile))
+            for rule in (AccessRule(profile), RuleWithoutCheck(profile))
         ]
 
         is_judged = profile.role is not Role.SUPER_ADMIN

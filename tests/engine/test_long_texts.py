@@ -1,4 +1,4 @@
-"""Texts of any length are found by their value, though no index holds a long one on every database."""
+"""Filters match texts of any length. PostgreSQL's indexes hold short texts only."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ WORLD: dict[str, list[dict]] = {
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
 @pytest.mark.parametrize("column", ["inspections?status", "buildings?city"])
-def test_a_text_of_any_length_is_found_by_its_value(world: Callable, who: str, column: str) -> None:
+def test_filters_match_texts_of_any_length(world: Callable, who: str, column: str) -> None:
     api = world(WORLD)(who)
     relation, name = column.split("?")
 
@@ -74,10 +74,8 @@ INDEXED = [
 
 
 @pytest.mark.parametrize(("relation", "column"), INDEXED)
-def test_a_text_taken_for_indexed_has_an_index_of_its_short_values(
-    relation: str, column: str
-) -> None:
-    """In the words that queries use, which is what the planner compares."""
+def test_indexed_text_has_a_partial_index_on_short_values(relation: str, column: str) -> None:
+    """The index has the predicate of the queries, word for word, because the planner compares them."""
     script = SCHEMA.read_text(encoding="utf-8")
     short = rf"WHERE char_length\({column}\) <= {SHORT_CHARACTERS_MAX};"
     index = rf"CREATE INDEX \w+ ON {relation} \({column}\b[^;]* {short}"
@@ -88,7 +86,7 @@ def test_a_text_taken_for_indexed_has_an_index_of_its_short_values(
 @pytest.mark.server("reads PostgreSQL's plans")
 @pytest.mark.parametrize(("relation", "column"), INDEXED)
 @pytest.mark.parametrize(("value", "is_found"), [(SHORT, True), (LONG, False)])
-def test_a_short_text_is_looked_for_by_its_index(
+def test_filter_on_a_short_text_uses_the_partial_index(
     world: Callable,
     monkeypatch: pytest.MonkeyPatch,
     relation: str,
@@ -99,7 +97,7 @@ def test_a_short_text_is_looked_for_by_its_index(
     run = ServerTransaction.run
     plans: list[str] = []
 
-    def explaining(self: ServerTransaction, sql: str, parameters: object = ()) -> object:
+    def explain_first(self: ServerTransaction, sql: str, parameters: object = ()) -> object:
         if f"FROM {relation} " in sql:
             self.session.run("SET LOCAL enable_seqscan = off")
             explained = self.session.run(f"EXPLAIN {sql}", parameters)
@@ -107,9 +105,9 @@ def test_a_short_text_is_looked_for_by_its_index(
         return run(self, sql, parameters)
 
     api = world(WORLD)("root")
-    monkeypatch.setattr(ServerTransaction, "run", explaining)
+    monkeypatch.setattr(ServerTransaction, "run", explain_first)
     assert len(api.get(f"/{relation}?{column}=eq.{quote(value)}").json) == 1
 
     (plan,) = plans
-    # By whichever of the column's indexes: which is the cheapest over four rows is not for us to say.
+    # Any index of the column is fine: over 4 rows, the cheapest one is not determined.
     assert (re.search(rf"Index Cond: .*\b{column} = ", plan) is not None) == is_found, plan

@@ -1,6 +1,6 @@
-"""The oracle against the hand-written matrix, and against oracles that are wrong on purpose: no service needed.
+"""Controls of the oracle: it matches the hand-written access matrix and detects rules that are wrong on purpose.
 
-An oracle that could not tell these mistakes from the rule would prove nothing about the service.
+These tests do not run the service.
 """
 
 import json
@@ -32,7 +32,7 @@ def user(who: str) -> dict:
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_oracle_reads_what_the_matrix_says(who: str, table: str) -> None:
+def test_oracle_matches_the_access_matrix(who: str, table: str) -> None:
     seen = {
         oracle.key_of(table, row)
         for row in WORLD[table]
@@ -47,7 +47,7 @@ INSPECTION = {"inspection_type": "x"}
 MANAGER = {"role": "client_manager", "client_id": 1}
 GRANTS = "client_manager_building_access"
 
-# who, verb, table, id of the row as it is, the row as it would be, verdict
+# user, action, table, id of the existing row, the new row, verdict
 VERDICTS = [
     ("root", "insert", "clients", None, {"name": "N"}, "ok"),
     ("ada", "insert", "clients", None, {"name": "N"}, "privilege"),
@@ -77,7 +77,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("who", "verb", "table", "id_", "new", "verdict"), VERDICTS)
-def test_oracle_judges_writes_as_is_promised(
+def test_oracle_decides_writes_as_specified(
     who: str, verb: str, table: str, id_: object, new: dict | None, verdict: str
 ) -> None:
     old = None if id_ is None else oracle.find(WORLD, table, id_)
@@ -85,7 +85,7 @@ def test_oracle_judges_writes_as_is_promised(
     assert oracle.may(WORLD, user(who), verb, table, old, new) == verdict
 
 
-# ── wrong on purpose ─────────────────────────────────────────────────────────────────────────────────────
+# ── wrong rules ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def inspection_grant_shows_its_building(world: dict, user: dict, building: dict) -> bool:
@@ -115,8 +115,8 @@ WRONG_READERS = {
 }
 
 
-def everything_seen() -> list[bool]:
-    """What every user of every random world sees of every row."""
+def visible_rows() -> list[bool]:
+    """Return the rows that each user of each random world may read."""
     return [
         oracle.visible(world, somebody, table, row)
         for world in map(random_world, SEEDS)
@@ -127,18 +127,18 @@ def everything_seen() -> list[bool]:
 
 
 @pytest.mark.parametrize(("table", "wrong"), WRONG_READERS.values(), ids=WRONG_READERS)
-def test_random_worlds_tell_a_wrong_reader_from_the_rule(
+def test_random_worlds_detect_a_wrong_read_rule(
     monkeypatch: pytest.MonkeyPatch, table: str, wrong: Callable
 ) -> None:
-    right = everything_seen()
+    right = visible_rows()
 
     monkeypatch.setitem(oracle.SEES, table, wrong)
 
-    assert everything_seen() != right
+    assert visible_rows() != right
 
 
-def test_random_worlds_tell_a_wrong_writer_from_the_rule() -> None:
-    """Where an admin reads another client's building by a grant, writing it would be the mistake."""
+def test_random_worlds_detect_a_wrong_write_rule() -> None:
+    """An admin may read another client's building by a grant, but may not write it."""
     readable_only = [
         (world, somebody, building)
         for world in map(random_world, SEEDS)
@@ -157,6 +157,6 @@ def test_random_worlds_tell_a_wrong_writer_from_the_rule() -> None:
     assert len(readable_only) > 10
 
 
-def test_random_worlds_are_the_same_for_the_same_seed() -> None:
+def test_random_worlds_are_deterministic() -> None:
     assert random_world(7) == random_world(7)
     assert random_world(7) != random_world(8)

@@ -1,6 +1,6 @@
-"""A client admin's lists: their client's rows by date in a skip scan, and beside them what was granted.
+"""Lists of a client admin: a skip scan of the client's rows by date, merged with granted rows.
 
-Each row once, and in order; what a page costs is in `tests/test_a_clients_pages.py`.
+`tests/engine/test_client_admin_page_costs.py` counts the cost of a page.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from engine.query.read.skip_scan import partitions_of
 from engine.query.statement import parameter
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA
-from tests.test_everybodys_lists import INSPECTIONS
-from tests.test_everybodys_lists import NULLS
-from tests.test_everybodys_lists import ROWS
-from tests.test_manager_lists import at_once_and_by_pages
-from tests.test_manager_lists import in_order
+from tests.engine.test_manager_lists import in_order
+from tests.engine.test_manager_lists import whole_and_paged
+from tests.engine.test_super_admin_lists import INSPECTIONS
+from tests.engine.test_super_admin_lists import NULLS
+from tests.engine.test_super_admin_lists import ROWS
 
 OWN = 1
 CLIENT_OF = {each["id"]: each["client_id"] for each in ROWS["buildings"]}
-BY_BUILDING = (3, 4)  # one of another client, and one of one's own
-ONE_BY_ONE = (2, 4, 6, 7, 8, 13)  # of either building, and of others
+BY_BUILDING = (3, 4)  # one of another client, and one of the own client
+ONE_BY_ONE = (2, 4, 6, 7, 8, 13)  # of both buildings and of others
 ADMIN = {"id": ADA, "email": "ada@x", "name": "Ada", "role": "client_admin", "client_id": OWN}
 GRANTED = {
     "client_admin_building_access": [
@@ -77,7 +77,7 @@ def seen(kind: str) -> list[dict]:
 @pytest.mark.parametrize("column", ["date_visited", "status", "id"])
 @pytest.mark.parametrize("direction", NULLS)
 @pytest.mark.parametrize("status", [None, "completed"])
-def test_rows_stand_once_and_in_order(
+def test_list_returns_each_row_once_in_order(
     ada: object, seen: list[dict], column: str, direction: str, status: str | None
 ) -> None:
     rows = [each for each in seen if status in (None, each["status"])]
@@ -87,7 +87,7 @@ def test_rows_stand_once_and_in_order(
     path = f"/inspections?select=id&order={column}.{direction}{where}"
 
     assert rows
-    assert at_once_and_by_pages(ada, path, len(rows), 7) == [expected, expected]
+    assert whole_and_paged(ada, path, len(rows), 7) == [expected, expected]
 
 
 HOLDS = {
@@ -130,7 +130,7 @@ HOLDS = {
 
 @pytest.mark.parametrize("order", ["", "&order=date_visited", "&order=id.desc"])
 @pytest.mark.parametrize("query", HOLDS)
-def test_filters_hold_whichever_way_rows_are_found(
+def test_filters_apply_in_every_access_path(
     ada: object, seen: list[dict], query: str, order: str
 ) -> None:
     expected = sorted(row["id"] for row in seen if HOLDS[query](row))
@@ -151,9 +151,7 @@ def test_filters_hold_whichever_way_rows_are_found(
 
 
 @pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
-def test_aggregates_are_of_the_rows_that_filters_find(
-    ada: object, seen: list[dict], query: str
-) -> None:
+def test_aggregates_cover_the_filtered_rows(ada: object, seen: list[dict], query: str) -> None:
     rows = [row for row in seen if HOLDS[query](row)]
     dates = [row["date_visited"] for row in rows if row["date_visited"] is not None]
 
@@ -163,9 +161,7 @@ def test_aggregates_are_of_the_rows_that_filters_find(
 
 
 @pytest.mark.parametrize("query", ["", "date_visited=gte.2025-01-02", "status=neq.completed"])
-def test_groups_are_of_the_rows_that_filters_find(
-    ada: object, seen: list[dict], query: str
-) -> None:
+def test_groups_cover_the_filtered_rows(ada: object, seen: list[dict], query: str) -> None:
     rows = [row for row in seen if HOLDS.get(query, bool)(row)]
     by_status = Counter(row["status"] for row in rows)
     names = Counter(f"B{row['building_id']}" if is_shown(row, ada) else None for row in rows)
@@ -179,12 +175,12 @@ def test_groups_are_of_the_rows_that_filters_find(
 
 
 def is_shown(row: dict, person: object) -> bool:
-    """Whether its building is visible as well."""
+    """Return whether the inspection's building is readable too."""
     return bool(person.get(f"/buildings?id=eq.{row['building_id']}").json)
 
 
 @pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
-def test_writes_find_what_is_one_s_own(
+def test_writes_reach_rows_of_the_own_client_only(
     world: Callable, kind: str, seen: list[dict], query: str
 ) -> None:
     ada = world(rows_of(kind))("ada")
@@ -231,7 +227,7 @@ def test_writes_find_what_is_one_s_own(
         ("", False),
     ],
 )
-def test_what_is_scanned_is_what_no_index_has_in_order(query: str, is_scanned: bool) -> None:
+def test_skip_scan_is_used_for_orders_without_an_index(query: str, is_scanned: bool) -> None:
     relation = catalog().relations["inspections"]
     node, rows = parse(query.encode()).shape.root, relation.table.alias("t0")
     scope = rows.c.client_id == parameter("caller_client_id", sa.BigInteger)
@@ -241,8 +237,8 @@ def test_what_is_scanned_is_what_no_index_has_in_order(query: str, is_scanned: b
     assert (found is not None) is is_scanned
 
 
-def test_on_a_server_a_client_s_rows_end_with_the_page_and_few_are_found_first() -> None:
-    """A limit on a search for few would have PostgreSQL walk along the order through everybody's rows."""
+def test_postgresql_limits_the_client_branch_and_not_the_small_set() -> None:
+    """With a LIMIT on the small set, PostgreSQL would scan an ordered index over the rows of all clients."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     shape = parse(b"order=date_visited.desc&select=id").shape
 
@@ -253,7 +249,7 @@ def test_on_a_server_a_client_s_rows_end_with_the_page_and_few_are_found_first()
     assert one_by_one.index("ORDER BY s0") < one_by_one.index("LIMIT")
 
 
-def test_numbers_are_of_everything_that_is_seen(ada: object, seen: list[dict]) -> None:
+def test_dashboard_and_chart_count_every_readable_row(ada: object, seen: list[dict]) -> None:
     """Dashboards and charts, rows without a status included."""
     dashboard = ada.get("/rpc/get_inspections_dashboard_summary_fast").json
     chart = ada.get(

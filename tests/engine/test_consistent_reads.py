@@ -1,7 +1,6 @@
-"""Six doors, one answer: whoever may read a building or an inspection finds it in the list, in embeds, in the
-count, by the check, by the explanation and in the numbers; and whoever may not, behind none of them.
+"""Six ways to read agree on what a caller may read: list, embed, count, check, explanation and statistics.
 
-First over the data set, with sets written by hand; then over random worlds, against the oracle.
+The first tests compare them with hand-written sets over the data set, the others with the oracle over random worlds.
 """
 
 import random
@@ -42,7 +41,7 @@ MAY_READ_INSPECTIONS = {
     "max": {6, 7},
 }
 
-# What an embed holds is what may be read *and* hangs on a parent that may be read.
+# An embed holds readable rows of readable parents.
 BUILDINGS_EMBEDDED = {
     "inspections": {
         "root": {1, 2, 3, 4, 5},
@@ -91,7 +90,7 @@ INSPECTIONS_EMBEDDED = {
 
 
 def embedded_ids(api: Api, parent: str, child: str) -> set[int]:
-    """Collect the ids of all rows of `child` that stand inside rows of `parent`."""
+    """Return the ids of all rows of `child` embedded in rows of `parent`."""
     found = set()
     for row in api.get(f"/{parent}?select={child}(id)").json:
         inside = row[child] if isinstance(row[child], list) else [row[child]]
@@ -103,26 +102,28 @@ def embedded_ids(api: Api, parent: str, child: str) -> set[int]:
 
 
 @pytest.mark.parametrize("who", PEOPLE)
-def test_door_1_list(api: Callable, who: str) -> None:
+def test_list_returns_readable_rows(api: Callable, who: str) -> None:
     assert ids(api(who).get("/buildings?select=id")) == MAY_READ_BUILDINGS[who]
     assert ids(api(who).get("/inspections?select=id")) == MAY_READ_INSPECTIONS[who]
 
 
 @pytest.mark.parametrize("parent", BUILDINGS_EMBEDDED)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_door_2_building_embedded(api: Callable, who: str, parent: str) -> None:
+def test_embeds_hold_readable_buildings(api: Callable, who: str, parent: str) -> None:
     assert embedded_ids(api(who), parent, "buildings") == BUILDINGS_EMBEDDED[parent][who]
 
 
 @pytest.mark.parametrize("parent", INSPECTIONS_EMBEDDED)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_door_2_inspection_embedded(api: Callable, who: str, parent: str) -> None:
+def test_embeds_hold_readable_inspections(api: Callable, who: str, parent: str) -> None:
     assert embedded_ids(api(who), parent, "inspections") == INSPECTIONS_EMBEDDED[parent][who]
 
 
 @pytest.mark.parametrize("building", BUILDINGS)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_doors_3_to_6_building(api: Callable, who: str, building: int) -> None:
+def test_count_check_explanation_and_statistics_agree_on_a_building(
+    api: Callable, who: str, building: int
+) -> None:
     may_read = building in MAY_READ_BUILDINGS[who]
     asked = {"p_building_id": building, "p_user_id": CAST[who].id}
 
@@ -138,7 +139,9 @@ def test_doors_3_to_6_building(api: Callable, who: str, building: int) -> None:
 
 @pytest.mark.parametrize("inspection", INSPECTIONS)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_doors_3_to_5_inspection(api: Callable, who: str, inspection: int) -> None:
+def test_count_check_and_explanation_agree_on_an_inspection(
+    api: Callable, who: str, inspection: int
+) -> None:
     may_read = inspection in MAY_READ_INSPECTIONS[who]
     asked = {"p_inspection_id": inspection, "p_user_id": CAST[who].id}
 
@@ -151,7 +154,7 @@ def test_doors_3_to_5_inspection(api: Callable, who: str, inspection: int) -> No
 
 
 @pytest.mark.parametrize("who", PEOPLE)
-def test_door_6_dashboard(api: Callable, who: str) -> None:
+def test_dashboard_counts_readable_inspections(api: Callable, who: str) -> None:
     dashboard = api(who).rpc("get_inspections_dashboard_summary_fast").json
 
     assert dashboard["total_buildings"] == len(MAY_READ_BUILDINGS[who])
@@ -167,9 +170,7 @@ WRITES_PER_WORLD = 60
 
 
 @pytest.mark.parametrize("seed", READ_SEEDS)
-def test_every_user_of_a_random_world_reads_what_the_oracle_says(
-    world: Callable, seed: int
-) -> None:
+def test_reads_in_random_worlds_match_the_oracle(world: Callable, seed: int) -> None:
     rows = random_world(seed)
     api = world(rows)
 
@@ -180,7 +181,7 @@ def test_every_user_of_a_random_world_reads_what_the_oracle_says(
         }
         assert_lists_agree(api(person(user)), seen)
         assert_embeds_agree(api(person(user)), seen)
-        assert_doors_agree(api, rows, user, seen, random.Random(seed))
+        assert_reads_agree(api, rows, user, seen, random.Random(seed))
 
 
 def assert_lists_agree(reader: Api, seen: dict) -> None:
@@ -201,7 +202,7 @@ def assert_embeds_agree(reader: Api, seen: dict) -> None:
         assert {item["id"] for item in row["inspections"]} == hanging
 
 
-def assert_doors_agree(
+def assert_reads_agree(
     api: Callable, rows: dict, user: dict, seen: dict, rng: random.Random
 ) -> None:
     reader, root = api(person(user)), api(person(rows["users"][0]))
@@ -224,7 +225,7 @@ def assert_doors_agree(
 
 
 @pytest.mark.parametrize("seed", WRITE_SEEDS)
-def test_random_writes_end_as_the_oracle_says(world: Callable, seed: int) -> None:
+def test_writes_in_random_worlds_match_the_oracle(world: Callable, seed: int) -> None:
     drawn = random_world(seed)
     api = world(drawn)
     rows = as_root_reads(api, drawn)
@@ -239,18 +240,18 @@ def test_random_writes_end_as_the_oracle_says(world: Callable, seed: int) -> Non
             continue
         step = f"{user['role']} {user['id']} {verb} {table} {old} -> {new}"
 
-        end = outcome(api(newly_signed_in(user)), verb, table, old, new)
+        end = outcome(api(fresh_token(user)), verb, table, old, new)
 
         assert end in ENDS[oracle.may(rows, user, verb, table, old, new)], step
         after = as_root_reads(api, rows)
         if end == "done":
-            assert took_effect(after[table], table, old, new), step
+            assert is_applied(after[table], table, old, new), step
         else:
             assert after == rows, step
         rows = after
 
 
-# What the service may answer where the oracle says so. The rule's "ok" leaves the constraints their say.
+# The outcomes of the service for each verdict of the oracle. Constraints may refuse a write that the rule allows.
 ENDS = {
     "ok": {"done", "23503", "23505", "23514"},
     "privilege": {"permission denied"},
@@ -260,18 +261,18 @@ ENDS = {
 
 
 def random_user(rng: random.Random, rows: dict) -> dict:
-    """Draw a user; client admins most often, since they are who the row rules are for."""
+    """Return a random user, most often a client admin, because most row rules are for client admins."""
     often = {"client_admin": 6, "super_admin": 4, "client_manager": 1}
     return rng.choices(rows["users"], [often[user["role"]] for user in rows["users"]])[0]
 
 
-def newly_signed_in(user: dict) -> Bearer:
-    """Sign a token that outlives a change of role or client a moment ago."""
+def fresh_token(user: dict) -> Bearer:
+    """Return a token that is valid after a change of role or client in the same second."""
     return Bearer("Bearer " + token_after_change(user["id"], user["role"], user["client_id"]))
 
 
-def took_effect(after: list[dict], table: str, old: dict | None, new: dict | None) -> bool:
-    """Is the old row gone, where it was deleted, and the new one there, where one was written?"""
+def is_applied(after: list[dict], table: str, old: dict | None, new: dict | None) -> bool:
+    """Return whether the old row is deleted and the new row exists, as the write requires."""
     if new is None:
         return oracle.key_of(table, old) not in {oracle.key_of(table, row) for row in after}
     expected = {column: value for column, value in new.items() if column != "updated_at"}
@@ -279,7 +280,7 @@ def took_effect(after: list[dict], table: str, old: dict | None, new: dict | Non
 
 
 def outcome(writer: Api, verb: str, table: str, old: dict | None, new: dict | None) -> str:
-    """Send the write and say in the oracle's words what became of it."""
+    """Send a write, and return its outcome as the oracle names it."""
     if verb == "insert":
         response = writer.post(f"/{table}", new, prefer="return=minimal")
     elif verb == "update":
@@ -302,7 +303,7 @@ def where(table: str, row: dict) -> str:
 def random_change(
     rng: random.Random, rows: dict, user: dict, verb: str, table: str
 ) -> tuple[dict | None, dict | None]:
-    """Draw the row to change, if any, and the row as it would be."""
+    """Return a random row to change, or None, and its new values."""
     if verb == "insert":
         return None, random_row(rng, rows, user, table)
     if not rows[table]:
@@ -316,7 +317,7 @@ def random_change(
 
 
 def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
-    """Draw a well-formed row, as often within the user's reach as out of it."""
+    """Return a random valid row. The user may write about half of them."""
     if table in GRANTS:
         _, grantee, target_table, target = GRANTS[table]
         targets = [row["id"] for row in rows[target_table]] or [999]
@@ -348,7 +349,7 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
 
 
 def as_root_reads(api: Callable, rows: dict) -> dict:
-    """Read the whole world again, in the order of its keys."""
+    """Return all rows, in the order of their keys."""
     root = api(person(rows["users"][0]))
     return {
         table: sorted(

@@ -1,4 +1,4 @@
-"""A manager's lists are looked for grant by grant: each row once, in order, whichever grants show it."""
+"""Lists of a manager: one index search for each grant. Each row comes once, in order, whatever grants show it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.conftest import MIA
 from tests.conftest import MOE
 
 BY_BUILDING = (1, 2)
-ONE_BY_ONE = (1, 4, 9, 13, 14, 17)  # of granted buildings, and of others
+ONE_BY_ONE = (1, 4, 9, 13, 14, 17)  # of granted buildings and of others
 DATES = ("2025-01-02", None, "2025-01-01", "2025-01-02", None)
 STATUSES = ("completed", "scheduled", "completed")
 
@@ -55,7 +55,7 @@ def moe(standing: Callable) -> object:
 
 
 def in_order(rows: list[dict], column: str, descending: bool, nulls_first: bool) -> list[int]:
-    """Ids by a column, by id within; both ways round at once, as the dialect has it."""
+    """Return ids ordered by a column, then by id in the same direction."""
     known = sorted(
         (each for each in rows if each[column] is not None),
         key=lambda each: (each[column], each["id"]),
@@ -69,8 +69,8 @@ def in_order(rows: list[dict], column: str, descending: bool, nulls_first: bool)
     return [each["id"] for each in (absent + known if nulls_first else known + absent)]
 
 
-def at_once_and_by_pages(person: object, path: str, count: int, page: int) -> list[list[int]]:
-    """The ids of a list as it is whole, and as its pages tell them one after the other."""
+def whole_and_paged(person: object, path: str, count: int, page: int) -> list[list[int]]:
+    """Return the ids of a list read at once, and read page by page."""
     whole = person.get(path).json
     pages = [
         person.get(f"{path}&limit={page}&offset={place}").json for place in range(0, count, page)
@@ -91,7 +91,7 @@ def at_once_and_by_pages(person: object, path: str, count: int, page: int) -> li
     ],
 )
 @pytest.mark.parametrize("status", [None, "completed"])
-def test_rows_stand_once_and_in_order(
+def test_list_returns_each_row_once_in_order(
     moe: object,
     column: str,
     direction: str,
@@ -105,11 +105,11 @@ def test_rows_stand_once_and_in_order(
 
     path = f"/inspections?select=id&order={column}.{direction}{where}"
 
-    assert at_once_and_by_pages(moe, path, len(rows), 3) == [expected, expected]
+    assert whole_and_paged(moe, path, len(rows), 3) == [expected, expected]
 
 
-def test_rows_are_ordered_by_what_is_embedded(moe: object) -> None:
-    """A building that is hidden has no name, and so is last."""
+def test_order_by_an_embed_puts_hidden_rows_last(moe: object) -> None:
+    """A hidden building has no name, so its rows are last."""
     names = {number: f"B{number}" for number in BY_BUILDING}
     rows = [{**each, "name": names.get(each["building_id"])} for each in SEEN]
 
@@ -131,8 +131,8 @@ def test_rows_are_ordered_by_what_is_embedded(moe: object) -> None:
         "select=id,status,buildings!inner(name)",
     ],
 )
-def test_filters_hold_for_every_arm(moe: object, query: str) -> None:
-    """The order changes which rows are looked for how, and never which there are."""
+def test_filters_apply_to_every_disjunct(moe: object, query: str) -> None:
+    """The order changes the access path, but not the rows."""
     anyhow = {row["id"] for row in moe.get(f"/inspections?{query}").json}
     ordered = [row["id"] for row in moe.get(f"/inspections?{query}&order=date_visited").json]
 
@@ -146,7 +146,7 @@ def test_filters_hold_for_every_arm(moe: object, query: str) -> None:
     }
 
 
-def test_a_list_that_counts_counts_each_row_once(moe: object) -> None:
+def test_count_counts_each_row_once(moe: object) -> None:
     response = moe.get("/inspections?order=date_visited&limit=2", prefer="count=exact")
 
     assert response.headers["Content-Range"] == f"0-1/{len(SEEN)}"

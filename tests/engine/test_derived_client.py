@@ -1,6 +1,6 @@
-"""A reading is its inspection's client's, and an inspection its building's: who may read a row hangs on that column.
+"""The hidden column `client_id` of inspections and readings, which the access rule reads.
 
-The database sees to it, whatever door a change comes through, and no answer tells of it.
+The database derives it from the parent for every write, and no response shows it.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,10 @@ def file(base_file: Path, tmp_path: Path) -> Path:
         "INSERT INTO reports_lead VALUES (1, 2, 5, 'x', 1) ON CONFLICT (id) DO UPDATE SET client_id = 2",
     ],
 )
-def test_a_reading_of_another_client_than_its_inspection_is_refused(
+def test_database_refuses_a_client_that_differs_from_the_inspection(
     file: Path, statement: str
 ) -> None:
-    """By whatever program; of a file also by one that never asks for foreign keys."""
+    """This holds for other programs too, and in SQLite for connections without foreign keys."""
     before = databases.sql(file, "SELECT * FROM reports_lead ORDER BY id")
 
     with pytest.raises(Exception, match=REFUSED):
@@ -46,13 +46,13 @@ def test_a_reading_of_another_client_than_its_inspection_is_refused(
     assert databases.sql(file, CLIENT_MISMATCHES) == []
 
 
-def test_a_reading_moves_with_both_columns(file: Path) -> None:
+def test_database_accepts_a_change_of_both_columns(file: Path) -> None:
     databases.sql(file, "UPDATE reports_lead SET inspection_id = 6, client_id = 2 WHERE id = 1")
 
     assert databases.sql(file, "SELECT client_id FROM reports_lead WHERE id = 1") == [(2,)]
 
 
-# method, path, body, and whose readings 1 to 4 are afterwards
+# id, method, path, body, and the readings that each user sees afterwards
 MOVES = [
     ("nothing", "PATCH", "/reports_lead?id=eq.1", {"gun_id": 1}, {"ada": {1, 2}, "bob": {3, 4}}),
     ("a-building", "PATCH", "/buildings?id=eq.1", {"client_id": 2}, {"ada": set(), "bob": {1, 2, 3, 4}}),
@@ -70,7 +70,7 @@ MOVES = [
 @pytest.mark.parametrize(
     ("method", "path", "body", "whose"), [each[1:] for each in MOVES], ids=[e[0] for e in MOVES]
 )
-def test_readings_are_read_by_whose_inspection_it_is(
+def test_readings_follow_the_client_of_their_inspection(
     api: Callable, tmp_path: Path, method: str, path: str, body: dict, whose: dict[str, set]
 ) -> None:
     api("root").delete("/client_admin_building_access?building_id=gt.0")
@@ -82,21 +82,21 @@ def test_readings_are_read_by_whose_inspection_it_is(
     assert databases.sql(tmp_path / "walkthrough.db", CLIENT_MISMATCHES) == []
 
 
-def test_an_inspections_new_id_is_refused_while_it_has_readings(api: Callable) -> None:
+def test_id_of_a_referenced_inspection_cannot_change(api: Callable) -> None:
     response = api("root").patch("/inspections?id=eq.2", {"id": 77})
 
     assert (response.status, response.code) == (409, "23503")
     assert ids(api("ada").get("/reports_lead?select=id&inspection_id=eq.2")) == {1, 2}
 
 
-def test_readings_go_with_their_inspection(api: Callable) -> None:
+def test_readings_are_deleted_with_their_inspection(api: Callable) -> None:
     assert api("root").delete("/inspections?id=eq.2").status == 204
 
     assert ids(api("root").get("/reports_lead?select=id")) == {3, 4}
 
 
 @pytest.mark.parametrize("media", ["application/json", "application/openapi+json"])
-def test_no_document_says_that_the_column_is_there(api: Callable, media: str) -> None:
+def test_documents_omit_the_derived_column(api: Callable, media: str) -> None:
     document = api("root").get("/", headers={"Accept": media}).json
     models = document.get("definitions") or document["components"]["schemas"]
 

@@ -1,4 +1,4 @@
-"""A super admin's lists by date are skip scans: each row once, in order, and no deeper than the page."""
+"""Lists of a super admin by date: skip scans that return each row once, in order, and stop at the page."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.conftest import ROOT
 from tests.costs import STEPS_GROWTH_MAX
 from tests.costs import portfolio
 from tests.costs import steps
-from tests.test_manager_lists import DATES
-from tests.test_manager_lists import at_once_and_by_pages
-from tests.test_manager_lists import in_order
+from tests.engine.test_manager_lists import DATES
+from tests.engine.test_manager_lists import in_order
+from tests.engine.test_manager_lists import whole_and_paged
 
 STATUSES = ("completed", "scheduled", "completed", None)
 INSPECTIONS = [
@@ -56,7 +56,7 @@ def root(standing: Callable) -> object:
 @pytest.mark.parametrize("direction", NULLS)
 @pytest.mark.parametrize("status", [None, "completed"])
 @pytest.mark.parametrize("ties", ["", ",id"])
-def test_rows_stand_once_and_in_order(
+def test_list_returns_each_row_once_in_order(
     root: object, direction: str, status: str | None, ties: str
 ) -> None:
     rows = [each for each in INSPECTIONS if status in (None, each["status"])]
@@ -67,7 +67,7 @@ def test_rows_stand_once_and_in_order(
 
     path = f"/inspections?select=id&order=date_visited.{direction}{last}{where}"
 
-    assert at_once_and_by_pages(root, path, len(rows), 7) == [expected, expected]
+    assert whole_and_paged(root, path, len(rows), 7) == [expected, expected]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_rows_stand_once_and_in_order(
         "select=id,status,buildings(name,clients(name))",
     ],
 )
-def test_filters_hold_whatever_is_scanned(root: object, query: str) -> None:
+def test_filters_apply_in_every_skip_scan(root: object, query: str) -> None:
     anyhow = {row["id"] for row in root.get(f"/inspections?{query}").json}
     ordered = [row["id"] for row in root.get(f"/inspections?{query}&order=date_visited.desc").json]
     known = {each["id"]: each for each in INSPECTIONS}
@@ -125,7 +125,7 @@ def test_filters_hold_whatever_is_scanned(root: object, query: str) -> None:
         ("order=id", False),
     ],
 )
-def test_what_is_scanned_is_in_the_order_of_an_index_and_of_no_few_rows(
+def test_skip_scan_needs_the_order_of_an_index_and_no_selective_filter(
     query: str, is_scanned: bool
 ) -> None:
     relation = catalog().relations["inspections"]
@@ -142,7 +142,7 @@ def test_what_is_scanned_is_in_the_order_of_an_index_and_of_no_few_rows(
     ["order=date_visited.desc", "order=date_visited&status=eq.completed",
      "order=date_visited.desc&date_visited=lt.2015-01-01"],
 )  # fmt: skip
-def test_a_page_looks_no_deeper_into_each_client_than_it_shows(tmp_path: Path, query: str) -> None:
+def test_page_reads_at_most_a_page_for_each_client(tmp_path: Path, query: str) -> None:
     counted = []
     for visits in (40, 800):
         rows = {

@@ -1,4 +1,4 @@
-"""A guard on cost that no machine's speed can hide: how many statements a request runs, how often one is prepared."""
+"""The number of statements that a request runs and prepares. These counts do not depend on the machine's speed."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement that is run, in order."""
+    """Return a list that records every statement in order."""
     run: list[str] = []
     original = Transaction.run
 
-    def noting(self: Transaction, sql: str, parameters: object = ()) -> object:
+    def recording(self: Transaction, sql: str, parameters: object = ()) -> object:
         run.append(sql)
         return original(self, sql, parameters)
 
-    monkeypatch.setattr(Transaction, "run", noting)
+    monkeypatch.setattr(Transaction, "run", recording)
     return run
 
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("name", LISTS)
-def test_a_list_is_one_look_up_and_one_select_and_neither_while_nothing_changes(
+def test_list_is_a_lookup_and_a_select_and_cached_until_a_commit(
     apps: dict[str, Flask], statements: list[str], who: str, name: str
 ) -> None:
     path = LISTS[name]
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
 
-    apps["small"].extensions["walkthrough"].close()  # a new connection has seen no version
+    apps["small"].extensions["walkthrough"].close()  # a new connection has no data version
     for _ in range(2):
         apps["small"].test_client().get(path, headers=headers)
 
@@ -68,12 +68,12 @@ def test_a_list_is_one_look_up_and_one_select_and_neither_while_nothing_changes(
         "COMMIT",
         "BEGIN",
         "PRAGMA",
-    ]  # its first snapshot, or one after a commit
+    ]  # the first snapshot, or one after a commit
     assert kinds == [*opens, "SELECT", "SELECT", "BEGIN", "PRAGMA", *again]
 
 
 def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
-    """How many things SQLite asks leave for while it prepares statements, request by request: 0 where it has them."""
+    """Return the number of authorizer calls during each request. It is 0 if all statements are prepared already."""
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
     database: Database = app.extensions["walkthrough"]
@@ -85,7 +85,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
 
     def count(path: str) -> int:
         asked.clear()
-        database.cache.clear()  # what was listed is listed anew
+        database.cache.clear()  # so that the list runs again
         assert client.get(path, headers=headers).status_code == 200
         return len(asked)
 
@@ -100,10 +100,10 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
 @pytest.mark.skipif(not CAN_SWITCH, reason="this driver does not let it be switched")
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
-def test_a_statement_is_prepared_once_whatever_its_values(
+def test_statement_is_prepared_once_for_all_values(
     apps: dict[str, Flask], who: str, path: str
 ) -> None:
-    """With samples of the tables at hand SQLite would plan for each value, which costs more than a point read."""
+    """With table samples, SQLite would plan again for each value, which costs more than a point read."""
     other = re.sub(r"eq\.\w+", "eq.3", path)
     analyse(apps["large"])
     samples = samples_of(apps["large"], "inspections")
@@ -115,7 +115,7 @@ def test_a_statement_is_prepared_once_whatever_its_values(
     assert later == [0, 0, 0]
 
 
-def test_many_rows_are_one_statement(tmp_path: Path) -> None:
+def test_bulk_insert_is_one_statement(tmp_path: Path) -> None:
     app = open_app(tmp_path / "walkthrough.db")
     import_rows(app, DATASET)
     database: Database = app.extensions["walkthrough"]
@@ -138,7 +138,7 @@ def test_many_rows_are_one_statement(tmp_path: Path) -> None:
 
 
 def analyse(app: Flask) -> None:
-    """Count a file's rows, as some program may that opens it; connections from now on know of it."""
+    """Run ANALYZE as another program may. New connections load the statistics."""
     database: Database = app.extensions["walkthrough"]
     with app.app_context(), database.writing() as transaction:
         transaction.run("ANALYZE")
@@ -146,7 +146,7 @@ def analyse(app: Flask) -> None:
 
 
 def samples_of(app: Flask, table: str) -> int:
-    """How many rows of a table's indexes SQLite has kept as samples."""
+    """Return the number of samples that SQLite stores for a table's indexes."""
     with app.app_context(), app.extensions["walkthrough"].reading() as transaction:
         found: int = transaction.value("SELECT count(*) FROM sqlite_stat4 WHERE tbl = ?", (table,))
         return found
