@@ -15,15 +15,13 @@ from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
 from engine.storage.server_lock import is_served
-from routes import register as mount
 from routes.cli.command import DATABASE_ERROR
 from routes.flask_app import ApiFlask
+from routes.register import register
 
 
 class NotStarted(click.ClickException):
-    """The service cannot start. The command line prints the message on one line; `__cause__` holds the
-    reason.
-    """
+    """The service cannot start. The command line prints the message on one line; `__cause__` holds the reason."""
 
 
 def create_app(
@@ -59,7 +57,7 @@ def create_app(
             raise NotStarted(str(error)) from error
         app.extensions[DATABASE_ERROR] = str(error)
         app.wsgi_app = partial(refuse_to_serve, str(error))  # type: ignore[method-assign]
-    mount.register(app)
+    register(app)
     return app
 
 

@@ -42,9 +42,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ConfigurationError(click.ClickException):
-    """The configuration is invalid. The message is one line and contains no secret. A command prints it and
-    exits.
-    """
+    """The configuration is invalid. The message is one line and contains no secret. A command prints it and exits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(_one_line(message))
@@ -71,23 +69,23 @@ def load(
     """Return the parsed configuration; raise ConfigurationError if it is invalid. Other keys in `overrides`
     are ignored.
     """
-    given = _merge(overrides, environ)
-    database_url = _database_url(given)
-    if "SECRET_KEY" not in given:
-        given = {**_require_utf8(_read_secrets(database_path(database_url))), **given}
+    raw = _merge(overrides, environ)
+    database_url = _database_url(raw)
+    if "SECRET_KEY" not in raw:
+        raw = {**_require_utf8(_read_secrets(database_path(database_url))), **raw}
     settings = Settings(
         DATABASE_URL=database_url,
-        DATABASE_READ_URL=_standbys(given, database_url),
-        SECRET_KEY=_keys(given["SECRET_KEY"]),
-        ANON_KEY=_text(given, "ANON_KEY"),
-        SERVICE_KEY=_text(given, "SERVICE_KEY"),
-        REQUIRE_APIKEY=_flag(given, "REQUIRE_APIKEY", True),
-        MAX_ROWS=_whole_number(given, "MAX_ROWS", ROWS_MAX, 1),
+        DATABASE_READ_URL=_standbys(raw, database_url),
+        SECRET_KEY=_keys(raw["SECRET_KEY"]),
+        ANON_KEY=_text(raw, "ANON_KEY"),
+        SERVICE_KEY=_text(raw, "SERVICE_KEY"),
+        REQUIRE_APIKEY=_flag(raw, "REQUIRE_APIKEY", True),
+        MAX_ROWS=_whole_number(raw, "MAX_ROWS", ROWS_MAX, 1),
         ACCESS_TOKEN_SECONDS=_whole_number(
-            given, "ACCESS_TOKEN_SECONDS", TOKEN_SECONDS, TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX
+            raw, "ACCESS_TOKEN_SECONDS", TOKEN_SECONDS, TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX
         ),
-        CORS_ORIGINS=_origins(given),
-        TRUSTED_PROXIES=tuple(_network(text) for text in _text_list(given, "TRUSTED_PROXIES")),
+        CORS_ORIGINS=_origins(raw),
+        TRUSTED_PROXIES=tuple(_network(text) for text in _text_list(raw, "TRUSTED_PROXIES")),
     )
     _refuse_weak_keys(settings)
     return settings
@@ -97,11 +95,11 @@ def prepare(
     overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """Create the database's directory and the secrets file if they are missing; then return `load`."""
-    given = _merge(overrides, environ)
-    path = database_path(_database_url(given))
+    raw = _merge(overrides, environ)
+    path = database_path(_database_url(raw))
     if path is not None:
         _make_directory(path.parent)
-        if "SECRET_KEY" not in given:
+        if "SECRET_KEY" not in raw:
             ensure_secrets(path)
     return load(overrides, environ)
 
@@ -114,9 +112,7 @@ def current_settings(overrides: Mapping[str, object] | None = None) -> Settings:
 
 
 def set_inherited(settings: Settings) -> None:
-    """Make all forked processes use these settings. Rereading the file could give two workers different
-    keys.
-    """
+    """Make all forked processes use these settings. Rereading the file could give two workers different keys."""
     _inherited[:] = [settings]
 
 
@@ -125,9 +121,9 @@ _inherited: list[Settings] = []
 
 def is_missing_keys(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether `prepare` will create keys for an existing database, which invalidates all tokens."""
-    given = _merge(None, environ)
-    path = database_path(_database_url(given))
-    if path is None or "SECRET_KEY" in given:
+    raw = _merge(None, environ)
+    path = database_path(_database_url(raw))
+    if path is None or "SECRET_KEY" in raw:
         return False
     return path.exists() and not os.path.lexists(secrets_path(path))
 
@@ -220,8 +216,8 @@ def _write_new(path: Path, drawn: Mapping[str, object], like: Path | None = None
         if (
             like is not None and os.geteuid() == 0
         ):  # the service's user must still be able to read it
-            found = like.lstat()
-            os.fchown(descriptor, found.st_uid, found.st_gid)
+            status = like.lstat()
+            os.fchown(descriptor, status.st_uid, status.st_gid)
         json.dump(drawn, file, indent=1)
         file.write("\n")
         file.flush()
@@ -315,26 +311,24 @@ def refuse_arguments(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env
-    file).
-    """
+    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env file)."""
     names = Settings.__annotations__
-    found: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
-    if isinstance(found.get("SECRET_KEY"), str):
-        found["SECRET_KEY"] = _split("SECRET_KEY", str(found["SECRET_KEY"]))
+    merged: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
+    if isinstance(merged.get("SECRET_KEY"), str):
+        merged["SECRET_KEY"] = _split("SECRET_KEY", str(merged["SECRET_KEY"]))
     for name in names:
         if overrides is not None and overrides.get(name) is not None:
-            found[name] = overrides[name]
-    return _require_utf8(found)
+            merged[name] = overrides[name]
+    return _require_utf8(merged)
 
 
-def _require_utf8(given: dict[str, object]) -> dict[str, object]:
+def _require_utf8(raw: dict[str, object]) -> dict[str, object]:
     """Return the settings; raise ConfigurationError for a text that is not UTF-8 or contains a zero byte."""
-    for name, value in given.items():
+    for name, value in raw.items():
         for text in value if isinstance(value, list | tuple) else (value,):
             if isinstance(text, str) and not _is_text(text):
                 raise ConfigurationError(f"{name} is not UTF-8 text, or holds a zero byte")
-    return given
+    return raw
 
 
 def _is_text(text: str) -> bool:
@@ -349,8 +343,8 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def _database_url(given: Mapping[str, object]) -> str:
-    value = _text(given, "DATABASE_URL")
+def _database_url(raw: Mapping[str, object]) -> str:
+    value = _text(raw, "DATABASE_URL")
     if value is None:
         return file_url(PROJECT / "instance" / "walkthrough.db")
     path = database_path(value)
@@ -372,8 +366,8 @@ def _parse_url(name: str, value: str) -> sa.URL:
     return url
 
 
-def _standbys(given: Mapping[str, object], database_url: str) -> tuple[str, ...]:
-    value = tuple(_text_list(given, "DATABASE_READ_URL"))
+def _standbys(raw: Mapping[str, object], database_url: str) -> tuple[str, ...]:
+    value = tuple(_text_list(raw, "DATABASE_READ_URL"))
     if not value:
         return ()
     if _parse_url("DATABASE_URL", database_url).drivername in DRIVERS:
@@ -413,11 +407,11 @@ def _read_secrets_file(path: Path) -> dict[str, object]:
 
 
 def _read_private(path: Path, descriptor: int) -> object:
-    found = os.fstat(descriptor)
+    status = os.fstat(descriptor)
     with os.fdopen(descriptor, encoding="utf-8") as file:
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise ConfigurationError(f"{path} is not a regular file")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        if stat.S_IMODE(status.st_mode) & 0o077:
             raise ConfigurationError(f"{path} can be read by others: chmod 600 it")
         return json.load(file)
 
@@ -443,8 +437,8 @@ def _keys(value: object) -> list[str]:
     return list(keys)
 
 
-def _text(given: Mapping[str, object], name: str) -> str | None:
-    value = given.get(name)
+def _text(raw: Mapping[str, object], name: str) -> str | None:
+    value = raw.get(name)
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -452,8 +446,8 @@ def _text(given: Mapping[str, object], name: str) -> str | None:
     return value
 
 
-def _flag(given: Mapping[str, object], name: str, default: bool) -> bool:
-    value = given.get(name, default)
+def _flag(raw: Mapping[str, object], name: str, default: bool) -> bool:
+    value = raw.get(name, default)
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
@@ -465,18 +459,18 @@ def _flag(given: Mapping[str, object], name: str, default: bool) -> bool:
 
 
 def _whole_number(
-    given: Mapping[str, object], name: str, default: int, least: int, most: int = 2**31 - 1
+    raw: Mapping[str, object], name: str, default: int, minimum: int, maximum: int = 2**31 - 1
 ) -> int:
-    value = str(default if given.get(name) in (None, "") else given[name]).strip()
+    value = str(default if raw.get(name) in (None, "") else raw[name]).strip()
     if not (value.isascii() and value.isdigit() and len(value) < 12):
         raise ConfigurationError(f"{name} is a whole number, not '{value}'")
-    if not least <= int(value) <= most:
-        raise ConfigurationError(f"{name} lies between {least} and {most}, not at {value}")
+    if not minimum <= int(value) <= maximum:
+        raise ConfigurationError(f"{name} lies between {minimum} and {maximum}, not at {value}")
     return int(value)
 
 
-def _origins(given: Mapping[str, object]) -> tuple[str, ...] | None:
-    value = _text_list(given, "CORS_ORIGINS")
+def _origins(raw: Mapping[str, object]) -> tuple[str, ...] | None:
+    value = _text_list(raw, "CORS_ORIGINS")
     if not value or value == ["*"]:
         return tuple(value) or None
     return tuple(_origin(text) for text in value)
@@ -513,8 +507,8 @@ def _network(text: str) -> Network:
         ) from error
 
 
-def _text_list(given: Mapping[str, object], name: str) -> list[str]:
-    value = given.get(name)
+def _text_list(raw: Mapping[str, object], name: str) -> list[str]:
+    value = raw.get(name)
     if value is None:
         return []
     entries = _split(name, value) if isinstance(value, str) else value
@@ -534,12 +528,12 @@ def _split(name: str, text: str) -> list[str]:
     if not text.lstrip().startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
     try:
-        listed = json.loads(text)
+        entries = json.loads(text)
     except ValueError as error:
         raise ConfigurationError(f"{name} starts with [ but is not a JSON list") from error
-    if not isinstance(listed, list) or not all(isinstance(part, str) for part in listed):
+    if not isinstance(entries, list) or not all(isinstance(part, str) for part in entries):
         raise ConfigurationError(f"{name} is a list of texts")
-    return listed
+    return entries
 
 
 def _make_directory(path: Path) -> None:

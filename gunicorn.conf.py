@@ -16,18 +16,18 @@ if str(PROJECT) not in sys.path:
     sys.path.insert(0, str(PROJECT))  # gunicorn may be started in any directory
 
 # Imports create no garbage; collections would take a tenth of the start.
-gc.disable()  # until `start.load` has imported the application
+gc.disable()  # until `checks.load` has imported the application
 
 import gunicorn.http.message  # noqa: E402
 from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
-from routes import metric_files as meters  # noqa: E402
+from routes import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
-from serving import shutdown as stop  # noqa: E402
-from serving import standard_error as stderr  # noqa: E402
-from serving.start import checks as start  # noqa: E402
+from serving import shutdown  # noqa: E402
+from serving import standard_error  # noqa: E402
+from serving.start import checks  # noqa: E402
 from serving.start import descriptors  # noqa: E402
 from serving.start import memory  # noqa: E402
 from serving.start import ports  # noqa: E402
@@ -116,7 +116,7 @@ worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else Non
 
 
 def on_starting(server: Arbiter) -> None:
-    os.register_at_fork(after_in_parent=stop.let_signals_through)
+    os.register_at_fork(after_in_parent=shutdown.unblock_stop_signals)
     memory.share_one_arena()
     try:
         configuration.refuse_debugging()
@@ -125,28 +125,28 @@ def on_starting(server: Arbiter) -> None:
         configuration.set_inherited(settings)
         if is_missing_keys:
             server.log.warning(KEYS_DRAWN)
-        if (lack := descriptors.too_few()) is not None:
-            raise start.StartRefused(lack)
-        start.require_place_for_signs(server.cfg.worker_tmp_dir)
-        start.refuse_taken_addresses(server.address)
-        server.ports = ports.Ports()
+        if (lack := descriptors.descriptor_shortage()) is not None:
+            raise checks.StartRefused(lack)
+        checks.require_temporary_directory(server.cfg.worker_tmp_dir)
+        checks.refuse_taken_addresses(server.address)
+        server.ports = ports.PortClaims()
         server.ports.claim(server.address)
         # Workers count in files, so that each can sum up all. prometheus-client reads the directory at import.
-        server.metrics_directory = meters.make_directory()
+        server.metrics_directory = metric_files.make_directory()
         if server.metrics_directory is None:
             server.log.warning("no directory for temporary files: each worker counts for itself")
         configuration.set_metrics_directory(server.metrics_directory)
-        server.exit_flags = stop.ExitFlags()
+        server.exit_flags = shutdown.ExitFlags()
         database = configuration.database_path(settings["DATABASE_URL"])
-        server.serving_lock = start.claim(database) if database is not None else None
-        start.load("app", *(POSTGRESQL if database is None else ()))
-        start.share_clock()
+        server.serving_lock = checks.claim(database) if database is not None else None
+        checks.load("app", *(POSTGRESQL if database is None else ()))
+        checks.share_clock()
         _check_database(server)
-        start.expect_file(database)
+        checks.expect_file(database)
         if database is None:
-            start.expect_server(settings["DATABASE_URL"])
-    except (configuration.ConfigurationError, start.StartRefused, ports.PortTaken) as error:
-        meters.remove_directory(getattr(server, "metrics_directory", None))
+            checks.expect_server(settings["DATABASE_URL"])
+    except (configuration.ConfigurationError, checks.StartRefused, ports.PortTaken) as error:
+        metric_files.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")
 
 
@@ -156,9 +156,7 @@ def when_ready(server: Arbiter) -> None:
 
 
 def on_reload(server: Arbiter) -> None:
-    """At SIGHUP, reread the settings for the new workers. Invalid settings are ignored, and no keys are
-    created.
-    """
+    """At SIGHUP, reread the settings for the new workers. Invalid settings are ignored, and no keys are created."""
     gc.enable()
     try:
         configuration.set_inherited(configuration.load())
@@ -169,37 +167,37 @@ def on_reload(server: Arbiter) -> None:
 def pre_exec(server: Arbiter) -> None:
     """At SIGUSR2, refuse in the forked child. A second server could lock neither the file nor the port."""
     server.log.warning("USR2 is refused: only one server may run; stop it and start it again")
-    stderr.flush_all()
+    standard_error.flush_all()
     os._exit(0)
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     worker.exit_flag = server.exit_flags.create()
-    stop.hold_back_signals()  # until the worker has installed its handlers
+    shutdown.block_stop_signals()  # until the worker has installed its handlers
 
 
 def post_fork(server: Arbiter, worker: Worker) -> None:
     logs.watch_threads()
-    server.ports.let_go()
+    server.ports.release()
 
 
 def worker_exit(server: Arbiter, worker: Worker) -> None:
     """Close the database. The arbiter also calls this hook, for a worker that is about to be killed."""
     if worker.pid == os.getpid():
-        stop.close_database(getattr(worker, "wsgi", None))
+        shutdown.close_database(getattr(worker, "wsgi", None))
         worker.exit_flag.set()
-        stderr.flush_all()
+        standard_error.flush_all()
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:
     """Keep a dead worker's counters and remove its live gauges."""
     server.exit_flags.collect(worker.exit_flag)
-    meters.retire_process(server.metrics_directory, worker.pid)
+    metric_files.retire_process(server.metrics_directory, worker.pid)
 
 
 def on_exit(server: Arbiter) -> None:
     """Release the serving lock as clean only here, and only if no worker was killed."""
-    meters.remove_directory(server.metrics_directory)
+    metric_files.remove_directory(server.metrics_directory)
     if server.serving_lock is not None:
         if server.exit_flags.are_set():
             server.serving_lock.release()
@@ -211,13 +209,13 @@ def _check_database(server: Arbiter) -> None:
     """Check the database before it is served, with a scan if the last server did not stop cleanly."""
     lock = server.serving_lock
     if lock is None:
-        start.require_usable(None, partial(_run_check, server))
+        checks.require_usable(None, partial(_run_check, server))
     elif lock.found_unclean:
-        start.require_usable(
+        checks.require_usable(
             lock, partial(_run_check, server, "quick"), "the check after an unclean stop"
         )
     else:
-        start.require_usable(lock, partial(_run_check, server, "none"))
+        checks.require_usable(lock, partial(_run_check, server, "none"))
 
 
 def _run_check(server: Arbiter, scan: str | None = None) -> None:
@@ -235,5 +233,5 @@ def _run_check(server: Arbiter, scan: str | None = None) -> None:
             words = ["check", "--scan", scan]
             application.cli.main(words, obj=ScriptInfo(create_app=lambda: application))
     finally:
-        stop.close_database(application)
-        meters.discard_process(server.metrics_directory, os.getpid())
+        shutdown.close_database(application)
+        metric_files.discard_process(server.metrics_directory, os.getpid())

@@ -91,11 +91,9 @@ def delete_user(caller: Caller, user_id: str) -> Response:
 
 
 def hash_new_password(new_password: str | None, deadline: Deadline) -> str | None:
-    """Return the hash of a new password, or None for None. It is computed before the writer lock is
-    acquired.
-    """
+    """Return the hash of a new password, or None for None. It is computed before the writer lock is acquired."""
     if new_password is None:
         return None
     password.require_valid_new(new_password)
-    with password.password_hashing(deadline) as turn:
-        return turn.hash(new_password)
+    with password.password_hashing(deadline) as hasher:
+        return hasher.hash(new_password)

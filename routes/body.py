@@ -52,9 +52,7 @@ def read_sized_body(source: Any, length: int) -> bytes:
 
 
 def read_chunked_body(bytes_max: int) -> bytes:
-    """Read a chunked body. The limit is one byte higher, since the reader cuts a longer body without an
-    error.
-    """
+    """Read a chunked body. The limit is one byte higher, since the reader cuts a longer body without an error."""
     request = request_state.request()
     if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
         raise requests.BadRequest("The transfer coding is not supported")

@@ -20,6 +20,7 @@ from flask.sessions import NullSession
 from flask.sessions import SessionInterface
 from flask.sessions import SessionMixin
 from werkzeug.datastructures import Headers
+from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
 from access import request_state
@@ -37,6 +38,7 @@ NO_CONTENT_POLICY = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'
 METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 STATUSES_WITH_BODY = frozenset({200, 201, 206})
 NO_CONTENT = 204
+URL_MATCHES_MAX = 1_024  # a client may invent hosts
 StartResponse = Callable[..., Any]
 Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
@@ -102,6 +104,16 @@ class LazyBuildRule(Rule):
         return build
 
 
+class KnownMatch:
+    """Takes the place of Werkzeug's URL adapter for a URL that was matched before."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def match(self, return_rule: bool) -> tuple[Rule, dict[str, Any]]:
+        return self.rule, {}
+
+
 class ApiFlask(Flask):
     """The Flask application."""
 
@@ -111,8 +123,32 @@ class ApiFlask(Flask):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.url_matches: dict[tuple[str, str | None, str | None], KnownMatch] = {}
         self.before_functions: dict[str | None, list[Callable[[], Any]]] = {}
         self.after_functions: dict[str | None, list[Callable[[Response], Response]]] = {}
+
+    def create_url_adapter(self, request: Request | None) -> Any:
+        """Return the match of an earlier request with the same method, path and host, if the path has no parameters."""
+        adapter = super().create_url_adapter
+        if request is None:
+            return adapter(None) if self.config["SERVER_NAME"] else None
+        environ = request.environ
+        key = (environ["REQUEST_METHOD"], environ.get("PATH_INFO"), environ.get("HTTP_HOST"))
+        match = self.url_matches.get(key)
+        if match is None:
+            found = adapter(request)
+            if found is None or key[0] == "OPTIONS" or "HTTP_UPGRADE" in environ:
+                return found
+            try:
+                rule, arguments = found.match(return_rule=True)
+            except HTTPException:
+                return found
+            if arguments:
+                return found
+            if len(self.url_matches) >= URL_MATCHES_MAX:
+                self.url_matches.clear()
+            match = self.url_matches[key] = KnownMatch(rule)
+        return match
 
     def preprocess_request(self) -> Any:
         """Run the before-request functions. Their list is computed once per endpoint."""
@@ -125,8 +161,8 @@ class ApiFlask(Flask):
             before = [each for name in names for each in self.before_request_funcs.get(name, ())]
             self.before_functions[endpoint] = before
         for function in before:
-            if (answer := function()) is not None:
-                return answer
+            if (response := function()) is not None:
+                return response
         return None
 
     def dispatch_request(self) -> Any:

@@ -36,8 +36,7 @@ _locked: dict[Path, int] = {}
 
 
 def make_directory() -> Path | None:
-    """Create and lock a directory, mode 0700, for one server and its workers. Return None if there is no
-    place.
+    """Create and lock a directory, mode 0700, for one server and its workers. Return None if there is no place.
 
     Directories of killed servers are removed first.
     """
@@ -46,11 +45,11 @@ def make_directory() -> Path | None:
         with open_directory(parent) as at:
             sweep(at)
             for _ in range(TRIES_MAX):
-                made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-                descriptor = lock_directory(made.name, at)
+                directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+                descriptor = lock_directory(directory.name, at)
                 if descriptor is not None:
-                    _locked[made] = descriptor
-                    return made
+                    _locked[directory] = descriptor
+                    return directory
     except OSError:
         pass
     return None
@@ -67,8 +66,7 @@ def open_directory(directory: Path) -> Iterator[int]:
 
 
 def lock_directory(name: str, at: int) -> int | None:
-    """Lock a directory of this user and return its descriptor. The lock lasts until the last forked process
-    ends.
+    """Lock a directory of this user and return its descriptor. The lock lasts until the last forked process ends.
 
     Return None if it is locked, belongs to another user, or is a symbolic link.
     """
@@ -77,11 +75,11 @@ def lock_directory(name: str, at: int) -> int | None:
     except OSError:
         return None
     try:
-        found = os.fstat(descriptor)
-        if found.st_uid == os.geteuid():
+        status = os.fstat(descriptor)
+        if status.st_uid == os.geteuid():
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Another server may have removed or replaced the directory before it was locked.
-            if os.path.samestat(found, os.stat(name, dir_fd=at, follow_symlinks=False)):
+            if os.path.samestat(status, os.stat(name, dir_fd=at, follow_symlinks=False)):
                 return descriptor
     except OSError:
         pass
@@ -107,7 +105,7 @@ def allocate(directory: Path, pid: int) -> None:
     A page that cannot be allocated at its first write kills the process with SIGBUS. prometheus-client would
     create sparse files and extend them later.
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for kind, size_bytes in FILES.items():
             path = directory / f"{kind}_{pid}.db"
@@ -116,11 +114,11 @@ def allocate(directory: Path, pid: int) -> None:
                 continue
             # An empty file cannot be parsed, so it is renamed when it is complete.
             draft = path.with_suffix(".draft")
-            made += [draft, path]
+            created += [draft, path]
             lengthen(draft, size_bytes)
             draft.replace(path)
     except OSError:
-        for path in made:
+        for path in created:
             path.unlink(missing_ok=True)
         raise
 

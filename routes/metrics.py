@@ -122,10 +122,10 @@ def counts_in_files() -> bool:
     return bool(values.ValueClass._multiprocess)
 
 
-def observe_database(meters: Meters, found: Database) -> None:
+def observe_database(meters: Meters, served: Database) -> None:
     """Connect a database's lock waits and reads to the metrics."""
-    measure_lock_waits(found, meters.lock_waits.observe)
-    found.observe_reads(meters.count_read)
+    measure_lock_waits(served, meters.lock_waits.observe)
+    served.observe_reads(meters.count_read)
 
 
 class Meters:
@@ -203,10 +203,10 @@ class Meters:
         between scrapes.
         """
         try:
-            found = list(MultiProcessCollector(None).collect())  # type: ignore[no-untyped-call]
+            families_in_files = list(MultiProcessCollector(None).collect())  # type: ignore[no-untyped-call]
         except (OSError, ValueError):  # there is no directory
-            found = []
-        return found or self.registry.collect()
+            families_in_files = []
+        return families_in_files or self.registry.collect()
 
 
 class PlanMeters:
@@ -232,10 +232,10 @@ class PlanMeters:
     def publish(self) -> None:
         with self.publishing:
             for name, cache in CACHES.items():
-                found = cache.cache_info()
-                self.sizes.labels(name).set(found.currsize)
-                self.add(name, "hit", found.hits)
-                self.add(name, "miss", found.misses)
+                info = cache.cache_info()
+                self.sizes.labels(name).set(info.currsize)
+                self.add(name, "hit", info.hits)
+                self.add(name, "miss", info.misses)
 
     def add(self, name: str, outcome: str, total: int) -> None:
         more = total - self.published.get((name, outcome), 0)
@@ -297,7 +297,7 @@ def observe_wait(observe: Observe, seconds: float) -> None:
         g.lock_seconds = seconds
 
 
-def measure_lock_waits(found: Database, observe: Observe) -> None:
-    if found.writer_lock is not None:
-        found.writer_lock = MeasuredWriterLock(found.writer_lock.path, observe)
-    found.observe_wait = partial(observe_wait, observe)
+def measure_lock_waits(served: Database, observe: Observe) -> None:
+    if served.writer_lock is not None:
+        served.writer_lock = MeasuredWriterLock(served.writer_lock.path, observe)
+    served.observe_wait = partial(observe_wait, observe)

@@ -92,9 +92,7 @@ def start_request() -> Response | None:
 
 
 def require_utf8_query(query: str) -> None:
-    """Raise Undecodable for a query string that is not UTF-8, even if the view ignores it. The console is
-    exempt.
-    """
+    """Raise Undecodable for a query string that is not UTF-8, even if the view ignores it. The console is exempt."""
     try:
         decode_pairs(query.encode("latin-1"))
     except Undecodable as undecodable:
@@ -110,9 +108,7 @@ def finish_response(response: Response) -> Response:
 
 
 def add_cors(response: Response) -> None:
-    """Add CORS headers for an allowed origin. Authenticator are never allowed: the console's cookies are
-    SameSite.
-    """
+    """Add CORS headers for an allowed origin. Authenticator are never allowed: the console's cookies are SameSite."""
     origin = request_state.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return
@@ -138,14 +134,14 @@ def is_allowed(origin: str, allowed: Collection[str] | None) -> bool:
     return "*" in allowed or origin in allowed
 
 
-def respond(answer: Representation) -> Response:
+def respond(representation: Representation) -> Response:
     """Return a representation as Flask's response, with Content-Profile if the request names a profile."""
-    headers = answer.headers
+    headers = representation.headers
     if "Content-Type" in headers and requests.names_profile(request_state.request().environ):
         headers = {**headers, "Content-Profile": requests.PROFILE}
-    if answer.body is not None:
-        return ApiResponse.of(answer.status, headers, answer.body.encode())
-    response = ApiResponse(status=answer.status, headers=headers)
+    if representation.body is not None:
+        return ApiResponse.of(representation.status, headers, representation.body.encode())
+    response = ApiResponse(status=representation.status, headers=headers)
     # The length of a body that was not rendered is unknown.
     response.automatically_set_content_length = False
     return response

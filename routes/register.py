@@ -23,8 +23,7 @@ SUPABASE_PREFIX = "/rest/v1"
 
 
 def register(app: Flask) -> None:
-    """Register the middleware, all blueprints and the commands; then check that every view has an access
-    decorator.
+    """Register the middleware, all blueprints and the commands; then check that every view has an access decorator.
 
     The data routes exist twice: at the root, and under /rest/v1 for Supabase clients.
     """

@@ -92,9 +92,7 @@ class RelationRequest:
         return intersect(parse_range(header, self.method), requested)
 
     def binding(self, caller: Caller, *, writes: bool = False) -> Binding:
-        """Return the parameters of the plan. In a write, the limit applies to the written rows, not to the
-        response.
-        """
+        """Return the parameters of the plan. In a write, the limit applies to the written rows, not to the response."""
         offset, limit = self.range()
         rows_max: int = request_state.application().config["MAX_ROWS"]
         limit_max = UNLIMITED if writes else rows_max
@@ -132,9 +130,7 @@ class RelationRequest:
             raise requests.TooManyAffected(count)
 
     def is_small(self, rows: int) -> bool:
-        """Return whether a write of at most `rows` rows is cheap: a short body and no embeds in the
-        response.
-        """
+        """Return whether a write of at most `rows` rows is cheap: a short body and no embeds in the response."""
         return (
             rows <= BRIEF_ROWS_MAX
             and self.body_bytes <= BRIEF_BYTES_MAX

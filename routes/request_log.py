@@ -27,8 +27,8 @@ def request_id() -> str:
     notes = request_state.state()
     if "request_id" not in notes:
         notes.request_id = chosen_id(request_state.request().environ.get("HTTP_X_REQUEST_ID"))
-    found: str = notes.request_id
-    return found
+    chosen: str = notes.request_id
+    return chosen
 
 
 def chosen_id(sent: str | None) -> str:

@@ -151,12 +151,10 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
 
     The caller may lose rights while the request waits for the lock.
     """
-    transaction_scope = writing(is_brief=request.is_brief)
-    with (
-        email_disclosure.counting_disclosures(transaction_scope)
-        if request.names_email
-        else transaction_scope as transaction
-    ):
+    scope = writing(is_brief=request.is_brief)
+    if request.names_email:
+        scope = email_disclosure.counting_disclosures(scope)
+    with scope as transaction:
         caller = load_caller(transaction)
         if request.names_email and not policy.sees_all(caller.role, User):
             email_disclosure.require_disclosures_left(transaction, caller)

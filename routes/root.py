@@ -47,9 +47,7 @@ def document() -> Response:
 
 
 def document_text(make: Callable[[Iterable[openapi.Call]], Json]) -> str:
-    """Return a document's text from the cache. Two concurrent requests may both render it, with the same
-    result.
-    """
+    """Return a document's text from the cache. Two concurrent requests may both render it, with the same result."""
     texts: dict[object, str] = current_app.extensions.setdefault(DOCUMENTS_KEY, {})
     if make not in texts:
         calls = [openapi.Call(each.signature, each.volatility.value) for each in rpc.TABLE]

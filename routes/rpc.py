@@ -221,12 +221,14 @@ FUNCTIONS = {function.name: function for function in TABLE}
 class FunctionCall:
     """A parsed call: arguments, preferences and media type."""
 
-    def __init__(self, signature_: Signature) -> None:
+    def __init__(self, function_signature: Signature) -> None:
         requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
         self.preferences = parse_prefer((request.headers.get("Prefer", ""),))
         calls.refuse_max_affected(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
-        self.arguments = calls.read_arguments(signature_, read_input(signature_.name))
+        self.arguments = calls.read_arguments(
+            function_signature, read_input(function_signature.name)
+        )
 
     @property
     def rolls_back(self) -> bool:

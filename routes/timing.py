@@ -24,5 +24,5 @@ def add_server_timing(response: Response) -> None:
     ):
         return
     seconds = {"total": time.monotonic() - g.began, "lock": g.get("lock_seconds", 0.0)}
-    told = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())
-    response.headers["Server-Timing"] = told
+    metrics = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())
+    response.headers["Server-Timing"] = metrics

@@ -1,1 +1,1 @@
-"""How is the service started, guarded and stopped? This room knows processes and files, no table."""
+"""How the service starts, serves connections, logs and stops. It knows processes and files, but no table."""

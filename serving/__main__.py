@@ -1,7 +1,6 @@
-"""`bin/serve`, once there is an environment: what is to be made before the start, and said at it.
+"""`bin/serve`: prepare keys and database, print how to sign in, and become gunicorn.
 
-Everything it asks of the service goes through `flask --app app …`; what it starts at the end is
-gunicorn, in its own place, so that signals reach it.
+Preparations run as `flask --app app …` commands. gunicorn replaces this process, so that signals reach it.
 """
 
 from __future__ import annotations
@@ -18,36 +17,38 @@ import config
 from engine.storage.server_lock import AlreadyServed
 from engine.storage.server_lock import is_served
 from serving.start import checks as start
-from serving.start import demo as demonstration
+from serving.start import demo
 from serving.start.commands import CommandFailed
 from serving.start.commands import flask
 
-DESCRIPTION = "Serve Walkthrough, making keys and database on the first start."
+DESCRIPTION = "Serve Walkthrough. The first start creates keys and database."
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     try:
-        environ = _environ(words)
-        _serve(environ, is_demo="--demo" in words)
+        environ = _environ(arguments)
+        _serve(environ, is_demo="--demo" in arguments)
     except (config.ConfigurationError, start.StartRefused, CommandFailed) as error:
         sys.exit(f"walkthrough: {error}")
 
 
-def _environ(words: list[str]) -> dict[str, str]:
-    """Say in the environment what the words said: gunicorn and flask are started with it."""
+def _environ(arguments: list[str]) -> dict[str, str]:
+    """Return the environment for gunicorn and flask, with the command line's settings."""
     parser = argparse.ArgumentParser(prog="bin/serve", description=DESCRIPTION, allow_abbrev=False)
     host, port = config.bind_address({})
-    parser.add_argument("--host", help=f"address to listen at (HOST; {host})")
-    parser.add_argument("--port", help=f"port to listen at (PORT; {port})")
+    parser.add_argument("--host", help=f"address to listen at (HOST, default {host})")
+    parser.add_argument("--port", help=f"port to listen at (PORT, default {port})")
     parser.add_argument(
         "--demo",
         action="store_true",
-        help="serve a made-up portfolio from a database of its own, to this machine only",
+        help="serve a fictional portfolio from a database of its own, to this machine only",
     )
-    chosen = parser.parse_args(words)
-    said = {"HOST": chosen.host, "PORT": chosen.port}
-    environ = config.environment(**{name: text for name, text in said.items() if text is not None})
-    if chosen.demo:
+    options = parser.parse_args(arguments)
+    changes = {"HOST": options.host, "PORT": options.port}
+    environ = config.environment(
+        **{name: text for name, text in changes.items() if text is not None}
+    )
+    if options.demo:
         if not config.is_loopback(config.bind_address(environ)[0]):
             raise start.StartRefused("--demo serves this machine only: its passwords are printed")
         environ["DATABASE_URL"] = config.file_url(config.PROJECT / "instance" / "demo.db")
@@ -57,63 +58,63 @@ def _environ(words: list[str]) -> dict[str, str]:
 def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     config.refuse_debugging(environ)
     config.refuse_arguments(environ)
-    config.log_level(environ)  # gunicorn would refuse it once everything else was said
+    config.log_level(environ)  # gunicorn would report a wrong one after all other output
     host, port = config.bind_address(environ)
     start.refuse_taken_addresses([(host, port)])
     settings = config.prepare(None, environ)
-    _warn_if_nobody_gets_in(settings)
+    _warn_without_keys(settings)
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     path = config.database_path(settings["DATABASE_URL"])
-    if is_served(path):  # before anything is said of where
+    if is_served(path):  # before the address is printed
         raise start.StartRefused(str(AlreadyServed(path)))
     is_first = path is not None and not os.path.lexists(path)
     if is_first:
         flask(environ, "check")
-    if path is not None and not start.may_be_ours(path):
-        _go_on(environ)  # and be refused, before anything is said of where
-    told = _where(url, settings, path)
+    if path is not None and not start.may_be_served(path):
+        _become_gunicorn(environ)  # which refuses the file
+    lines = _addresses(url, settings, path)
     if is_demo:
-        told += [demonstration.introduce(environ, url, settings["ANON_KEY"] or "")]
+        lines += [demo.introduce(environ, url, settings["ANON_KEY"] or "")]
     else:
-        told += _how_to_sign_in(url, settings["ANON_KEY"] or "", is_first=is_first)
+        lines += _how_to_sign_in(url, settings["ANON_KEY"] or "", is_first=is_first)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale of few letters
-    with suppress(OSError):  # a full disk, where the output is kept: no reason not to serve
-        print("\n".join(told), flush=True)
-    _go_on(environ)
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without Unicode
+    with suppress(OSError):  # output to a full disk
+        print("\n".join(lines), flush=True)
+    _become_gunicorn(environ)
 
 
-def _go_on(environ: dict[str, str]) -> NoReturn:
-    """As the server, in this process's place."""
+def _become_gunicorn(environ: dict[str, str]) -> NoReturn:
+    """Replace this process with the server."""
     gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
     os.chdir(config.PROJECT)
     os.execve(sys.executable, gunicorn, environ)  # noqa: S606
 
 
-def _warn_if_nobody_gets_in(settings: config.Settings) -> None:
+def _warn_without_keys(settings: config.Settings) -> None:
     if settings["REQUIRE_APIKEY"] and not (settings["ANON_KEY"] or settings["SERVICE_KEY"]):
         print(
-            "walkthrough: warning: nobody can ask anything: an apikey is required (REQUIRE_APIKEY), and neither"
-            " ANON_KEY nor SERVICE_KEY is set; with a SECRET_KEY in the environment keys.json is not read",
+            "walkthrough: warning: all requests are refused: REQUIRE_APIKEY is on, and neither ANON_KEY nor SERVICE_KEY"
+            " is set; with SECRET_KEY in the environment keys.json is not read",
             file=sys.stderr,
         )
 
 
-def _where(url: str, settings: config.Settings, path: Path | None) -> list[str]:
-    told = [
+def _addresses(url: str, settings: config.Settings, path: Path | None) -> list[str]:
+    lines = [
         f"Walkthrough  {url}",
         f"console      {url}/console/",
         f"apikey       {settings['ANON_KEY'] or 'none set'}",
     ]
-    return told if path is None else [*told, f"database     {path}"]
+    return lines if path is None else [*lines, f"database     {path}"]
 
 
 def _how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> list[str]:
     return [
-        "\nMake the first user, there is none yet:\n" if is_first else "\nMake a user:\n",
+        "\nCreate the first user:\n" if is_first else "\nCreate a user:\n",
         "  .venv/bin/flask --app app create-user you@example.org --role super_admin",
         "\nSign in:\n",
-        demonstration.sign_in_line(url, apikey, "you@example.org", "…"),
+        demo.sign_in_line(url, apikey, "you@example.org", "…"),
         "",
     ]
 

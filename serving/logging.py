@@ -1,8 +1,8 @@
-"""How does a line of the log read? One JSON object on standard error, escaped, and without what may be secret.
+"""Log lines: one escaped JSON object each, on standard error, without secrets.
 
-What the service says of a request it says as a mapping, which becomes the line. Of an exception the
-kinds and the places are told, never the message: values of a caller stand in those. gunicorn quotes
-requests in some of its own messages; such quotes are cut off (docs/decisions/0019).
+The service logs a mapping, which becomes the line. An exception is logged with its types and code locations, never with
+its message, which may hold a caller's values. Quotes of requests in gunicorn's own messages are cut off
+(docs/decisions/0019).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from gunicorn.glogging import Logger
 from serving.standard_error import BatchHandler
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
-FRAMES_MAX: Final = 20  # of an exception, the innermost; beyond it only recursion repeats itself
+FRAMES_MAX: Final = 20  # the innermost ones of an exception
 CAUSES_MAX: Final = 5
 
-QUOTING: Final = ("Invalid request from", "Error handling request")
-"""How gunicorn's messages begin that hold a request's line or headers."""
+QUOTING_PREFIXES: Final = ("Invalid request from", "Error handling request")
+"""The prefixes of gunicorn's messages that quote a request's line or headers."""
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON; whatever is no printable ASCII is escaped in it."""
+    """Formats a record as one line of JSON in printable ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -48,7 +48,7 @@ class JsonLines(logging.Formatter):
             line["message"] = message(record)
         if record.exc_info and record.exc_info[1] is not None:
             line["exception"] = describe(record.exc_info[1])
-        # json escapes everything but DEL.
+        # json escapes every control character except DEL.
         return ENCODER.encode(line).replace("\x7f", "\\u007f")
 
 
@@ -63,22 +63,22 @@ def date_and_time(second: int) -> str:
 
 
 class JsonLogger(Logger):  # type: ignore[misc]
-    """gunicorn's logger, made to write lines like everybody's."""
+    """gunicorn's logger, with the service's format and handler."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         configure(cfg.loglevel.upper())
-        for place, handler in enumerate(self.error_log.handlers):
+        for index, handler in enumerate(self.error_log.handlers):
             if type(handler) is logging.StreamHandler:
-                self.error_log.handlers[place] = handler = BatchHandler(handler.stream)
+                self.error_log.handlers[index] = handler = BatchHandler(handler.stream)
                 handler._gunicorn = True
             handler.setFormatter(JsonLines())
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """The application writes a line a request (`routes/request_log.py`)."""
+        """Log nothing: the application logs one line for each request (`routes/request_log.py`)."""
 
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
-        """Leave out that gunicorn starts: a start that is refused is told in one line, ours, as is where it listens."""
+        """Drop gunicorn's lines about its start: the service reports a refused start and its addresses itself."""
         if not str(msg).startswith(("Starting gunicorn", "Listening at")):
             super().info(msg, *args, **kwargs)
 
@@ -107,67 +107,69 @@ def configure(level: str) -> None:
 
 
 def watch_threads() -> None:
-    """Have what ends a background thread logged as everything else is."""
+    """Log exceptions that end a background thread."""
     threading.excepthook = log_thread
 
 
 def log_thread(ended: threading.ExceptHookArgs) -> None:
     name = ended.thread.name if ended.thread is not None else None
-    told = {"event": "thread_ended", "thread": name}
-    logging.getLogger("walkthrough").error(told, exc_info=ended.exc_value)
+    line = {"event": "thread_ended", "thread": name}
+    logging.getLogger("walkthrough").error(line, exc_info=ended.exc_value)
 
 
 def run_logged(task: Callable[[], None]) -> None:
-    """Run a task of a pool; what ends it is logged as what ends a thread: the pool would keep it to itself."""
+    """Run a task of a thread pool, and log an exception that ends it: the pool would discard it."""
     try:
         task()
-    except BaseException as error:  # noqa: BLE001  # whatever it is
+    except BaseException as error:  # noqa: BLE001  # any error is logged
         thread = threading.current_thread()
-        told = threading.ExceptHookArgs((type(error), error, error.__traceback__, thread))
-        threading.excepthook(told)
+        arguments = threading.ExceptHookArgs((type(error), error, error.__traceback__, thread))
+        threading.excepthook(arguments)
 
 
 def message(record: logging.LogRecord) -> str:
-    """What a record says; of gunicorn's, nothing that a request brought."""
+    """Return a record's message, without values of a request in gunicorn's messages."""
     if not record.name.startswith("gunicorn"):
         return record.getMessage()
     if record.levelno <= logging.DEBUG:
-        return str(record.msg)  # the template: its values are pieces of requests
-    told = record.getMessage()
-    if not told.startswith(QUOTING):
-        return told
+        return str(record.msg)  # the template: its values are parts of requests
+    text = record.getMessage()
+    if not text.startswith(QUOTING_PREFIXES):
+        return text
     error = sys.exception()
     cause = f": {type(error).__name__}" if error is not None else ""
-    return (told.partition(": ")[0] if told.startswith(QUOTING[0]) else QUOTING[1]) + cause
+    return (
+        text.partition(": ")[0] if text.startswith(QUOTING_PREFIXES[0]) else QUOTING_PREFIXES[1]
+    ) + cause
 
 
 def describe(error: BaseException) -> list[dict[str, object]]:
-    """An exception and what led to it: kinds and places, no messages.
+    """Return an exception and its causes: types and code locations, no messages.
 
     >>> describe(ValueError("a caller's secret"))
     [{'type': 'ValueError', 'frames': []}]
     """
-    found: list[dict[str, object]] = []
+    causes: list[dict[str, object]] = []
     current: BaseException | None = error
-    while current is not None and len(found) < CAUSES_MAX:
+    while current is not None and len(causes) < CAUSES_MAX:
         frames = traceback.extract_tb(current.__traceback__)[-FRAMES_MAX:]
-        found.append(
-            {"type": type(current).__qualname__, "frames": [place(frame) for frame in frames]}
+        causes.append(
+            {"type": type(current).__qualname__, "frames": [location(frame) for frame in frames]}
         )
         current = current.__cause__ or current.__context__
-    return found
+    return causes
 
 
-def place(frame: traceback.FrameSummary) -> str:
+def location(frame: traceback.FrameSummary) -> str:
     path = Path(frame.filename)
     if path.is_relative_to(PROJECT):
         path = path.relative_to(PROJECT)
     return f"{path}:{frame.lineno} {frame.name}"
 
 
-def kind_of(value: object) -> str:
-    """Stand in for what is no JSON; its text might say too much."""
+def type_name(value: object) -> str:
+    """Return the type's name for a value that JSON lacks: its text might hold secrets."""
     return type(value).__name__
 
 
-ENCODER: Final = json.JSONEncoder(default=kind_of)
+ENCODER: Final = json.JSONEncoder(default=type_name)

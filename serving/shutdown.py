@@ -15,26 +15,28 @@ from gunicorn.workers.gthread import ThreadWorker
 
 STOPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
-FOLD_SECONDS_MAX = (
-    3.0  # of the graceful time that is left; what is not folded now is at the next start
+CHECKPOINT_SECONDS_MAX = (
+    3.0  # of the rest of `graceful_timeout`; the next start finishes a checkpoint
 )
 
 
-def hold_back_signals() -> None:
-    """Block the stop signals before a fork. A new worker still has the arbiter's handlers, which queue a signal
-    that nothing reads there."""
+def block_stop_signals() -> None:
+    """Block the stop signals before a fork.
+
+    A new worker still has the arbiter's handlers, which put a signal into a queue that the worker does not read.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
 
 
-def let_signals_through() -> None:
-    """Unblock the stop signals after a fork, in both processes; pending ones arrive."""
+def unblock_stop_signals() -> None:
+    """Unblock the stop signals after a fork, in both processes. Pending signals arrive then."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
 class ExitFlag:
-    """A byte of memory that a worker shares with its arbiter. The worker sets it when it ends cleanly.
+    """A byte of memory that a worker shares with its arbiter, and sets when it ends cleanly.
 
-    A file could be removed by others, or have no space; a killed worker would pass for one that ended cleanly.
+    A file could be removed, or the disk be full. A killed worker would then count as one that ended cleanly.
     """
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class ExitFlags:
         return flag
 
     def collect(self, flag: ExitFlag) -> None:
-        """Take note of a worker that has exited."""
+        """Record the flag of a worker that has exited."""
         self._all_set = self._all_set and flag.is_set()
         self._running.remove(flag)
 
@@ -74,18 +76,18 @@ def close_database(application: object) -> None:
     """Close the database of a worker's application, if it has one."""
     database = getattr(application, "extensions", {}).get("walkthrough")
     if database is not None:
-        database.shut_down(FOLD_SECONDS_MAX)
+        database.shut_down(CHECKPOINT_SECONDS_MAX)
 
 
 class ProcessLongQueue(PollableMethodQueue):
-    """Calls that threads hand to the main loop. Its pipe stays open as long as the process lives."""
+    """Calls from threads to the main loop, through a pipe that stays open until the process ends."""
 
     def close(self) -> None:
-        """Keep the pipe: a thread that outlasts the main loop would write to a reused descriptor."""
+        """Keep the pipe open: a thread that outlasts the main loop would write to a reused descriptor."""
 
 
 class StoppableWorker(ThreadWorker):
-    """gunicorn's threaded worker, which answers every accepted request before it ends."""
+    """gunicorn's threaded worker. It responds to every accepted request before it ends."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,17 +96,19 @@ class StoppableWorker(ThreadWorker):
 
     def init_signals(self) -> None:
         super().init_signals()
-        let_signals_through()
+        unblock_stop_signals()
 
     def handle_quit(self, sig: int, frame: object) -> None:
-        """INT and QUIT: exit at once. Ctrl-C arrives twice, from the terminal and from the arbiter. gunicorn's
-        own handler would wait for a lock of the pool that the interrupted thread holds."""
+        """Exit at once, on INT or QUIT. Ctrl-C arrives twice, from the terminal and from the arbiter.
+
+        gunicorn's own handler would wait for a lock of the pool that the interrupted thread holds.
+        """
         if not self._ends_at_once:
             self._ends_at_once = True
             Worker.handle_quit(self, sig, frame)
 
     def is_parent_alive(self) -> bool:
-        """Return whether the arbiter lives; without it, close the listeners before the last responses."""
+        """Return whether the arbiter lives. If not, close the listeners before the last responses are sent."""
         if super().is_parent_alive():
             return True
         self.alive = False
@@ -112,8 +116,10 @@ class StoppableWorker(ThreadWorker):
         return False
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """On a stop, accept the connections in the queue and close the listeners: a later client is refused at
-        once, or reaches another worker."""
+        """Accept the queued connections and close the listeners, on a stop.
+
+        A later client is refused at once, or reaches another worker.
+        """
         super().set_accept_enabled(enabled)
         if enabled or self.alive:
             return

@@ -1,8 +1,7 @@
-"""Write log lines to standard error in batches, from a thread of its own: no request waits for the reader.
+"""Write log lines to standard error in batches, from a background thread: no request waits for the reader.
 
-A reader may stop: a supervisor that hangs, a terminal after Ctrl-S. A write to a full pipe waits. The writer thread
-then waits for a second, drops what the pipe does not take, and reports the number of dropped lines once the pipe
-takes data again.
+The reader may stop reading, such as a supervisor that hangs or a terminal after Ctrl-S. A write to a full pipe blocks.
+The writer thread waits for one second, then drops the lines. It reports their number once the pipe takes data again.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from collections import deque
 from typing import Any
 from typing import Final
 
-BATCH_SECONDS: Final = 0.025  # a line is written at most twice as late
-LINES_MAX: Final = 20_000  # that wait for the writer, of some 250 bytes
+BATCH_SECONDS: Final = 0.025  # a line is written within twice that time
+LINES_MAX: Final = 20_000  # pending, of about 250 bytes each
 PATIENCE_SECONDS: Final = 1.0
 PIECE_BYTES: Final = 4_096  # a pipe that is writable takes at least this much
 
@@ -52,7 +51,7 @@ class BatchHandler(logging.StreamHandler[Any]):
             line = self.format(record)
         except RecursionError:
             raise
-        except Exception:  # noqa: BLE001  # as in logging: a line never fails its caller
+        except Exception:  # noqa: BLE001  # as in logging: an error must not reach the caller
             self.handleError(record)
             return
         if len(self.lines) >= LINES_MAX:
@@ -68,7 +67,7 @@ class BatchHandler(logging.StreamHandler[Any]):
         self.writer = threading.Thread(target=self.run, name="log-writer", daemon=True)
         try:
             self.writer.start()
-        except RuntimeError:  # the interpreter ends; logging flushes all handlers then
+        except RuntimeError:  # the interpreter is ending, and logging flushes all handlers
             self.writer = None
 
     def run(self) -> None:
@@ -79,11 +78,11 @@ class BatchHandler(logging.StreamHandler[Any]):
             self.write_lines()
 
     def flush(self) -> None:
-        """Write all lines that wait. logging calls this at the end of the interpreter, too."""
+        """Write all pending lines. logging also calls this when the interpreter ends."""
         if descriptor_of(self.stream) is None:
             super().flush()
         else:
-            self.write_lines()  # also waits for a batch that the writer has begun
+            self.write_lines()  # waits for a batch in progress
 
     def write_lines(self) -> None:
         if not self.writing.acquire(timeout=2 * PATIENCE_SECONDS):
@@ -117,7 +116,7 @@ class BatchHandler(logging.StreamHandler[Any]):
 
     def notice(self) -> logging.LogRecord:
         """Return a record of how many lines were dropped."""
-        message = f"{self.dropped} lines were left out: nobody read them"
+        message = f"{self.dropped} lines were dropped: standard error was not read"
         return logging.LogRecord("walkthrough", logging.WARNING, "", 0, message, None, None)
 
     def takes(self, descriptor: int, seconds: float) -> bool:
@@ -148,7 +147,7 @@ os.register_at_fork(after_in_child=reset_all)
 def descriptor_of(stream: Any) -> int | None:
     """Return the descriptor of a stream; None for a stream in memory."""
     try:
-        found: int = stream.fileno()
+        descriptor: int = stream.fileno()
     except (OSError, ValueError, AttributeError):
         return None
-    return found
+    return descriptor

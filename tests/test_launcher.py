@@ -23,7 +23,7 @@ from tests.applications import open_app
 from tests.ports import free_port
 
 SECRET = "s" * 40
-WARNING = "walkthrough: warning: nobody can ask anything"
+WARNING = "walkthrough: warning: all requests are refused"
 
 
 def environ_for(directory: Path, **more: str) -> dict[str, str]:
@@ -44,7 +44,7 @@ def environ_for(directory: Path, **more: str) -> dict[str, str]:
         pytest.param({"LOG_LEVEL": "loud"}, "LOG_LEVEL is one of", id="level"),
         pytest.param({"HOST": "a..b"}, "cannot listen at a..b:", id="no-host"),
         pytest.param({"DATABASE_URL": "mysql://h/d"}, "not with mysql://", id="database"),
-        pytest.param({"DATABASE_URL": "sqlite:////dev/null/a.db"}, "cannot be made", id="place"),
+        pytest.param({"DATABASE_URL": "sqlite:////dev/null/a.db"}, "cannot be created", id="place"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line_before_anything_else(tmp_path, changes, message):
@@ -125,7 +125,7 @@ def plain(file: Path) -> None:
 def test_a_file_that_may_be_served_looks_like_it(tmp_path, make):
     make(tmp_path / "walkthrough.db")
 
-    assert start.may_be_ours(tmp_path / "walkthrough.db")
+    assert start.may_be_served(tmp_path / "walkthrough.db")
 
 
 def test_the_launcher_knows_the_application_id_and_the_schema_version():

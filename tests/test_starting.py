@@ -91,10 +91,12 @@ def test_where_workers_can_show_no_sign_of_life_a_start_is_refused(monkeypatch):
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.gettempdir", nowhere)
-    start.require_place_for_signs("/a/place")
+    start.require_temporary_directory("/a/place")
 
-    with pytest.raises(start.StartRefused, match=r"^there is no place for .*TMPDIR \(No usable"):
-        start.require_place_for_signs(None)
+    with pytest.raises(
+        start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"
+    ):
+        start.require_temporary_directory(None)
 
 
 def test_the_log_says_where_it_listens(server):
@@ -284,7 +286,7 @@ def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
     ("said", "end", "told"),
     [
         ("first\nwalkthrough: row 5 missing", 1, "row 5 missing"),
-        ("", 3, "nothing said"),
+        ("", 3, "no output"),
         ("", ValueError("it broke"), "ValueError: it broke"),
         ("", click.ClickException("it is not ours"), "it is not ours"),
         ("", "left with words", "left with words"),
@@ -340,7 +342,7 @@ def test_a_start_that_waits_says_once_what_for(tmp_path, monkeypatch, capfd, sec
 
     start.require_usable(lock, lambda: time.sleep(seconds), "the check after an unclean stop")
 
-    line = "walkthrough: the check after an unclean stop goes on: it may take 600 seconds\n"
+    line = "walkthrough: the check after an unclean stop is running: it may take 600 seconds\n"
     assert capfd.readouterr().err == line * told
 
 
@@ -351,7 +353,7 @@ def test_a_check_may_be_asked_beside_many_open_files():
     for descriptor in copies[-20:]:
         os.close(descriptor)
     try:
-        assert start.ask_child(lambda: print("sound"), 10) == (0, "sound\n")
+        assert start.run_in_child(lambda: print("sound"), 10) == (0, "sound\n")
     finally:
         for descriptor in copies[:-20]:
             os.close(descriptor)
@@ -361,8 +363,8 @@ def test_a_check_ends_nothing_of_its_parents(tmp_path):
     mark = tmp_path / "ended"  # a file: what the child has in memory is its own
     atexit.register(mark.touch)
     try:
-        assert start.ask_child(lambda: None, 10) == (0, "")
-        assert start.ask_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
+        assert start.run_in_child(lambda: None, 10) == (0, "")
+        assert start.run_in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
     finally:
         atexit.unregister(mark.touch)
     assert not mark.exists()

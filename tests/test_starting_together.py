@@ -64,21 +64,21 @@ def test_a_port_is_claimed_once_and_free_again_with_its_holder(tmp_path, monkeyp
     port, other = free_port(), free_port()
     read, write = os.pipe()
     if not (holder := os.fork()):
-        ports.Ports().claim([("127.0.0.1", port), "/a/path"])
+        ports.PortClaims().claim([("127.0.0.1", port), "/a/path"])
         os.write(write, b"1")
         time.sleep(60)
         os._exit(0)
     assert os.read(read, 1) == b"1"
-    mine = ports.Ports()
+    mine = ports.PortClaims()
 
     with pytest.raises(ports.PortTaken, match=f"has port {port}, or is just starting there"):
         mine.claim([(EVERY, other), (EVERY, port)])
-    ports.Ports().claim([("127.0.0.1", other)])  # nothing of it was kept
+    ports.PortClaims().claim([("127.0.0.1", other)])  # nothing of it was kept
     os.kill(holder, signal.SIGKILL)
     os.waitpid(holder, 0)
 
     mine.claim([(EVERY, port)])
-    mine.let_go()
+    mine.release()
     for descriptor in (read, write):
         os.close(descriptor)
 
@@ -90,15 +90,15 @@ def test_a_port_is_its_servers_until_the_end(tmp_path):
             server.process.send_signal(number)
             time.sleep(0.3)
             with pytest.raises(ports.PortTaken):
-                ports.Ports().claim([("127.0.0.1", server.port)])
+                ports.PortClaims().claim([("127.0.0.1", server.port)])
         await_answer(server)
 
         server.process.kill()
         server.process.wait(5)
 
-        claimed = ports.Ports()
+        claimed = ports.PortClaims()
         claimed.claim([("127.0.0.1", server.port)])
-        claimed.let_go()
+        claimed.release()
         take_when_free(server.database).release()
 
 
@@ -110,15 +110,15 @@ def test_a_service_that_may_have_no_unix_sockets_claims_its_port_by_a_file(tmp_p
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(ports.socket, "socket", fail)
-    first, second = ports.Ports(), ports.Ports()
+    first, second = ports.PortClaims(), ports.PortClaims()
     first.claim([(EVERY, 8_000)])
 
     with pytest.raises(ports.PortTaken, match="has port 8000, or is just starting there"):
         second.claim([("127.0.0.1", 8_000)])
 
-    first.let_go()
+    first.release()
     second.claim([("127.0.0.1", 8_000)])
-    second.let_go()
+    second.release()
 
 
 def test_a_port_that_cannot_be_claimed_is_told_in_one_line(tmp_path, monkeypatch):
@@ -126,4 +126,4 @@ def test_a_port_that_cannot_be_claimed_is_told_in_one_line(tmp_path, monkeypatch
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
     with pytest.raises(ports.PortTaken, match=r"^port 8000 cannot be claimed: No such file"):
-        ports.Ports().claim([("127.0.0.1", 8_000)])
+        ports.PortClaims().claim([("127.0.0.1", 8_000)])

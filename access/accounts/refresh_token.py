@@ -55,7 +55,7 @@ class RefreshTokens:
 def parse_refresh_token(text: str) -> RefreshToken | None:
     """Return the parts of a token, or None if the text is malformed.
 
-    >>> read("one"), read("a~b"), read("~")
+    >>> parse_refresh_token("one"), parse_refresh_token("a~b"), parse_refresh_token("~")
     (None, None, None)
     """
     name, _, mac = text.partition(SEPARATOR)

@@ -27,7 +27,7 @@ from engine.maintenance import copy as database_copy
 from engine.maintenance import import_export
 from engine.maintenance import readonly_file
 from engine.query.write.insert import ID_MAX
-from engine.storage import file_copies as copies
+from engine.storage import file_copies
 from engine.storage.database import Database
 from engine.storage.server_lock import AlreadyServed
 from engine.storage.server_lock import ServingLock
@@ -95,7 +95,7 @@ def export_file(file: Path | None) -> None:
                 sys.stdout.flush()
             else:
                 import_export.write_archive(transaction, file)
-    except (database_check.MaintenanceError, copies.UnsoundCopy) as error:
+    except (database_check.MaintenanceError, file_copies.UnsoundCopy) as error:
         fail(str(error))
     except OSError as error:
         if file is None:
@@ -156,7 +156,7 @@ def copy_database(url: str) -> None:
 @click.option(
     "--password",
     type=TEXT,
-    help="The password. Default: a prompt. - creates a user without a password.",
+    help="The password, or - for none. Default: a prompt.",
 )
 def create_user(
     email: str, name: str | None, role: str, client_id: int | None, password: str | None
@@ -198,7 +198,7 @@ def token(email: str) -> None:
 
 @bp.cli.command("keys", cls=Command)
 def keys() -> None:
-    """Print the apikeys: ANON_KEY identifies a client application, SERVICE_KEY acts as super admin."""
+    """Print the apikeys. ANON_KEY identifies a client application, SERVICE_KEY acts as super admin."""
     print_line(f"ANON_KEY={current_app.config['ANON_KEY'] or ''}")
     print_line(f"SERVICE_KEY={current_app.config['SERVICE_KEY'] or ''}")
 
@@ -208,7 +208,7 @@ def keys() -> None:
     "--scan",
     type=click.Choice([each.value for each in database_check.Scan]),
     default=database_check.Scan.FULL.value,
-    help="full reads the whole file, quick what a start after an unclean stop reads, none nothing.",
+    help="How much of the file to read: all, as much as after an unclean stop, or nothing.",
 )
 def check(scan: str) -> None:
     """Check the database: integrity, foreign keys, grants, versions, settings and file modes."""
@@ -233,7 +233,7 @@ def check(scan: str) -> None:
 @click.option("--set-back", is_flag=True, help="Set the database's time to this machine's.")
 @click.option("--key-is-new", is_flag=True, help="SECRET_KEY in the environment is a new one.")
 def clock(set_back: bool, key_is_new: bool) -> None:
-    """Print the difference between the database's time, which never goes back, and this machine's.
+    """Print how far the database's time is ahead of this machine's. The database's time never goes back.
 
     --set-back sets the database's time to this machine's. Stop the server first. It ends every session, token
     and kiosk display, and creates a new SECRET_KEY.
@@ -289,7 +289,9 @@ def back_up(file: Path) -> None:
     require_not_empty(file)
     try:
         backup.back_up(
-            path, file, readonly_file.open_immutable if is_unopened() else copies.opened_to_copy
+            path,
+            file,
+            readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy,
         )
     except (database_check.MaintenanceError, OSError) as error:
         fail(str(error))
@@ -340,10 +342,10 @@ def claim_serving_lock(path: Path) -> ServingLock:
         fail(f"{path}.serving cannot be opened: {error.strerror}")
 
 
-def sqlite_path(found: Database) -> Path:
-    if found.path is None:
+def sqlite_path(served: Database) -> Path:
+    if served.path is None:
         fail("the database is not a file: use PostgreSQL's tools (pg_dump, pg_basebackup, VACUUM)")
-    return found.path
+    return served.path
 
 
 def require_separate_file(file: Path) -> None:
@@ -377,17 +379,17 @@ def is_database(file: Path) -> bool:
     try:
         if not file.is_file():  # opening a pipe would block
             return False
-        with file.open("rb") as begun:
-            return begun.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+        with file.open("rb") as stream:
+            return stream.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError:
         return False
 
 
 def checkpoint() -> None:
     """Move the WAL into the database file. A copy made without the WAL then holds all data."""
-    found = database()
-    if found.path is not None:
-        found.shut_down()
+    served = database()
+    if served.path is not None:
+        served.shut_down()
 
 
 def adopt_replaced_file() -> None:

@@ -18,8 +18,8 @@ from access.accounts import person
 from access.accounts import sign_in
 from access.accounts import throttle
 from engine.query import constraints
-from engine.storage import file_identity as place
-from engine.storage import pool as connections
+from engine.storage import file_identity
+from engine.storage import pool
 from engine.storage import sqlite
 from engine.storage.writer_lock import LockTimeout
 from models import types
@@ -64,7 +64,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sessions.PhoneNotServed: (422, "phone_provider_disabled"),
     users.NotAnId: (404, "validation_failed"),
     SignupDisabled: (422, "signup_disabled"),
-    # Authenticator
+    # Credentials
     decorators.InvalidApiKey: (401, "no_authorization"),
     decorators.AnonymousDenied: (401, "no_authorization"),
     decorators.NoUserAccount: (403, "bad_jwt"),
@@ -105,11 +105,11 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.TimedOut: (503, "request_timeout"),
     sqlite.ResponseTooLarge: (400, "validation_failed"),
     sqlite.DiskFull: (503, "unexpected_failure"),
-    place.DatabaseFileReplaced: (503, "unexpected_failure"),
+    file_identity.DatabaseFileReplaced: (503, "unexpected_failure"),
     constraints.Locked: (503, "request_timeout"),
     constraints.Unreachable: (503, "request_timeout"),
     LockTimeout: (503, "request_timeout"),
-    connections.TooManyConnections: (503, "request_timeout"),
+    pool.TooManyConnections: (503, "request_timeout"),
 }
 
 MESSAGES: dict[type[Fault], str] = {

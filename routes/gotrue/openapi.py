@@ -179,7 +179,7 @@ def errors(statuses: Iterable[int]) -> Json:
 def operation(
     name: str,
     summary: str,
-    answers: Json,
+    responses: Json,
     error_statuses: Iterable[int],
     *,
     sent: Json | None = None,
@@ -193,22 +193,22 @@ def operation(
         built["parameters"] = list(parameters)
     if sent is not None:
         built["requestBody"] = {"required": True, "content": content(sent)}
-    built["responses"] = {**answers, **errors(error_statuses)}
+    built["responses"] = {**responses, **errors(error_statuses)}
     return built
 
 
 def get_and_head(
-    name: str, summary: str, answers: Json, error_statuses: Iterable[int], **more: Any
+    name: str, summary: str, responses: Json, error_statuses: Iterable[int], **more: Any
 ) -> Json:
     """Return GET, and HEAD with the same headers and no body."""
     error_statuses = tuple(error_statuses)
-    head = operation(f"head_{name}", f"{summary}: headers only", answers, error_statuses, **more)
+    head = operation(f"head_{name}", f"{summary}: headers only", responses, error_statuses, **more)
     head["responses"] = {
-        status: {key: part for key, part in answer.items() if key != "content"}
-        for status, answer in head["responses"].items()
+        status: {key: part for key, part in response.items() if key != "content"}
+        for status, response in head["responses"].items()
     }
     return {
-        "get": operation(f"read_{name}", summary, answers, error_statuses, **more),
+        "get": operation(f"read_{name}", summary, responses, error_statuses, **more),
         "head": head,
     }
 

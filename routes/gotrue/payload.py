@@ -97,7 +97,7 @@ def object_value(loaded: Object, name: str) -> Object:
 # Query parameters
 
 
-def read_page(name: str, text: str | None, default: int, most: int | None = None) -> int:
+def read_page(name: str, text: str | None, default: int, maximum: int | None = None) -> int:
     """Return a page number or page size. An empty value means the default.
 
     >>> read_page("page", "", 1), read_page("per_page", "2000", 50, 1000)
@@ -107,4 +107,4 @@ def read_page(name: str, text: str | None, default: int, most: int | None = None
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX and int(text) > 0):
         raise InvalidBody(f"Bad Pagination Parameters: {name} is a whole number above 0")
-    return int(text) if most is None else min(int(text), most)
+    return int(text) if maximum is None else min(int(text), maximum)

@@ -161,10 +161,10 @@ def read_role(top: object, in_metadata: object) -> Role | None:
 
 def read_client(top: object, in_metadata: object) -> int | Unset | None:
     """Return the client id, from app_metadata or the top level; None for null."""
-    found = {read_client_id(each) for each in (top, in_metadata) if each is not UNSET}
-    if len(found) > 1:
+    client_ids = {read_client_id(each) for each in (top, in_metadata) if each is not UNSET}
+    if len(client_ids) > 1:
         raise InvalidUser("client_id and app_metadata.client_id differ")
-    return found.pop() if found else UNSET
+    return client_ids.pop() if client_ids else UNSET
 
 
 def read_client_id(value: object) -> int | None:
@@ -220,7 +220,7 @@ def read_search(search: str | None, sort: str | None) -> UserSearch:
     """Return the filter and the order of a list of users. The default order is oldest first, as in GoTrue.
 
     >>> read_search("ada", "created_at desc"), read_search("", None)
-    (Search(text='ada', newest_first=True), Search(text=None, newest_first=False))
+    (UserSearch(text='ada', newest_first=True), UserSearch(text=None, newest_first=False))
     """
     if search and (len(search) > SEARCH_CHARACTERS_MAX or "\0" in search):
         raise InvalidBody(f"filter: at most {SEARCH_CHARACTERS_MAX} characters, and no NUL")

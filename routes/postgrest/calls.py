@@ -201,8 +201,8 @@ def read_arguments(signature: Signature, call: CallInput) -> Arguments:
     """Return the function's arguments; raise UnknownFunction if the names do not match its parameters."""
     parameters = signature.schema.fields
     required = {name for name, parameter in parameters.items() if parameter.required}
-    named = {unprefixed(key) for key in call.values if is_spelling(key, signature)}
-    if not required <= named or not all(is_spelling(key, signature) for key in call.values):
+    names = {unprefixed(key) for key in call.values if is_spelling(key, signature)}
+    if not required <= names or not all(is_spelling(key, signature) for key in call.values):
         raise UnknownFunction(
             signature.name, call, f"Perhaps you meant to call the function {signature}"
         )

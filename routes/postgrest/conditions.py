@@ -149,7 +149,7 @@ def _parse_operation(
         value = parse_operand(scanner)
     if operator in PATTERNS:
         _limit_patterns(value, state.limits)
-    is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in listed(value))
+    is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in as_tuple(value))
     return Filter(
         column, operator, path, negated, quantifier, None, state.add_value(value), is_long
     )
@@ -187,10 +187,10 @@ def _parse_keyword(scanner: Scanner) -> str:
 
 
 def _limit_patterns(value: str | tuple[str, ...], limits: Limits) -> None:
-    for pattern in listed(value):
+    for pattern in as_tuple(value):
         if len(pattern) > limits.pattern_characters:
             raise LimitExceeded(limits.pattern_characters, "characters in a pattern")
 
 
-def listed(value: str | tuple[str, ...]) -> tuple[str, ...]:
+def as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value

@@ -10,10 +10,10 @@ from models.errors import Fault
 class Undecodable(Fault):
     """Bytes that are not UTF-8, lone surrogates included."""
 
-    def __init__(self, found: bytes) -> None:
-        shown = " ".join(f"0x{byte:02x}" for byte in found[:4])
+    def __init__(self, invalid: bytes) -> None:
+        shown = " ".join(f"0x{byte:02x}" for byte in invalid[:4])
         super().__init__(f'invalid byte sequence for encoding "UTF8": {shown}')
-        self.found = found
+        self.invalid = invalid
 
 
 def decode_pairs(encoded: bytes) -> list[tuple[str, str | None]]:
@@ -29,12 +29,12 @@ def decode_pairs(encoded: bytes) -> list[tuple[str, str | None]]:
     Traceback (most recent call last):
     routes.postgrest.encoding.Undecodable: invalid byte sequence for encoding "UTF8": 0xff
     """
-    found: list[tuple[str, str | None]] = []
+    pairs: list[tuple[str, str | None]] = []
     for part in encoded.split(b"&"):
         if part:
             key, equals, value = part.partition(b"=")
-            found.append((_decode(key), _decode(value) if equals else None))
-    return found
+            pairs.append((_decode(key), _decode(value) if equals else None))
+    return pairs
 
 
 def decode_utf8(encoded: bytes) -> str:

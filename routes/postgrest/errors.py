@@ -16,23 +16,23 @@ from engine.query import catalog
 from engine.query import constraints
 from engine.query import operators
 from engine.query import patterns
-from engine.query import shape as query
-from engine.query.read import aggregates as groups
+from engine.query import shape
+from engine.query.read import aggregates
 from engine.query.read import columns
 from engine.query.read import embed
 from engine.query.read import planner
-from engine.query.write import row_security as judge
+from engine.query.write import row_security
 from engine.query.write import upsert
 from engine.reporting import chart
 from engine.reporting import chart_counts
 from engine.reporting import dashboard
-from engine.storage import file_identity as place
-from engine.storage import pool as connections
-from engine.storage import sql_functions as functions
+from engine.storage import file_identity
+from engine.storage import pool
+from engine.storage import sql_functions
 from engine.storage import sqlite
 from engine.storage.writer_lock import LockTimeout
-from models import errors as faults
 from models import types
+from models.errors import Denial
 from models.errors import Fault
 from routes.postgrest import calls
 from routes.postgrest import conditions
@@ -80,10 +80,10 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     requests.TooManyAffected: (400, "PGRST124"),
     representation.TooDeep: (400, "54001"),
     representation.TooLarge: (400, "22003"),
-    # Authenticator
+    # Credentials
     decorators.InvalidApiKey: (401, "PGRST302"),
     decorators.AnonymousDenied: (401, "42501"),
-    faults.Denial: (403, "42501"),
+    Denial: (403, "42501"),
     access_token.InvalidToken: (401, "PGRST301"),
     access_token.RefusedClaims: (401, "PGRST303"),
     throttle.RateLimitExceeded: (429, "PGRST429"),
@@ -101,17 +101,17 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     catalog.UnknownPayloadColumn: (400, "PGRST204"),
     catalog.UnknownRelationship: (400, "PGRST200"),
     catalog.AmbiguousRelationship: (300, "PGRST201"),
-    query.NotEmbedded: (400, "PGRST108"),
+    shape.NotEmbedded: (400, "PGRST108"),
     planner.NotToOne: (400, "PGRST118"),
     embed.AggregateSpread: (400, "PGRST127"),
-    groups.NotGrouped: (400, "42803"),
+    aggregates.NotGrouped: (400, "42803"),
     columns.UnknownAggregate: (404, "42883"),
     embed.DuplicateEmbed: (400, "42712"),
     embed.TooManyColumns: (400, "54011"),
     operators.UnknownOperator: (404, "42883"),
     operators.NotBoolean: (400, "42804"),
-    functions.UnknownType: (400, "42704"),
-    functions.CannotCast: (400, "42846"),
+    sql_functions.UnknownType: (400, "42704"),
+    sql_functions.CannotCast: (400, "42846"),
     patterns.InvalidRegularExpression: (400, "2201B"),
     patterns.NoRegularExpressions: (400, "0A000"),
     patterns.InvalidEscape: (400, "22025"),
@@ -125,7 +125,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.TextTooLong: (400, "22001"),
     types.NulInText: (400, "22P05"),
     # Writes
-    judge.ProtectedColumn: (400, "428C9"),
+    row_security.ProtectedColumn: (400, "428C9"),
     upsert.NoSuchConstraint: (400, "42P10"),
     upsert.SameRowTwice: (400, "21000"),
     sqlite.ResponseTooLarge: (400, "54000"),
@@ -138,13 +138,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     sqlite.DiskFull: (503, "53100"),
     sqlite.DiskFailed: (500, "58030"),
     sqlite.FileCorrupt: (500, "XX001"),
-    place.DatabaseFileReplaced: (503, "58P01"),
+    file_identity.DatabaseFileReplaced: (503, "58P01"),
     constraints.Locked: (503, "55P03"),
     constraints.Unreachable: (503, "08006"),
     constraints.NotPermitted: (500, "42501"),
     constraints.Unresolved: (503, "08007"),
     LockTimeout: (503, "55P03"),
-    connections.TooManyConnections: (503, "53300"),
+    pool.TooManyConnections: (503, "53300"),
 }
 
 
@@ -171,9 +171,7 @@ def render_fault(fault: Fault) -> RenderedFault:
 
 
 def lookup(kind: type[Fault]) -> tuple[int, str]:
-    """Return the status and code of the nearest base class. A fault without an entry is a bug and gives
-    status 500.
-    """
+    """Return the status and code of the nearest base class. A fault without an entry is a bug and gives status 500."""
     for ancestor in kind.__mro__:
         if ancestor in STATUSES:
             return STATUSES[ancestor]
@@ -182,8 +180,8 @@ def lookup(kind: type[Fault]) -> tuple[int, str]:
 
 def error_body(code: str, message: str, details: object, hint: str | None) -> bytes:
     """Return the JSON body of an error."""
-    shape = {"code": code, "message": message, "details": details, "hint": hint}
-    return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
+    document = {"code": code, "message": message, "details": details, "hint": hint}
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def error_headers(fault: Fault, status: int, code: str) -> dict[str, str]:

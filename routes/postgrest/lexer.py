@@ -125,8 +125,8 @@ class Scanner:
 
     def refusal(self, expecting: str) -> Unparsable:
         """Return the fault that names the unexpected character and what is expected."""
-        found = self.text[self.position : self.position + 1]
-        shown = f'"{found}"' if found else "end of input"
+        character = self.text[self.position : self.position + 1]
+        shown = f'"{character}"' if character else "end of input"
         column = self.shift + self.position + 1
         return Unparsable(self.subject, self.text, column, shown, expecting)
 

@@ -114,8 +114,7 @@ class MediaRange:
 
 @lru_cache(maxsize=CACHED_HEADERS_MAX)
 def parse_accept(accept: str | None, offered: tuple[MediaType, ...] = ROWS) -> MediaType:
-    """Return the best offered format by quality, then specificity, then order; raise NotAcceptable if there
-    is none.
+    """Return the best offered format by quality, then specificity, then order; raise NotAcceptable if there is none.
 
     As in PostgREST, only `*/*` is a wildcard, and `q=0` ranks last. Differs from PostgREST: an empty header
     equals none, and names are case-insensitive.

@@ -191,7 +191,7 @@ def call_path(call: Call) -> Json:
     parameters = call.signature.parameters
     found: Json = {}
     if "GET" in call.methods:
-        given = [
+        query_parameters = [
             {
                 "name": each,
                 "in": "query",
@@ -202,7 +202,7 @@ def call_path(call: Call) -> Json:
             for each, parameter in parameters.items()
         ]
         profile = refs("parameters", ["PreferCall", "AcceptProfile"])
-        found = reads(name, tag, summary, [*given, *profile], responses, CALL_ERRORS)
+        found = reads(name, tag, summary, [*query_parameters, *profile], responses, CALL_ERRORS)
     arguments = {
         "type": "object",
         "required": [each for each, parameter in parameters.items() if parameter.required],
@@ -325,8 +325,8 @@ def write_response(
     name: str, description: str, *, located: bool = False, empty: bool = False
 ) -> Json:
     location = {"Location": {"$ref": "#/components/headers/Location"}} if located else {}
-    found: Json = {"description": description, "headers": {**ROW_HEADERS, **location}}
-    return found if empty else {**found, "content": rows_of(name)}
+    response: Json = {"description": description, "headers": {**ROW_HEADERS, **location}}
+    return response if empty else {**response, "content": rows_of(name)}
 
 
 ROW_HEADERS: Final = {"Content-Range": {"$ref": "#/components/headers/ContentRange"}, **APPLIED}

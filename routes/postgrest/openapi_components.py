@@ -61,8 +61,8 @@ def components(relations: list[Relation]) -> Json:
 
 
 def selected(relation: Relation) -> Json:
-    made = {"type": "object", "description": "A row as `select` shapes it."}
-    return {"anyOf": [ref("schemas", relation.name), made]}
+    shaped = {"type": "object", "description": "A row as `select` shapes it."}
+    return {"anyOf": [ref("schemas", relation.name), shaped]}
 
 
 SECURITY: Final[Json] = {
@@ -82,20 +82,20 @@ SECURITY: Final[Json] = {
 
 
 def response(status: int, description: str) -> Json:
-    found: Json = {
+    built: Json = {
         "description": description,
         "content": {MediaType.JSON.value: {"schema": ref("schemas", "Error")}},
     }
-    named = {
+    header_names = {
         401: ["WWW-Authenticate"],
         405: ["Allow"],
         416: ["Content-Range", "Preference-Applied"],
         429: ["Retry-After"],
         503: ["Retry-After"],
     }
-    if status in named:
-        found["headers"] = {name: {"schema": {"type": "string"}} for name in named[status]}
-    return found
+    if status in header_names:
+        built["headers"] = {name: {"schema": {"type": "string"}} for name in header_names[status]}
+    return built
 
 
 HEADERS: Final[Json] = {

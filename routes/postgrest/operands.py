@@ -135,8 +135,8 @@ class _Array:
             return unescape(quoted)
         raw = self.scanner.match(_ARRAY_RAW)
         if not raw:
-            found = self.scanner.text[self.scanner.position : self.scanner.position + 1]
-            shown = f'"{found}" character' if found else "end of input"
+            character = self.scanner.text[self.scanner.position : self.scanner.position + 1]
+            shown = f'"{character}" character' if character else "end of input"
             raise self.refusal(f"Unexpected {shown}.")
         bare = raw.rstrip(_SPACES)
         if bare.lower() == "null":

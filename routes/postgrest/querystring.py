@@ -122,8 +122,7 @@ class QueryTemplate:
 
 @lru_cache(maxsize=CACHED_QUERIES_MAX)
 def _parse_template(parts: tuple[bytes, ...]) -> QueryTemplate | None:
-    """Parse a query string with blank values, so that queries that differ only in values share a cache
-    entry.
+    """Parse a query string with blank values, so that queries that differ only in values share a cache entry.
 
     Return None if a blank is not a value, or if the query is invalid.
     """

@@ -47,8 +47,7 @@ def parse_range(header: str | None, method: str) -> tuple[int, int | None]:
 def intersect(
     header: tuple[int, int | None], requested: tuple[int, int | None]
 ) -> tuple[int, int | None]:
-    """Return the intersection of a Range header with `offset` and `limit`; raise NegativeLimit if it is
-    empty.
+    """Return the intersection of a Range header with `offset` and `limit`; raise NegativeLimit if it is empty.
 
     `limit=0` selects no row whatever the header says (PostgREST's issue 1121), but raises NegativeLimit with an
     offset above 0.

@@ -131,9 +131,7 @@ def represent_write(
 
 
 def write_status(written: WriteResult, operation: Operation, preferences: Preferences) -> int:
-    """Return the status: 200 for a merge without new rows, 201 for other inserts. PUT returns 201 for a new
-    row.
-    """
+    """Return the status: 200 for a merge without new rows, 201 for other inserts. PUT returns 201 for a new row."""
     if operation is Operation.INSERT:
         merges = preferences.resolution is Resolution.MERGE_DUPLICATES
         return 200 if merges and not written.inserted else 201

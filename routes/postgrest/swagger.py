@@ -133,20 +133,20 @@ def call_path(call: Call) -> Json:
     }
     if "GET" not in call.methods:
         return {"post": post}
-    given = [
+    query_parameters = [
         {"name": each, "in": "query", "required": parameter.required, **argument(parameter)}
         for each, parameter in parameters.items()
     ]
-    return {"get": {**description, "parameters": given}, "post": post}
+    return {"get": {**description, "parameters": query_parameters}, "post": post}
 
 
 def argument(parameter: Parameter) -> Json:
     """Return a parameter with PostgreSQL's type name as `format`, as PostgREST does."""
-    found = type_schema(parameter.document, parameter.type_name)
+    schema = type_schema(parameter.document, parameter.type_name)
     items = parameter.document.get("items")
     if isinstance(items, dict):
-        found["items"] = type_schema(items, parameter.type_name.removesuffix("[]"))
-    return found
+        schema["items"] = type_schema(items, parameter.type_name.removesuffix("[]"))
+    return schema
 
 
 def type_schema(document: Mapping[str, object], name: str) -> Json:
@@ -183,28 +183,28 @@ def described(relation: Relation, attribute: Attribute) -> Json:
         notes.append("This is a Primary Key.<pk/>")
     fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
     if fk is not None:
-        there, column = fk.referred, fk.referred_column
+        target, column = fk.referred, fk.referred_column
         notes.append(
-            f"This is a Foreign Key to `{there}.{column}`.<fk table='{there}' column='{column}'/>"
+            f"This is a Foreign Key to `{target}.{column}`.<fk table='{target}' column='{column}'/>"
         )
     return {**found, "description": "\n".join(["Note:", *notes])} if notes else found
 
 
 def relation_parameters(relations: Iterable[Relation]) -> Json:
-    found: Json = {}
+    parameters: Json = {}
     for relation in relations:
         name = relation.name
         schema = {"$ref": f"#/definitions/{name}"}
         description = {"name": name, "description": name, "in": "body", "required": False}
-        found[f"body.{name}"] = {**description, "schema": schema}
+        parameters[f"body.{name}"] = {**description, "schema": schema}
         for column in relation.attributes:
-            found[f"rowFilter.{name}.{column}"] = parameter(column, "query")
-    return found
+            parameters[f"rowFilter.{name}.{column}"] = parameter(column, "query")
+    return parameters
 
 
-def parameter(name: str, place: str, description: str | None = None, **more: object) -> Json:
+def parameter(name: str, location: str, description: str | None = None, **more: object) -> Json:
     described = {"description": description} if description is not None else {}
-    return {"name": name, **described, "required": False, "in": place, "type": "string", **more}
+    return {"name": name, **described, "required": False, "in": location, "type": "string", **more}
 
 
 def prefer(*preferences: str) -> Json:

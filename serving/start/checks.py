@@ -1,4 +1,4 @@
-"""May this server start? What is asked once, in the arbiter, before there is any worker."""
+"""The checks of a start, which the arbiter runs once before it forks workers."""
 
 from __future__ import annotations
 
@@ -28,46 +28,49 @@ import click
 from engine.storage.server_lock import AlreadyServed
 from engine.storage.server_lock import ServingLock
 
-HEAD_BYTES = 105
+HEADER_BYTES = 105
 MAGIC = b"SQLite format 3\0"
-OURS = int.from_bytes(b"WLK1")  # the file's application_id
-SCHEMA_VERSION = (
-    1  # `engine.maintenance.migrations.schema_version()`, which takes half of a start to import
-)
+APPLICATION_ID = int.from_bytes(b"WLK1")
+# The value of `engine.maintenance.migrations.schema_version()`, whose import takes half of a start.
+SCHEMA_VERSION = 1
 
 PROBE_SECONDS_MAX = 1.0
-CHECK_SECONDS_MAX = 600.0  # reading a file of some gigabytes from a slow card
-SILENT_SECONDS_MAX = 3.0  # after which whoever waits is told what for
+CHECK_SECONDS_MAX = 600.0  # for a file of several gigabytes on a slow disk
+SILENT_SECONDS_MAX = 3.0  # after it a message says what the start waits for
 
 Check = Callable[[], None]
-"""Looks at the database; what is wrong it says and exits, or raises."""
+"""Checks the database. It raises, or prints a message and exits, if something is wrong."""
 
 
 class StartRefused(Exception):
     """The server does not start. The message is one line."""
 
 
-def may_be_ours(database: Path) -> bool:
-    """Whether a file may be served, as far as its first bytes tell: SQLite's header says whose it is and of which
-    version. They are read as bytes, since to import what opens it takes half of a start."""
+def may_be_served(database: Path) -> bool:
+    """Return whether the file's header allows it to be served: it names the application and its schema version.
+
+    The header is read as bytes. Importing what opens the file takes half of a start.
+    """
     try:
         if not stat.S_ISREG(database.lstat().st_mode):
             return False
         with database.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+            head = file.read(HEADER_BYTES)
     except OSError:
         return False
-    if not head:  # made, and not yet written to
+    if not head:  # a new file
         return True
-    version, whose, tables = (
+    version, application_id, tables = (
         int.from_bytes(head[begin:end]) for begin, end in ((60, 64), (68, 72), (103, 105))
     )
-    is_new = (version, whose, tables) == (0, 0, 0)
-    return head.startswith(MAGIC) and (is_new or (whose == OURS and version <= SCHEMA_VERSION))
+    is_new = (version, application_id, tables) == (0, 0, 0)
+    return head.startswith(MAGIC) and (
+        is_new or (application_id == APPLICATION_ID and version <= SCHEMA_VERSION)
+    )
 
 
 def claim(database: Path) -> ServingLock:
-    """Take the right to serve."""
+    """Take the serving lock of a database; raise StartRefused."""
     try:
         return ServingLock.take(database)
     except AlreadyServed as error:
@@ -77,48 +80,49 @@ def claim(database: Path) -> ServingLock:
 
 
 def load(*modules: str) -> None:
-    """Import what every worker needs: they are forked with it, once in memory. Nothing is opened by that. What cannot
-    be imported, whoever needs it next says: the check, or a worker."""
+    """Import modules before workers are forked, so that the workers share their memory. The imports open nothing.
+
+    An import error is ignored here. The check or a worker reports it.
+    """
     for module in modules:
         with suppress(Exception):
             importlib.import_module(module)
-    gc.freeze()  # it is looked through neither now nor later, and its pages stay shared
+    gc.freeze()  # no collection visits these objects, so their pages stay shared
     gc.enable()
 
 
 def share_clock() -> None:
-    """Have all workers look at one clock (`engine/storage/clock.py`), where `load` could import it."""
+    """Have all workers share one clock (`engine/storage/clock.py`), if `load` could import it."""
     clock = sys.modules.get("engine.storage.clock")
     if clock is not None:
         clock.share()
 
 
 def expect_file(database: Path | None) -> None:
-    """Have workers serve no other file than the one that was looked at, also those that take another's place later
-    (`engine/storage/file_identity.py`), where `load` could import it."""
-    place = sys.modules.get("engine.storage.file_identity")
-    if place is not None and database is not None:
-        place.expect(database)
+    """Bind all workers to the checked file (`engine/storage/file_identity.py`), if `load` could import it."""
+    file_identity = sys.modules.get("engine.storage.file_identity")
+    if file_identity is not None and database is not None:
+        file_identity.expect(database)
 
 
 def expect_server(url: str) -> None:
-    """Have workers begin also while the server that was looked at is away (`engine/postgres/schema.py`)."""
-    server = sys.modules.get("engine.postgres.schema")
-    if server is not None:
-        server.expect(url)
+    """Let workers start while the checked server does not answer (`engine/postgres/schema.py`)."""
+    schema = sys.modules.get("engine.postgres.schema")
+    if schema is not None:
+        schema.expect(url)
 
 
 def require_usable(
     lock: ServingLock | None, check: Check, what: str = "the check at the start"
 ) -> None:
-    """Have `check` open the database, once and in a process of its own, before any worker does.
+    """Run `check` on the database in a child process before any worker starts; raise StartRefused if it fails.
 
-    It makes a new file, brings an older one up to date however long that takes, and refuses one that is
-    not ours in one line; a worker would do all that again and again, and be killed while it does. An SQLite
-    connection must not live across a fork, so this process opens nothing. A server's database has no lock.
+    The check creates a new file, migrates an older one, and refuses any other file. A worker would repeat all that, and
+    be killed during a long migration. This process opens nothing: an SQLite connection must not survive a fork. A
+    PostgreSQL database has no lock.
     """
     try:
-        status, said = ask_child(check, CHECK_SECONDS_MAX, partial(tell_of, what))
+        status, output = run_in_child(check, CHECK_SECONDS_MAX, partial(report_wait, what))
     except TimeoutError as error:
         if lock is not None:
             lock.abandon()
@@ -126,69 +130,68 @@ def require_usable(
     if status != 0:
         if lock is not None:
             lock.give_back()
-        raise StartRefused(f"{what} failed: {last_line(said)}")
+        raise StartRefused(f"{what} failed: {last_line(output)}")
 
 
-def tell_of(what: str) -> None:
-    """Say what a start waits for."""
-    bound = f"it may take {CHECK_SECONDS_MAX:g} seconds"
-    print(f"walkthrough: {what} goes on: {bound}", file=sys.stderr, flush=True)
+def report_wait(what: str) -> None:
+    """Print what a start waits for."""
+    limit = f"it may take {CHECK_SECONDS_MAX:g} seconds"
+    print(f"walkthrough: {what} is running: {limit}", file=sys.stderr, flush=True)
 
 
-def last_line(said: str) -> str:
-    """What a command that failed said last; a server's error may end with a mark below a place.
+def last_line(output: str) -> str:
+    """Return the last line with a letter, without its prefix: a PostgreSQL error may end with a position marker.
 
     >>> last_line("Traceback …\\nError: permission denied\\n      ^\\n"), last_line("")
-    ('permission denied', 'nothing said')
+    ('permission denied', 'no output')
     """
-    told = [line for line in said.splitlines() if any(each.isalpha() for each in line)]
-    line = told[-1] if told else "nothing said"
+    lines = [line for line in output.splitlines() if any(each.isalpha() for each in line)]
+    line = lines[-1] if lines else "no output"
     return line.removeprefix("walkthrough: ").removeprefix("Error: ")
 
 
-def ask_child(
-    check: Check, seconds_max: float, tell: Callable[[], None] | None = None
+def run_in_child(
+    check: Check, seconds_max: float, report: Callable[[], None] | None = None
 ) -> tuple[int, str]:
-    """The status of a child that does nothing but check, and what it said; TimeoutError if it does not end. After a
-    while without an end `tell` is called, once.
+    """Run `check` in a forked child; return its exit status and output. Raise TimeoutError after `seconds_max`.
 
-    A fork of a process with a single thread, which has imported already what another would import again: half
-    of the time that a start takes.
+    `report` is called once if the child runs longer than SILENT_SECONDS_MAX. A fork shares the imported modules. A new
+    process would import them again, for half of the time of a start.
     """
-    theirs, ours = os.pipe()
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(theirs)
-        answer_as_child(check, ours)
-    os.close(ours)
+        os.close(reader)
+        check_and_exit(check, writer)
+    os.close(writer)
     began = time.monotonic()
-    give_up = began + seconds_max
-    look_up = give_up if tell is None else min(began + SILENT_SECONDS_MAX, give_up)
-    said = b""
+    deadline = began + seconds_max
+    wake_at = deadline if report is None else min(began + SILENT_SECONDS_MAX, deadline)
+    output = b""
     try:
         with selectors.DefaultSelector() as selector:
-            selector.register(theirs, selectors.EVENT_READ)
+            selector.register(reader, selectors.EVENT_READ)
             while True:
-                if selector.select(max(0.0, look_up - time.monotonic())):
-                    if not (more := os.read(theirs, 65_536)):
+                if selector.select(max(0.0, wake_at - time.monotonic())):
+                    if not (more := os.read(reader, 65_536)):
                         break
-                    said += more
-                elif look_up == give_up:
+                    output += more
+                elif wake_at == deadline:
                     raise TimeoutError
-                elif tell is not None:
-                    look_up = give_up
-                    tell()
+                elif report is not None:
+                    wake_at = deadline
+                    report()
     except BaseException:
         os.kill(child, signal.SIGKILL)
         raise
     finally:
-        os.close(theirs)
+        os.close(reader)
         _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said.decode(errors="replace")
+    return os.waitstatus_to_exitcode(status), output.decode(errors="replace")
 
 
-def answer_as_child(check: Check, descriptor: int) -> NoReturn:
-    """Check, say what is wrong, and end at once: nothing of the parent's is to be ended here."""
+def check_and_exit(check: Check, descriptor: int) -> NoReturn:
+    """Run a check, print what is wrong, and exit at once, without the parent's exit handlers."""
     status = 1
     try:
         for standard in (1, 2):
@@ -202,47 +205,47 @@ def answer_as_child(check: Check, descriptor: int) -> NoReturn:
             print(end.code)
     except click.ClickException as error:
         print(error.format_message())
-    except BaseException:  # noqa: BLE001 - whatever it is, it is told
+    except BaseException:  # noqa: BLE001 - any error is printed
         traceback.print_exc()
     finally:
         with suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
-            logging.shutdown()  # the lines that wait for their writer
+            logging.shutdown()  # writes the pending lines
         os._exit(status)
 
 
-def require_place_for_signs(directory: str | None) -> None:
-    """Refuse where a worker's sign of life, a file without a name, has no place: neither this one nor any other."""
+def require_temporary_directory(directory: str | None) -> None:
+    """Raise StartRefused if there is no directory for the unnamed files by which workers show that they live."""
     if directory is None:
         try:
             tempfile.gettempdir()
         except OSError as error:
             raise StartRefused(
-                "there is no place for temporary files, by which workers show that they live:"
+                "there is no directory for temporary files, by which workers show that they live:"
                 f" make /dev/shm writable, or set TMPDIR ({error.strerror})"
             ) from error
 
 
 def refuse_taken_addresses(addresses: Iterable[object]) -> None:
-    """Ask first: with SO_REUSEPORT a second bind succeeds, and two servers share the callers."""
+    """Raise StartRefused if a server answers at one of the addresses: with SO_REUSEPORT a second bind succeeds."""
     for address in addresses:
         match address:
             case (str() as host, int() as port):
                 _refuse_taken(host, port)
-            case _:  # a Unix socket's path, which cannot be bound twice
+            case _:  # the path of a Unix socket, which cannot be bound twice
                 continue
 
 
 def _refuse_taken(host: str, port: int) -> None:
-    """Only an address that is this machine's, and maybe taken, is asked whether somebody answers."""
+    """Connect only to an address of this machine that may be in use."""
     fault: OSError | None = None
     try:
         _bind(host, port)
     except OSError as error:
         fault = error
-    except ValueError as error:  # UnicodeError: no name of a host
-        raise StartRefused(f"cannot listen at {host}:{port}: it is no address") from error
+    except ValueError as error:  # UnicodeError: not a host name
+        raise StartRefused(f"cannot listen at {host}:{port}: it is not an address") from error
     if (fault is None or fault.errno == errno.EADDRINUSE) and _is_answered(host, port):
         raise StartRefused(f"something already answers at {host}:{port}")
     if fault is not None:

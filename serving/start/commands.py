@@ -1,4 +1,4 @@
-"""How does the launcher ask the service for something? By its own commands, each a short process."""
+"""Run the service's own `flask` commands, each as a short process."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from collections.abc import Mapping
 from config import PROJECT
 from serving.start.checks import last_line
 
-COMMAND_SECONDS_MAX = 120.0  # the demo's import is the longest, some seconds on a slow board
+COMMAND_SECONDS_MAX = 120.0  # the demonstration's import takes some seconds on a slow machine
 
 
 class CommandFailed(Exception):
-    """A `flask` command said no. The message is its last line."""
+    """A `flask` command failed. The message is its last line."""
 
 
-def flask(environ: Mapping[str, str], *words: str, fed: str = "") -> str:
-    """Run `flask --app app WORDS` with `fed` as its input, and return what it printed."""
+def flask(environ: Mapping[str, str], *arguments: str, stdin: str = "") -> str:
+    """Run `flask --app app ARGUMENTS`; return what it prints. Raise CommandFailed."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "flask", "--app", "app", *words],
+            [sys.executable, "-m", "flask", "--app", "app", *arguments],
             cwd=PROJECT,
             env=environ,
-            input=fed,
+            input=stdin,
             capture_output=True,
             encoding="utf-8",
             timeout=COMMAND_SECONDS_MAX,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"flask {words[0]} did not end") from error
+        raise CommandFailed(f"flask {arguments[0]} did not end") from error
     if done.returncode != 0:
         line = last_line(done.stderr.strip() or done.stdout)
-        raise CommandFailed(f"flask {words[0]}: {line}")
+        raise CommandFailed(f"flask {arguments[0]}: {line}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""What is shown at `bin/serve --demo`: the made-up people, how to be one of them, and what to ask."""
+"""The text that `bin/serve --demo` prints: the fictional users, how to sign in, and example requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demo.portfolio import compose
 from serving.start.commands import CommandFailed
 from serving.start.commands import flask
 
-QUESTIONS = (
+REQUESTS = (
     "/inspections?select=id,date_visited,notes,buildings(name)&status=eq.failed&limit=3",
     "/buildings?select=name,address,inspections(count)&order=name&limit=3",
     "/rpc/get_inspections_dashboard_summary_fast",
@@ -24,26 +24,26 @@ QUESTIONS = (
 
 
 def introduce(environ: Mapping[str, str], url: str, apikey: str) -> str:
-    """Load the portfolio if it is not there, and tell what a visitor needs."""
+    """Import the portfolio unless it is there; return the text for a visitor."""
     portfolio = compose(datetime.now(UTC).date(), SEED)
-    speakers = _one_of_each_role(portfolio)
+    examples = _one_user_per_role(portfolio)
     passwords: dict[str, str] = {}
     try:
-        tokens = _tokens(environ, speakers)
+        tokens = _tokens(environ, examples)
     except CommandFailed:
         portfolio, passwords = with_passwords(portfolio)
         _load(environ, portfolio)
-        tokens = _tokens(environ, speakers)
+        tokens = _tokens(environ, examples)
     return "\n".join(
         [
             "",
-            *_people(portfolio, passwords),
+            *_users(portfolio, passwords),
             "",
-            *_questions(url, apikey, tokens),
-            *_values(url, apikey, tokens, *_somebody(speakers, passwords)),
+            *_requests(url, apikey, tokens),
+            *_values(url, apikey, tokens, *_credentials(examples, passwords)),
             "Or sign in:",
             "",
-            sign_in_line(url, apikey, *_somebody(speakers, passwords)),
+            sign_in_line(url, apikey, *_credentials(examples, passwords)),
             "",
         ]
     )
@@ -58,50 +58,50 @@ def sign_in_line(url: str, apikey: str, email: str, password: str) -> str:
 
 
 def _load(environ: Mapping[str, str], portfolio: Portfolio) -> None:
-    """Hand the portfolio over through a pipe: its passwords are in clear and touch no disk."""
+    """Import the portfolio through a pipe: its plain passwords must not reach a disk."""
     try:
-        flask(environ, "import", "/dev/stdin", fed=json.dumps(portfolio))
+        flask(environ, "import", "/dev/stdin", stdin=json.dumps(portfolio))
     except CommandFailed as error:
-        remedy = "remove instance/demo.db* to have the demo made anew"
+        remedy = "remove instance/demo.db* to create the demonstration anew"
         raise CommandFailed(f"{error}; {remedy}") from error
 
 
-def _one_of_each_role(portfolio: Portfolio) -> dict[str, str]:
+def _one_user_per_role(portfolio: Portfolio) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for user in portfolio["users"]:
         chosen.setdefault(str(user["role"]), str(user["email"]))
     return chosen
 
 
-def _tokens(environ: Mapping[str, str], speakers: Mapping[str, str]) -> dict[str, str]:
-    """Have the service sign a token for each, side by side: a process takes most of a second."""
-    with ThreadPoolExecutor(len(speakers)) as pool:
-        printed = pool.map(lambda email: flask(environ, "token", email), speakers.values())
-        return dict(zip(speakers.values(), (text.strip() for text in printed), strict=True))
+def _tokens(environ: Mapping[str, str], examples: Mapping[str, str]) -> dict[str, str]:
+    """Return a token for each user, signed by concurrent commands: one takes most of a second."""
+    with ThreadPoolExecutor(len(examples)) as pool:
+        printed = pool.map(lambda email: flask(environ, "token", email), examples.values())
+        return dict(zip(examples.values(), (text.strip() for text in printed), strict=True))
 
 
-def _people(portfolio: Portfolio, passwords: Mapping[str, str]) -> list[str]:
+def _users(portfolio: Portfolio, passwords: Mapping[str, str]) -> list[str]:
     clients = {row["id"]: row["name"] for row in portfolio["clients"]}
-    told = [
+    lines = [
         f"  {user['role']:<15} {user['email']:<31} "
         f"{passwords.get(str(user['email']), ''):<17} {clients.get(user['client_id'], '')}".rstrip()
         for user in portfolio["users"]
     ]
     if passwords:
         return [
-            "The demo's people and passwords (shown this once, kept as hashes only):",
+            "The demo's users and passwords (shown once; only hashes are stored):",
             "",
-            *told,
+            *lines,
         ]
-    again = "(their passwords were shown at the first start; for new ones remove instance/demo.db*)"
-    return ["The demo's people:", "", *told, "", again]
+    again = "(their passwords were shown at the first start; remove instance/demo.db* for new ones)"
+    return ["The demo's users:", "", *lines, "", again]
 
 
-def _questions(url: str, apikey: str, tokens: Mapping[str, str]) -> list[str]:
+def _requests(url: str, apikey: str, tokens: Mapping[str, str]) -> list[str]:
     lines: list[str] = []
-    for (email, token), question in zip(tokens.items(), QUESTIONS, strict=True):
-        lines += [f"Ask as {email}:", ""]
-        lines += [f"  curl -s '{url}{question}' \\"]
+    for (email, token), request in zip(tokens.items(), REQUESTS, strict=True):
+        lines += [f"Request as {email}:", ""]
+        lines += [f"  curl -s '{url}{request}' \\"]
         lines += [f"    -H 'apikey: {apikey}' \\", f"    -H 'Authorization: Bearer {token}'", ""]
     return lines
 
@@ -115,6 +115,6 @@ def _values(
     return [f"Values for the examples in README.md, as {email}:", "", f"  export {line}", ""]
 
 
-def _somebody(speakers: Mapping[str, str], passwords: Mapping[str, str]) -> tuple[str, str]:
-    email = speakers["client_manager"]
+def _credentials(examples: Mapping[str, str], passwords: Mapping[str, str]) -> tuple[str, str]:
+    email = examples["client_manager"]
     return email, passwords.get(email, "…")

@@ -1,8 +1,7 @@
-"""How many clients may a worker have? Each takes a descriptor, of which a process has so many (`ulimit -n`).
+"""How many clients a worker may have: each takes a file descriptor, and a process may open a limited number.
 
-Who accepts one client more than that ends: gunicorn's main loop takes it for the end of its door, and all others are
-cut off in the middle of what they asked. The usual limit, 1,024, was reached by a thousand clients that say nothing,
-whom gunicorn takes; and what opens the database needs some beside them.
+gunicorn's main loop ends when `accept` finds no free descriptor. All other clients of the worker then lose their
+requests. The usual limit is 1,024 descriptors.
 """
 
 from __future__ import annotations
@@ -11,32 +10,34 @@ import resource
 from contextlib import suppress
 from typing import Final
 
-CLIENTS_MAX: Final = 4_000  # idle for KEEPALIVE_SECONDS, most of them
-LEAST: Final = 64  # with 32 a worker ended, and was started again without end
-BESIDE: Final = 200  # 33 connections to a file take 99, a worker at rest some 40
+CLIENTS_MAX: Final = 4_000  # most of them idle for KEEPALIVE_SECONDS
+DESCRIPTORS_MIN: Final = 64  # with 32 each worker ends and is restarted without end
+OTHER_DESCRIPTORS: Final = 200  # 33 connections to a file take 99; an idle worker has about 40
 
 
 def clients_max() -> int:
-    """How many clients each worker may have, once this process, which forks them, has had its limit raised as far as
-    it may. At a low one, a quarter of it."""
-    limit = raised(CLIENTS_MAX + BESIDE)
-    return min(CLIENTS_MAX, max(limit - BESIDE, limit // 4))
+    """Return how many clients each worker may have, after raising this process's limit of open files.
+
+    If the limit is low, clients get a quarter of it.
+    """
+    limit = raise_limit(CLIENTS_MAX + OTHER_DESCRIPTORS)
+    return min(CLIENTS_MAX, max(limit - OTHER_DESCRIPTORS, limit // 4))
 
 
-def too_few() -> str | None:
-    """Why nobody can be served with as many as there may be, if that is so."""
-    limit = raised(LEAST)
-    return (
-        f"{limit} open files are too few: at least {LEAST} (ulimit -n)" if limit < LEAST else None
-    )
+def descriptor_shortage() -> str | None:
+    """Return why the limit of open files is too low to serve, or None if it suffices."""
+    limit = raise_limit(DESCRIPTORS_MIN)
+    if limit >= DESCRIPTORS_MIN:
+        return None
+    return f"{limit} open files are too few: at least {DESCRIPTORS_MIN} (ulimit -n)"
 
 
-def raised(wanted: int) -> int:
-    """The limit of descriptors, raised to so many if that is allowed; `wanted` where it is higher, or there is none."""
-    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+def raise_limit(wanted: int) -> int:
+    """Raise the limit of open files to `wanted` if allowed; return the limit, at most `wanted`."""
+    limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY or limit >= wanted:
         return wanted
-    higher = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    higher = wanted if hard_limit == resource.RLIM_INFINITY else min(wanted, hard_limit)
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (higher, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard_limit))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

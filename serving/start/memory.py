@@ -1,8 +1,8 @@
-"""How does glibc hand out memory? From one arena for all threads, not from one for each.
+"""Have glibc allocate memory from one arena for all threads.
 
-A worker serves on one thread at a time, whichever that is: arenas of their own spare nobody a wait. But what a thread's
-arena is given and gives back goes through the system in small steps, several hundred for a body of a thousand rows,
-and each keeps for itself what it once had.
+By default each thread has an arena of its own, which keeps what it once allocated. Its heap also grows and shrinks in
+several hundred small system calls for a body of 1,000 rows. A worker runs one thread at a time, so threads do not
+compete for the arena.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ M_ARENA_MAX = -8  # <malloc.h>
 
 
 def share_one_arena() -> bool:
-    """Have all threads that this process and its children will start allocate from one arena; whether that is so.
+    """Have this process and its children allocate from one arena; return whether the C library supports it.
 
-    To be called before there is a second thread. Other C libraries (musl, macOS) have no such thing, and no need of it.
+    Call it before the second thread starts. musl and macOS have no arenas.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,10 +1,9 @@
-"""Which server has a port? Each worker listens for itself (SO_REUSEPORT), so that a bind never fails, and of two
-servers that start together each would find that nobody answers yet, and share the callers of the other.
+"""Claim a port, so that one server at a time listens on it.
 
-So whoever is about to serve takes something that only one can have, before anything else: on Linux a name among its
-abstract Unix sockets, which are those of its network, and end with whoever has them; elsewhere a lock on a file. It is
-by the port alone: one address may be all of them, or have several names. A process that may have no such socket, as
-where its unit keeps it from that family, takes the lock, too.
+Each worker binds the port itself (SO_REUSEPORT), so a second bind succeeds. Two servers that start together would
+share the clients. A server therefore claims its ports first. On Linux the claim is an abstract Unix socket: its name
+belongs to the network namespace and ends with its process. Elsewhere, or if such a socket is forbidden, it is a lock
+on a file. A claim covers all addresses: one address may have several names.
 """
 
 from __future__ import annotations
@@ -18,52 +17,52 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-BOUND_TO_A_NAME = sys.platform == "linux"
+HAS_ABSTRACT_SOCKETS = sys.platform == "linux"
 
 
 class PortTaken(Exception):
-    """Another server has the port or is just starting there, or that cannot be told. The message is one line."""
+    """Another server has claimed the port, or the claim failed. The message is one line."""
 
 
-class Ports:
-    """What the arbiter holds for as long as it lives, and no worker: who is left when it was killed gives way."""
+class PortClaims:
+    """The ports that an arbiter has claimed. They end with it: workers that outlive a killed arbiter hold none."""
 
     def __init__(self) -> None:
         self._held: list[int] = []
 
     def claim(self, addresses: Iterable[object]) -> None:
-        """Take the ports of these addresses, or none of them; a Unix socket's path has none."""
+        """Claim the ports of all addresses or none; raise PortTaken. The path of a Unix socket has no port."""
         ports = {address[1] for address in addresses if isinstance(address, tuple)}
         try:
             for port in sorted(ports):
-                self._held.append(_claimed(port))
+                self._held.append(_claim(port))
         except BlockingIOError as error:
-            self.let_go()
+            self.release()
             raise PortTaken(
                 f"another server of this kind has port {port}, or is just starting there"
             ) from error
         except OSError as error:
-            self.let_go()
+            self.release()
             raise PortTaken(f"port {port} cannot be claimed: {error.strerror}") from error
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         while self._held:
             os.close(self._held.pop())
 
 
-def _claimed(port: int) -> int:
-    """A descriptor that has the port; BlockingIOError where another has it."""
-    if BOUND_TO_A_NAME:
+def _claim(port: int) -> int:
+    """Claim a port and return the descriptor that holds it; raise BlockingIOError if it is claimed."""
+    if HAS_ABSTRACT_SOCKETS:
         try:
-            return _named(port)
+            return _bind_name(port)
         except BlockingIOError:
             raise
         except OSError:
-            pass  # it may have no such socket
-    return _locked(port)
+            pass  # such sockets are forbidden here
+    return _lock_file(port)
 
 
-def _named(port: int) -> int:
+def _bind_name(port: int) -> int:
     holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         holder.bind(f"\0walkthrough:{port}")
@@ -75,8 +74,8 @@ def _named(port: int) -> int:
     return holder.detach()
 
 
-def _locked(port: int) -> int:
-    """By the user, too: another's file could not be opened, and another's socket keeps the port to itself."""
+def _lock_file(port: int) -> int:
+    """Lock a file of this user: another user's file could not be opened."""
     path = Path(tempfile.gettempdir()) / f"walkthrough-{os.getuid()}-{port}.port"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""Assemble the requests of a connection from the pieces that arrive, without a thread."""
+"""Assemble the requests of a client's connection from received bytes, without a thread."""
 
 from __future__ import annotations
 
@@ -23,70 +23,63 @@ CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,16}")
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection:
+class ClientConnection:
     """A client's connection. `pending` holds received bytes of the next request, `chunks` its decoded chunks.
 
-    `queue` is the worker's queue that the connection is in, `deadline` when it has to leave it, in seconds
-    of the monotonic clock. `counted` are the buffered bytes that the worker has counted.
+    `queue` is the worker's queue that the connection is in, and `deadline` when it has to leave it, in seconds of the
+    monotonic clock. `counted` is the number of buffered bytes that the worker has counted.
     """
 
     __slots__ = (
-        "began", "body_began", "chunks", "client", "counted", "deadline", "pending", "queue",
+        "began", "body_began", "chunks", "client", "counted", "deadline", "is_watched", "pending", "queue",
         "received", "request", "requests", "server", "settings", "sock",
     )  # fmt: skip
 
     def __init__(self, settings: Any, sock: socket.socket, client: Any, server: Any) -> None:
         self.settings, self.sock, self.client, self.server = settings, sock, client, server
-        self.queue: dict[Connection, None] = {}
+        self.queue: dict[ClientConnection, None] = {}
         self.requests = self.counted = 0
+        self.is_watched = False
         self.deadline = 0.0
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was received."""
-        self.request: BufferedRequest | None = None  # whose body is on its way
+        """Discard what was received."""
+        self.request: BufferedRequest | None = None  # whose body is incomplete
         self.pending, self.chunks, self.received = bytearray(), bytearray(), 0
         self.began = self.body_began = 0.0  # of the request and its body; 0 if it arrives at once
 
     def receive(self, data: bytes) -> BufferedRequest | None:
-        """Add received bytes and return the request once all of it is there; more may be in `pending`.
+        """Add received bytes; return the request once it is complete. Later bytes stay in `pending`.
 
-        Raises Refused, or gunicorn's ParseException.
+        Raise Refused, or gunicorn's ParseException.
         """
-        if self.request is not None:
-            self.pending += data
-            self.received += len(data)
-            return self._take_body(self.request)
-        end = self._find_head_end(data)
-        if end < 0:
-            return None
-        if self.pending:
-            data, self.pending = bytes(self.pending), bytearray()
-        self.requests += 1
-        request = read_request(self.settings, data[:end], self.client, self.requests)
-        body_end = end + (request.length or 0)
-        if request.length is not None and len(data) >= body_end:
-            request._expected_100_continue = False
-            request.body = BytesIO(data[end:body_end])
-            if len(data) > body_end:
-                self.pending += data[body_end:]
-            return request
-        self.request = request
-        if body_end - end > limits.BODY_BYTES_MAX:
-            raise Refused(413)
-        if request._expected_100_continue:
-            request._expected_100_continue = False
-            send_now(self.sock, CONTINUE)
-        self.pending += data[end:]
-        self.received = len(data) - end
-        return self._take_body(request)
-
-    def _find_head_end(self, data: bytes) -> int:
-        """Return where the head ends in all that was received, or -1 after adding `data` to it."""
-        if not self.pending and (found := data.find(HEAD_END)) >= 0:
-            return found + len(HEAD_END)
-        begin = max(0, len(self.pending) - len(HEAD_END) + 1)
         self.pending += data
+        if self.request is None:
+            end = self._find_head_end(len(self.pending) - len(data))
+            if end < 0:
+                return None
+            self.requests += 1
+            head = bytes(self.pending[:end])
+            del self.pending[:end]
+            self.request = request = read_request(self.settings, head, self.client, self.requests)
+            self.received = len(self.pending)
+            if (request.length or 0) > limits.BODY_BYTES_MAX:
+                raise Refused(413)
+            expects_continue, request._expected_100_continue = request._expected_100_continue, False
+            if expects_continue and not self.pending:
+                send_now(self.sock, CONTINUE)
+        else:
+            request = self.request
+            self.received += len(data)
+        if not self._take_body(request):
+            return None
+        self.request = None
+        return request
+
+    def _find_head_end(self, searched: int) -> int:
+        """Return where the head ends in `pending`, or -1; the first `searched` bytes hold no end."""
+        begin = max(0, searched - len(HEAD_END) + 1)
         if (found := self.pending.find(HEAD_END, begin)) >= 0:
             return found + len(HEAD_END)
         if BARE_LF.search(self.pending, begin):
@@ -98,22 +91,22 @@ class Connection:
             raise Refused(431)
         return -1
 
-    def _take_body(self, request: BufferedRequest) -> BufferedRequest | None:
+    def _take_body(self, request: BufferedRequest) -> bool:
+        """Move the whole body from `pending` to the request; return whether it was there."""
         if request.length is None:
             if not self._decode_chunks(request):
-                return None
+                return False
             body, self.chunks = bytes(self.chunks), bytearray()
         else:
             if len(self.pending) < request.length:
-                return None
+                return False
             body = bytes(memoryview(self.pending)[: request.length])
             del self.pending[: request.length]
         request.body = BytesIO(body)
-        self.request = None
-        return request
+        return True
 
     def _decode_chunks(self, request: BufferedRequest) -> bool:
-        """Move whole chunks from `pending` to `chunks`; return whether the last one was there (RFC 9112, 7.1)."""
+        """Move complete chunks from `pending` to `chunks`; return whether the last chunk was there (RFC 9112, 7.1)."""
         data, begin = self.pending, 0
         while (line_end := data.find(CRLF, begin)) >= 0:
             size_text, semicolon, extension = data[begin:line_end].partition(b";")
@@ -140,19 +133,20 @@ class Connection:
             self.chunks += memoryview(data)[start : start + size]
             begin = start + size + len(CRLF)
         del data[:begin]
-        line_end = data.find(CRLF)  # of a chunk that is not whole; without one it is a size line
-        if len(data) > (
-            limits.HEADER_BYTES_MAX
-            if line_end < 0
-            else limits.HEAD_BYTES_MAX + limits.BODY_BYTES_MAX
-        ):
+        # Without a line break the rest is a chunk size line; with one it is an incomplete chunk or trailer section.
+        has_line = data.find(CRLF) >= 0
+        rest_max = (
+            limits.HEAD_BYTES_MAX + limits.BODY_BYTES_MAX if has_line else limits.HEADER_BYTES_MAX
+        )
+        if len(data) > rest_max:
             raise Refused(400)
         return False
 
     def due(self, now: float) -> float:
-        """Return until when more of a request has to arrive, in seconds of the monotonic clock.
+        """Return the deadline for the rest of a request, in seconds of the monotonic clock.
 
-        A head has HEAD_SECONDS_MAX. A body has REQUEST_SECONDS_MAX, and a least rate after a grace period.
+        A head may take HEAD_SECONDS_MAX, and a whole request REQUEST_SECONDS_MAX. A body must arrive at a minimum rate
+        after a grace period.
         """
         self.began = self.began or now
         if self.request is None:

@@ -24,7 +24,7 @@ from serving.logging import run_logged
 from serving.shutdown import StoppableWorker
 from serving.worker import limits
 from serving.worker import refusal
-from serving.worker.connection import Connection
+from serving.worker.connection import ClientConnection
 from serving.worker.head_cache import create
 from serving.worker.request import BufferedRequest
 from serving.worker.request import SettingsCache
@@ -34,10 +34,13 @@ from serving.worker.response import http_date
 SWEEP_SECONDS = 0.25
 STALL_SECONDS = 0.003
 RUNNER_IDLE_SECONDS = 0.1
+# Threads compete for the interpreter lock at each call into SQLite, so few are the fastest. Writers need several to share
+# a COMMIT. The main loop starts another when no request has begun for STALL_SECONDS.
+RUNNERS_AT_ONCE = 4
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
 
-Queue = dict[Connection, None]
+Queue = dict[ClientConnection, None]
 
 
 class BufferingWorker(StoppableWorker):
@@ -52,7 +55,7 @@ class BufferingWorker(StoppableWorker):
         self.receiving: Queue = {}
         self.serving: Queue = {}
         self.lingering: Queue = {}
-        self.ready: SimpleQueue[tuple[Connection, BufferedRequest]] = SimpleQueue()
+        self.ready: SimpleQueue[tuple[ClientConnection, BufferedRequest]] = SimpleQueue()
         self._runners: set[object] = set()
         self._started = self._seen = 0  # requests that threads have begun
         self._stalled = 0.0
@@ -96,19 +99,30 @@ class BufferingWorker(StoppableWorker):
             raise
         sock.setblocking(True)  # for the threads; the main loop passes MSG_DONTWAIT
         self.nr_conns += 1
-        conn = Connection(self.cfg, sock, client, listener.getsockname())
+        conn = ClientConnection(self.cfg, sock, client, listener.getsockname())
         self._move(conn, self.receiving, time.monotonic() + limits.HEAD_SECONDS_MAX)
         self._watch(conn)
 
-    def _watch(self, conn: Connection) -> None:
-        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
+    def _watch(self, conn: ClientConnection) -> None:
+        if conn.is_watched:
+            return
+        conn.is_watched = True
+        with suppress(KeyError):  # the other thread was first
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
 
-    def _move(self, conn: Connection, queue: Queue, deadline: float) -> None:
+    def _move(self, conn: ClientConnection, queue: Queue, deadline: float) -> None:
         conn.queue.pop(conn, None)
         conn.deadline, conn.queue = deadline, queue
         queue[conn] = None
 
-    def _on_readable(self, conn: Connection, sock: socket.socket) -> None:
+    def _on_readable(self, conn: ClientConnection, sock: socket.socket) -> None:
+        if conn.queue is self.serving:
+            # Bytes arrived while a thread serves. In this order: the thread may finish, and watch, at any point.
+            self.poller.unregister(sock)
+            conn.is_watched = False
+            if conn.queue is not self.serving:
+                self._watch(conn)
+            return
         try:
             data = sock.recv(limits.RECEIVE_BYTES_MAX, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -120,7 +134,7 @@ class BufferingWorker(StoppableWorker):
         elif conn.queue is not self.lingering:
             self._receive(conn, data)
 
-    def _receive(self, conn: Connection, data: bytes) -> None:
+    def _receive(self, conn: ClientConnection, data: bytes) -> None:
         """Add received bytes to a request. Hand it to a thread once it is whole."""
         try:
             request = conn.receive(data)
@@ -134,13 +148,12 @@ class BufferingWorker(StoppableWorker):
                 self._wait_for_more(conn)
                 return
             conn.began = conn.body_began = 0.0
-            self.poller.unregister(conn.sock)
             self._move(conn, self.serving, time.monotonic() + limits.REQUEST_SECONDS_MAX)
             self.ready.put((conn, request))
-            if not self._runners:
+            if len(self._runners) < RUNNERS_AT_ONCE:
                 self._start_runner()
 
-    def _wait_for_more(self, conn: Connection) -> None:
+    def _wait_for_more(self, conn: ClientConnection) -> None:
         now = time.monotonic()
         self._move(conn, self.receiving, conn.due(now))
         self._count(conn, len(conn.pending) + len(conn.chunks))
@@ -150,18 +163,18 @@ class BufferingWorker(StoppableWorker):
             while held and self.buffered > limits.BUFFERED_BYTES_MAX * 0.9:
                 self._refuse(held.pop(), 503)
 
-    def _count(self, conn: Connection, size: int) -> None:
+    def _count(self, conn: ClientConnection, size: int) -> None:
         self.buffered += size - conn.counted
         conn.counted = size
 
-    def _refuse(self, conn: Connection, status: int) -> None:
+    def _refuse(self, conn: ClientConnection, status: int) -> None:
         path = conn.request.path if conn.request is not None else ""
         self.log.info("refused a request with status %d", status)
         with suppress(OSError):
             refusal.send_now(conn.sock, refusal.compose(status, path))
         self._linger(conn)
 
-    def _linger(self, conn: Connection) -> None:
+    def _linger(self, conn: ClientConnection) -> None:
         """Close soon. A client that is still sending would lose the response by a close now (RFC 9112, 9.6)."""
         was_served = conn.queue is self.serving
         conn.clear()
@@ -174,7 +187,7 @@ class BufferingWorker(StoppableWorker):
         except (OSError, ValueError):
             self._close(conn)
 
-    def _close(self, conn: Connection) -> None:
+    def _close(self, conn: ClientConnection) -> None:
         conn.queue.pop(conn, None)
         conn.clear()
         self._count(conn, 0)
@@ -223,14 +236,11 @@ class BufferingWorker(StoppableWorker):
             self.tpool.submit(run_logged, partial(self._run_ready, runner))
 
     def _run_ready(self, runner: object) -> None:
-        """Serve requests one after another. One thread at work is the fastest: threads that compete for the
-        interpreter lock switch at each call into SQLite. The main loop starts another for a slow request."""
+        """Serve requests one after another until none came for RUNNER_IDLE_SECONDS."""
         try:
             while True:
                 try:
-                    conn, request = self.ready.get(
-                        timeout=RUNNER_IDLE_SECONDS if len(self._runners) == 1 else 0
-                    )
+                    conn, request = self.ready.get(timeout=RUNNER_IDLE_SECONDS)
                 except Empty:
                     return
                 self._started += 1
@@ -238,7 +248,7 @@ class BufferingWorker(StoppableWorker):
         finally:
             self._runners.discard(runner)
 
-    def _serve(self, conn: Connection, request: BufferedRequest) -> None:
+    def _serve(self, conn: ClientConnection, request: BufferedRequest) -> None:
         is_kept_alive = False
         try:
             is_kept_alive = self._respond(conn, request)
@@ -250,7 +260,7 @@ class BufferingWorker(StoppableWorker):
             else:
                 self._rest(conn, self.cfg.keepalive)
 
-    def _respond(self, conn: Connection, request: BufferedRequest) -> bool:
+    def _respond(self, conn: ClientConnection, request: BufferedRequest) -> bool:
         """Run the application and send its response; return whether the connection stays open."""
         try:
             return bool(self.handle_request(request, conn))
@@ -263,14 +273,14 @@ class BufferingWorker(StoppableWorker):
             self.handle_error(request, conn.sock, conn.client, error)
         return False
 
-    def _rest(self, conn: Connection, seconds: float) -> None:
+    def _rest(self, conn: ClientConnection, seconds: float) -> None:
         self._move(conn, self.idle, time.monotonic() + seconds)
         try:
             self._watch(conn)
         except (OSError, ValueError, KeyError):  # the main loop has ended
             gunicorn.util.close(conn.sock)
 
-    def _resume(self, conn: Connection) -> None:
+    def _resume(self, conn: ClientConnection) -> None:
         """In the main loop: continue with the bytes that arrived after a request."""
         self._count(conn, 0)
         data, conn.pending = bytes(conn.pending), bytearray()

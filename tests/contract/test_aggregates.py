@@ -1,4 +1,4 @@
-"""Aggregates over HTTP: what they make of numbers that are too large together."""
+"""Aggregates over HTTP: overflow, precision, grouping and order."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,7 @@ def huge(api: Callable) -> Callable:
 
 @pytest.mark.parametrize("cast", ["", "::text", "::integer", "::bigint", "::numeric", "::float8"])
 @pytest.mark.parametrize("aggregate", ["sum", "avg"])
-def test_doubles_that_are_infinite_together_are_out_of_range(
-    huge: Callable, aggregate: str, cast: str
-) -> None:
+def test_double_sum_overflow_is_out_of_range(huge: Callable, aggregate: str, cast: str) -> None:
     response = huge.get(f"/buildings?select=latitude.{aggregate}(){cast}&units=eq.{2**31 - 1}")
 
     assert response.refusal == (400, "22003", "value out of range: overflow")
@@ -26,9 +24,7 @@ def test_doubles_that_are_infinite_together_are_out_of_range(
 
 @pytest.mark.sqlite("a numeric is a double there, and of any size on a server")
 @pytest.mark.parametrize("aggregate", ["sum", "avg"])
-def test_numerics_that_are_infinite_together_are_out_of_range(
-    huge: Callable, aggregate: str
-) -> None:
+def test_numeric_sum_overflow_is_out_of_range(huge: Callable, aggregate: str) -> None:
     response = huge.get(
         f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308"
     )
@@ -46,15 +42,13 @@ def test_numerics_that_are_infinite_together_are_out_of_range(
         ("floors.avg()&id=lt.0", None),
     ],
 )
-def test_an_average_of_whole_numbers_is_printed_with_all_its_digits(
-    api: Callable, query: str, text: str | None
-) -> None:
+def test_integer_average_has_full_precision(api: Callable, query: str, text: str | None) -> None:
     column, _, condition = query.partition("&")
 
     assert api("root").get(f"/buildings?select={column}::text&{condition}").json == [{"avg": text}]
 
 
-def test_integers_add_up_beyond_their_own_range(huge: Callable) -> None:
+def test_integer_sum_exceeds_integer_range(huge: Callable) -> None:
     response = huge.get(f"/buildings?select=units.sum(),latitude.max()&units=eq.{2**31 - 1}")
 
     assert response.json == [{"sum": 2 * (2**31 - 1), "max": 1.7e308}]
@@ -74,16 +68,16 @@ def test_integers_add_up_beyond_their_own_range(huge: Callable) -> None:
         ("name", (400, "42703", "column inspections.name does not exist")),
     ],
 )
-def test_groups_are_not_ordered_by_a_spread_column_under_its_bare_name(
+def test_order_by_bare_name_of_spread_column_is_refused(
     api: Callable, name: str, refusal: tuple
 ) -> None:
-    """The bare name is the relation's own; `buildings(name)` is the other one. As PostgREST has it."""
+    """As in PostgREST, the bare name is the relation's own column; `buildings(name)` is the embed's."""
     response = api("root").get(f"/inspections?select=count(),...buildings({name})&order={name}")
 
     assert response.refusal == refusal
 
 
-def test_groups_by_another_relations_key_are_as_many_as_its_rows(api: Callable) -> None:
+def test_group_by_embedded_key_has_one_group_per_row(api: Callable) -> None:
     response = api("root").get(
         "/inspections?select=count(),...buildings(id)&order=buildings(id).desc"
     )
@@ -93,7 +87,7 @@ def test_groups_by_another_relations_key_are_as_many_as_its_rows(api: Callable) 
     ]  # fmt: skip
 
 
-def test_groups_are_ordered_by_an_aggregate_that_was_spread(api: Callable) -> None:
+def test_order_groups_by_spread_aggregate(api: Callable) -> None:
     response = api("root").get(
         "/inspections?select=status,...buildings(floors.sum())&order=sum.desc.nullslast"
     )
@@ -111,9 +105,7 @@ def test_groups_are_ordered_by_an_aggregate_that_was_spread(api: Callable) -> No
         "/reports_lead?select=id,...inspections(n:count(),e:buildings(id))&order=inspections(status),id",
     ],
 )
-def test_groups_by_their_own_key_are_ordered_by_what_they_point_at(
-    api: Callable, who: str, path: str
-) -> None:
+def test_order_groups_by_referenced_row(api: Callable, who: str, path: str) -> None:
     response = api(who).get(path)
 
     assert response.status == 200, response.text
@@ -131,7 +123,7 @@ def test_groups_by_their_own_key_are_ordered_by_what_they_point_at(
         ("/buildings?select=kind:zip::json,count()", "equality"),
     ],
 )
-def test_nothing_is_ordered_or_grouped_by_json(api: Callable, path: str, purpose: str) -> None:
-    told = f"could not identify an {purpose} operator for type json"
+def test_order_and_group_by_json_is_refused(api: Callable, path: str, purpose: str) -> None:
+    expected = f"could not identify an {purpose} operator for type json"
 
-    assert api("root").get(path).refusal == (404, "42883", told)
+    assert api("root").get(path).refusal == (404, "42883", expected)

@@ -1,4 +1,4 @@
-"""The attack catalogue, entry by entry: each has a test that carries its number in its name (docs/SAFETY.md)."""
+"""Each entry of the attack catalogue (docs/SAFETY.md) has a test that carries its number."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ ENTRIES = {"R": 20, "O": 18, "W": 24, "G": 15, "T": 17, "L": 11, "P": 13, "H": 1
 NAMED = re.compile(r"^def test_([ROWGTLPH][0-9]{2})_", re.MULTILINE)
 
 
-def test_every_entry_has_a_test_of_its_name() -> None:
+def test_every_catalogue_entry_has_a_test() -> None:
     entries = {f"{group}{n:02}" for group, count in ENTRIES.items() for n in range(1, count + 1)}
 
     named = {
@@ -20,5 +20,5 @@ def test_every_entry_has_a_test_of_its_name() -> None:
     assert sorted(named - entries) == []
 
 
-def test_names_that_lack_one_are_found_out() -> None:
+def test_test_names_are_parsed() -> None:
     assert NAMED.findall("def test_R01_x() -> None:\ndef test_is_R02() -> None:\n") == ["R01"]

@@ -1,4 +1,4 @@
-"""Attack catalogue, group G: functions. A test's number is the catalogue's."""
+"""Attack catalogue, group G: functions. Test names carry the entry's number."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def assign(manager: str, buildings: object = (), inspections: object = ()) -> di
         ("ada", "assign_inspections_to_client_admin", {"admin_id": ADA, "inspection_ids": [1]}),
     ],
 )
-def test_G06_functions_keep_to_the_row_rules(
+def test_G06_functions_respect_row_rules(
     api: Callable, who: str, name: str, arguments: dict
 ) -> None:
     before = dump(api)
@@ -57,7 +57,7 @@ def test_G06_functions_keep_to_the_row_rules(
 
 
 @pytest.mark.parametrize(("who", "grantee", "building"), [("bob", MOE, 4), ("ada", ADA, 1)])
-def test_G07_grantee_out_of_reach_is_as_an_unknown_one(
+def test_G07_invisible_and_unknown_grantees_give_the_same_error(
     api: Callable, who: str, grantee: str, building: int
 ) -> None:
     out_of_reach = api(who).rpc(ASSIGN, assign(grantee, (building,)))
@@ -76,7 +76,7 @@ def test_G08_two_values_for_one_parameter_are_refused(api: Callable) -> None:
     assert dump(api) == before
 
 
-def test_G08_one_value_spelled_twice_is_taken(api: Callable) -> None:
+def test_G08_one_value_in_both_spellings_is_accepted(api: Callable) -> None:
     response = api("ada").rpc(ASSIGN, {**assign(MIA, (2,)), "p_manager_id": MIA})
 
     assert response.json["assigned_buildings"] == 1
@@ -103,15 +103,13 @@ def test_G09_more_than_a_thousand_ids_are_refused(api: Callable) -> None:
 
 @pytest.mark.parametrize("value", [None, {}, [1.5], ["x"]], ids=repr)
 @pytest.mark.parametrize("parameter", ["building_ids", "inspection_ids"])
-def test_G09_what_is_no_array_of_ids_is_refused(
-    api: Callable, parameter: str, value: object
-) -> None:
+def test_G09_invalid_id_array_is_refused(api: Callable, parameter: str, value: object) -> None:
     response = api("root").rpc(ASSIGN, {**assign(MIA), parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
 
 
-def test_G09_empty_arrays_ask_for_rights_first_then_are_zeros(api: Callable) -> None:
+def test_G09_empty_arrays_check_rights_and_assign_nothing(api: Callable) -> None:
     refused = api("moe").rpc(ASSIGN, assign(MOE))
     allowed = api("ada").rpc(ASSIGN, assign(MIA))
 
@@ -124,7 +122,7 @@ def test_G09_empty_arrays_ask_for_rights_first_then_are_zeros(api: Callable) -> 
     }
 
 
-def test_G09_repeat_keeps_the_first_grantor_and_time(api: Callable) -> None:
+def test_G09_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
     before = dump(api)
 
     response = api("root").rpc(ASSIGN, assign(MOE, (1,), (3,)))
@@ -137,7 +135,7 @@ def test_G09_repeat_keeps_the_first_grantor_and_time(api: Callable) -> None:
     "name",
     ["assign_buildings_to_client_admin", "assign_inspections_to_client_admin", ASSIGN],
 )
-def test_G11_nothing_is_assigned_by_following_a_link(api: Callable, name: str) -> None:
+def test_G11_get_assigns_nothing(api: Callable, name: str) -> None:
     response = api("root").get(f"/rpc/{name}?admin_id={ADA}&building_ids=[2]")
 
     assert (response.status, response.code) == (405, "PGRST101")
@@ -168,7 +166,7 @@ def test_G12_unknown_or_missing_parameter_is_not_found(api: Callable, arguments:
 
 
 @pytest.mark.parametrize("query", ["select=*", "order=id", "limit=1000", "offset=0"])
-def test_G12_words_of_the_dialect_widen_nothing(api: Callable, query: str) -> None:
+def test_G12_reserved_parameters_change_nothing(api: Callable, query: str) -> None:
     hidden = api("moe").post(f"/rpc/get_building_stats?{query}", {"building_id": 2})
 
     assert (hidden.status, hidden.code) == (404, "PT404")
@@ -185,7 +183,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("spelled", SPELLINGS)
-def test_G13_uuid_has_one_form_before_any_rule(api: Callable, spelled: str) -> None:
+def test_G13_uuid_is_normalized_before_rules(api: Callable, spelled: str) -> None:
     lee = {"email": "lee@acme.example", "name": "Lee", "role": "client_manager", "client_id": 1}
     api("root").post("/users", {"id": spelled, **lee})
 
@@ -200,7 +198,7 @@ def test_G13_uuid_has_one_form_before_any_rule(api: Callable, spelled: str) -> N
 
 
 @pytest.mark.parametrize("spelled", [f"urn:uuid:{MIA}", MIA[:-1], MIA + "0", "x", ""])
-def test_G13_what_is_no_uuid_is_refused(api: Callable, spelled: str) -> None:
+def test_G13_invalid_uuid_is_refused(api: Callable, spelled: str) -> None:
     made = api("ada").post(f"/{TO_MANAGERS}", {"manager_id": spelled, "building_id": 2})
     read = api("ada").get(f"/users?id=eq.{spelled}")
 

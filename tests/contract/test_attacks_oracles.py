@@ -1,6 +1,7 @@
-"""Attack catalogue, group O: learning about hidden rows without reading them. A test's number is the catalogue's.
+"""Attack catalogue, group O: inferring hidden rows without reading them. Test names carry the entry's
+number.
 
-*Same* means byte-equal: `Response.whole` holds status, headers and body.
+The *same* response is byte-equal: `Response.whole` holds status, headers and body.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
@@ -71,7 +72,7 @@ def test_O02_hidden_parent_sorts_as_null(
         "select=a:{}::text",
     ],
 )
-def test_O03_hidden_column_is_as_unknown_as_any(api: Callable, query: str, column: str) -> None:
+def test_O03_hidden_column_equals_unknown_column(api: Callable, query: str, column: str) -> None:
     response = api("ada").get("/inspections?" + query.format(column))
     unknown = api("ada").get("/inspections?" + query.format("xyzzy"))
 
@@ -92,7 +93,7 @@ def test_O03_hidden_column_is_as_unknown_as_any(api: Callable, query: str, colum
         ("root", "", "9"),
     ],
 )
-def test_O04_every_count_is_of_visible_rows(
+def test_O04_counts_cover_visible_rows_only(
     api: Callable, who: str, query: str, total: str, count: str
 ) -> None:
     response = api(who).get(f"/inspections?select=id&{query}", prefer=f"count={count}")
@@ -100,7 +101,7 @@ def test_O04_every_count_is_of_visible_rows(
     assert response.total == total
 
 
-def test_O04_offset_past_the_end_tells_the_visible_count(api: Callable) -> None:
+def test_O04_offset_past_the_end_reveals_visible_count_only(api: Callable) -> None:
     response = api("moe").get("/inspections?offset=4", prefer="count=exact")
     beyond = api("moe").get("/inspections?offset=8", prefer="count=exact")
 
@@ -119,7 +120,7 @@ CHOSEN = [
 @pytest.mark.parametrize(
     ("path", "body", "column", "values"), CHOSEN, ids=[line[0] for line in CHOSEN]
 )
-def test_O05_chosen_id_is_refused_alike_taken_hidden_or_free(
+def test_O05_chosen_id_gives_the_same_error_if_taken_hidden_or_free(
     api: Callable, path: str, body: dict, column: str, values: tuple
 ) -> None:
     before = dump(api)
@@ -162,7 +163,7 @@ def test_O05_insert_with_a_chosen_time_is_refused(api: Callable, column: str) ->
 
 
 @pytest.mark.parametrize("door", ["merge", "ignore", "put"])
-def test_O06_upsert_of_a_foreign_id_is_refused_alike(api: Callable, door: str) -> None:
+def test_O06_upsert_of_a_foreign_id_gives_the_same_error(api: Callable, door: str) -> None:
     before = dump(api)
 
     answers = [upsert(api, door, id_) for id_ in (4, 5, 999)]
@@ -205,7 +206,7 @@ def manager(email: str) -> dict:
 @pytest.mark.parametrize(
     "email", ["max@borough.example", "bob@borough.example", "root@example.org"]
 )
-def test_O07_hidden_email_is_taken_and_nothing_more(api: Callable, email: str) -> None:
+def test_O07_hidden_email_reveals_only_that_it_exists(api: Callable, email: str) -> None:
     response = api("ada").post("/users", manager(email))
 
     assert (response.status, response.code, response.json["details"]) == (409, "23505", None)
@@ -226,7 +227,7 @@ def test_O07_on_conflict_merges_into_an_own_manager_only(api: Callable) -> None:
     assert api("root").get(f"/users?id=eq.{MOE}&select=name").json == [{"name": "X"}]
 
 
-def test_O07_twenty_such_answers_an_hour_then_429(api: Callable) -> None:
+def test_O07_email_conflicts_are_limited_to_20_an_hour(api: Callable) -> None:
     statuses = [api("ada").post("/users", manager("max@borough.example")).status for _ in range(21)]
 
     assert statuses == [409] * 20 + [429]
@@ -236,10 +237,10 @@ def test_O07_twenty_such_answers_an_hour_then_429(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("prefer", [None, "tx=rollback", "return=representation"])
-def test_O07_such_an_answer_is_counted_in_the_turn_in_which_it_was_found(
+def test_O07_email_conflict_is_counted_under_the_same_writer_lock(
     api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
 ) -> None:
-    """Of many at once more would be told, and none be counted where a second turn does not come in time."""
+    """Otherwise concurrent requests could exceed the limit."""
     turns = []
     for kind in (db.Database, *db.Database.__subclasses__()):  # a server's is its own
 
@@ -261,7 +262,7 @@ def test_O07_such_an_answer_is_counted_in_the_turn_in_which_it_was_found(
         assert api("ada").post("/users", manager(email)).status == 429
 
 
-def test_O08_inspection_on_a_hidden_and_on_a_missing_building_alike(api: Callable) -> None:
+def test_O08_hidden_and_missing_building_give_the_same_error(api: Callable) -> None:
     before = dump(api)
 
     created = [
@@ -276,14 +277,14 @@ def test_O08_inspection_on_a_hidden_and_on_a_missing_building_alike(api: Callabl
     assert dump(api) == before
 
 
-def test_O08_super_admin_is_told_what_is_missing(api: Callable) -> None:
+def test_O08_super_admin_gets_the_foreign_key_error(api: Callable) -> None:
     response = api("root").post("/inspections", {"building_id": 999, "inspection_type": "x"})
 
     assert (response.status, response.code) == (409, "23503")
 
 
 @pytest.mark.parametrize("prefer", [None, "return=representation", "count=exact"])
-def test_O09_hidden_and_missing_rows_are_not_matched_alike(
+def test_O09_hidden_and_missing_rows_give_the_same_response(
     api: Callable, prefer: str | None
 ) -> None:
     paths = ("/buildings?id=eq.4", "/buildings?id=eq.999")

@@ -1,4 +1,6 @@
-"""Attack catalogue, group O, from O10: refusals, checks, hints and filters. Numbers are the catalogue's."""
+"""Attack catalogue, group O, from O10: refusals, checks, hints and filters. Test names carry the entry's
+number.
+"""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from tests.conftest import dump
 from tests.conftest import ids
 
 
-def test_O10_refused_deletion_names_inspections_and_nothing_else(api: Callable) -> None:
+def test_O10_refused_deletion_names_only_the_referencing_table(api: Callable) -> None:
     response = api("ada").delete("/buildings?id=eq.1")
 
     assert (response.status, response.code) == (409, "23503")
@@ -37,7 +39,7 @@ CHECKS = {
 @pytest.mark.parametrize(
     ("who", "others"), [("moe", (MIA, ADA, ROOT, MAX)), ("ada", (MAX, BOB, ROOT))]
 )
-def test_O11_asking_about_others_is_as_asking_about_nobody(
+def test_O11_foreign_and_unknown_users_give_the_same_error(
     api: Callable, who: str, others: tuple, name: str
 ) -> None:
     row = CHECKS[name][0]
@@ -51,9 +53,7 @@ def test_O11_asking_about_others_is_as_asking_about_nobody(
 
 @pytest.mark.parametrize("name", CHECKS)
 @pytest.mark.parametrize("about", [ADA, MOE, MIA])
-def test_O11_row_hidden_from_the_caller_is_as_a_missing_one(
-    api: Callable, about: str, name: str
-) -> None:
+def test_O11_hidden_row_equals_missing_row(api: Callable, about: str, name: str) -> None:
     row, nothing = CHECKS[name]
     hidden_id = 4 if "building" in name else 6
 
@@ -64,7 +64,7 @@ def test_O11_row_hidden_from_the_caller_is_as_a_missing_one(
     assert hidden.whole == missing.whole
 
 
-def test_O12_assignment_tells_hidden_and_missing_ids_alike(api: Callable) -> None:
+def test_O12_assignment_of_hidden_and_missing_ids_gives_the_same_error(api: Callable) -> None:
     before = dump(api)
 
     answers = [
@@ -81,7 +81,7 @@ def test_O12_assignment_tells_hidden_and_missing_ids_alike(api: Callable) -> Non
     assert dump(api) == before
 
 
-def test_O12_assignment_tells_grantees_that_are_none_alike(api: Callable) -> None:
+def test_O12_invalid_grantees_give_the_same_error(api: Callable) -> None:
     arguments = {"building_ids": [1], "inspection_ids": []}
 
     answers = [
@@ -108,7 +108,7 @@ def test_O12_assignment_tells_grantees_that_are_none_alike(api: Callable) -> Non
         "/rpc/sign_i",
     ],
 )
-def test_O13_hints_name_known_words_only(api: Callable, path: str) -> None:
+def test_O13_hints_name_public_names_only(api: Callable, path: str) -> None:
     response = api("root").get(path)
 
     hint = f"{response.json['hint']} {response.json['details']}"
@@ -133,7 +133,7 @@ def test_O14_cast_raises_for_visible_rows(api: Callable) -> None:
 
 
 def two_inspections(visible: str, hidden: str) -> dict:
-    """A world in which moe sees one of two inspections, with these notes."""
+    """Create a world in which moe sees one of two inspections, with these notes."""
     person = {"name": "P", "client_id": 1}
     return {
         "clients": [{"id": 1, "name": "C"}],

@@ -1,4 +1,4 @@
-"""Attack catalogue, group P: hostile query strings, headers and bodies. A test's number is the catalogue's."""
+"""Attack catalogue, group P: hostile query strings. Test names carry the entry's number."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import json
@@ -35,7 +35,7 @@ COLUMNS = [
 
 
 def refused(response: Response, status: int, code: str | None = None) -> bool:
-    """Is this an error of the one shape, with that status and code?"""
+    """Return whether the response is an error of the standard shape, with this status and code."""
     return (
         response.status == status
         and set(response.json) == ERROR_KEYS
@@ -43,7 +43,7 @@ def refused(response: Response, status: int, code: str | None = None) -> bool:
     )
 
 
-# ── P01-P03: what is no query ────────────────────────────────────────────────────────────────────────────
+# ── P01-P03: injection ────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def refused(response: Response, status: int, code: str | None = None) -> bool:
         "on_conflict=id);--",
     ],
 )
-def test_P01_sql_is_no_query(api: Callable, query: str) -> None:
+def test_P01_sql_is_not_a_query(api: Callable, query: str) -> None:
     before = dump(api)
     name, _, value = query.partition("=")
 
@@ -88,12 +88,12 @@ def test_P01_sql_is_no_query(api: Callable, query: str) -> None:
     "value",
     ["1 or 1=1", "'", "' OR '1'='1", '"', "\\", "%", "_", "*", "); DROP TABLE buildings;--", "\\'"],
 )
-def test_P01_value_is_only_a_value(api: Callable, value: str) -> None:
+def test_P01_value_is_bound_not_interpolated(api: Callable, value: str) -> None:
     assert api("root").get(f"/buildings?name=eq.{quote(value)}").json == []
 
 
 @pytest.mark.parametrize("value", ["1 or 1=1", "'", "\\", "%", "_", "*", 'x"y', "a,b(c)"])
-def test_P01_stored_value_is_found_by_itself(api: Callable, value: str) -> None:
+def test_P01_stored_value_is_found_by_equality(api: Callable, value: str) -> None:
     api("root").post("/buildings", {"name": value, "client_id": 1})
 
     rows = api("root").get(f"/buildings?select=name&name=eq.{quote(value)}").json
@@ -139,7 +139,7 @@ def test_P02_limit_is_never_unlimited(api: Callable, query: str, status: int, co
     assert refused(response, status, code), response.text
 
 
-def test_P02_embedded_limit_is_held_to_the_same(api: Callable) -> None:
+def test_P02_embedded_limit_is_capped(api: Callable) -> None:
     response = api("root").get("/buildings?select=id,inspections(id)&inspections.limit=abc")
 
     assert refused(response, 400, "PGRST100")
@@ -165,7 +165,7 @@ def test_P02_embedded_limit_is_held_to_the_same(api: Callable) -> None:
     ],
     ids=lambda query: query[:20],
 )
-def test_P03_parser_gives_up_early(api: Callable, query: str) -> None:
+def test_P03_parser_fails_early(api: Callable, query: str) -> None:
     seconds = []
     for _ in range(3):
         start = time.process_time()
@@ -176,7 +176,7 @@ def test_P03_parser_gives_up_early(api: Callable, query: str) -> None:
     assert min(seconds) < 0.05
 
 
-# ── P04: every bound, at it and one beyond ───────────────────────────────────────────────────────────────
+# ── P04: limits ───────────────────────────────────────────────────────────────
 
 
 def nested_embeds(depth: int) -> str:
@@ -203,7 +203,7 @@ BOUNDS = [
 @pytest.mark.parametrize(
     ("bound", "query"), [line[1:] for line in BOUNDS], ids=[line[0] for line in BOUNDS]
 )
-def test_P04_bound_is_taken_and_one_more_is_refused(
+def test_P04_limit_is_accepted_and_one_more_is_refused(
     api: Callable, bound: int, query: Callable
 ) -> None:
     at_it = api("root").get(f"/buildings?{query(bound)}")
@@ -214,7 +214,7 @@ def test_P04_bound_is_taken_and_one_more_is_refused(
     assert str(bound) in beyond.message.replace(",", "")
 
 
-def test_P04_bulk_of_a_thousand_is_taken_and_one_more_is_not(api: Callable) -> None:
+def test_P04_bulk_is_limited_to_1000_rows(api: Callable) -> None:
     at_it = api("root").post("/buildings", [BUILDING] * 1000)
     beyond = api("root").post("/buildings", [BUILDING] * 1001)
 
@@ -229,7 +229,7 @@ def json_of_size(size: int) -> str:
     return body + " " * (size - len(body))
 
 
-def test_P04_json_of_a_mebibyte_is_taken_and_a_byte_more_is_not(api: Callable) -> None:
+def test_P04_json_is_limited_to_one_mebibyte(api: Callable) -> None:
     at_it = api("root").post("/buildings", json_of_size(MIB))
     beyond = api("root").post("/buildings", json_of_size(MIB + 1))
 
@@ -246,7 +246,7 @@ def csv_of_size(size: int) -> str:
     return text + "N,1," + "x" * (rest - 5) + "\n"
 
 
-def test_P04_csv_of_five_mebibytes_is_taken_and_a_byte_more_is_not(api: Callable) -> None:
+def test_P04_csv_is_limited_to_five_mebibytes(api: Callable) -> None:
     options = {"content_type": "text/csv"}
 
     at_it = api("root").post("/buildings", csv_of_size(5 * MIB), **options)
@@ -258,7 +258,7 @@ def test_P04_csv_of_five_mebibytes_is_taken_and_a_byte_more_is_not(api: Callable
 
 
 @TIMED
-def test_P04_all_bounds_at_once_end_in_time(api: Callable) -> None:
+def test_P04_all_limits_together_finish_in_time(api: Callable) -> None:
     values = ",".join(map(str, range(1000)))
     conditions = "&".join(["name=ilike.*" + "a" * 250] * 98)
     order = ",".join((COLUMNS * 2)[:16])
@@ -289,9 +289,7 @@ def test_P04_all_bounds_at_once_end_in_time(api: Callable) -> None:
         "limit={}",
     ],
 )
-def test_P05_bytes_that_are_no_text_are_refused_in_a_query(
-    api: Callable, query: str, bad: str
-) -> None:
+def test_P05_invalid_utf8_in_query_is_refused(api: Callable, query: str, bad: str) -> None:
     assert refused(api("root").get("/buildings?" + query.format(bad)), 400)
 
 
@@ -299,9 +297,7 @@ def test_P05_bytes_that_are_no_text_are_refused_in_a_query(
 @pytest.mark.parametrize(
     "path", ["/buildings{}", "/{}", "/rpc/get_building_stats{}", "/rest/v1/{}"]
 )
-def test_P05_bytes_that_are_no_text_are_refused_in_a_path(
-    api: Callable, path: str, bad: str
-) -> None:
+def test_P05_invalid_utf8_in_path_is_refused(api: Callable, path: str, bad: str) -> None:
     response = api("root").get("/buildings", environ={"PATH_INFO": path.format(bad)})
 
     assert refused(response, 400), response.text
@@ -316,7 +312,7 @@ def test_P05_bytes_that_are_no_text_are_refused_in_a_path(
         ("GET", "/nosuch"),
     ],
 )  # fmt: skip
-def test_P05_bytes_that_are_no_text_are_refused_where_nobody_reads_the_query(
+def test_P05_invalid_utf8_in_unused_query_is_refused(
     api: Callable, method: str, path: str, bad: str
 ) -> None:
     response = api("root").send(method, path, environ={"QUERY_STRING": f"grant_type=x&x={bad}"})
@@ -337,7 +333,7 @@ def test_P05_bytes_that_are_no_text_are_refused_where_nobody_reads_the_query(
         ("GET", "/buildings", 401),
     ],
 )
-def test_P05_nobody_is_told_of_bytes_where_nobody_may_ask(
+def test_P05_missing_credentials_precede_invalid_utf8(
     api: Callable, method: str, path: str, status: int
 ) -> None:
     response = api("nobody").send(
@@ -347,18 +343,18 @@ def test_P05_nobody_is_told_of_bytes_where_nobody_may_ask(
     assert response.status == status
 
 
-def test_P05_bytes_that_are_no_text_are_refused_in_a_call(api: Callable) -> None:
+def test_P05_invalid_utf8_in_call_is_refused(api: Callable) -> None:
     assert refused(api("root").get("/rpc/get_building_stats?building_id=%00"), 400)
     assert refused(api("root").get("/rpc/get_building_stats?%ff=1"), 400)
 
 
-def test_P06_first_of_repeated_parameters_counts(api: Callable) -> None:
+def test_P06_first_repeated_parameter_applies(api: Callable) -> None:
     path = "/buildings?select=id&select=name&order=id.desc&order=id.asc"
 
     assert api("root").get(path).json == [{"id": n} for n in (6, 5, 4, 3, 2, 1)]
 
 
-def test_P06_repeated_filters_are_all_meant(api: Callable) -> None:
+def test_P06_repeated_filters_are_combined(api: Callable) -> None:
     assert ids(api("root").get("/buildings?select=id&id=gt.1&id=lt.4")) == {2, 3}
     assert ids(
         api("root").get("/buildings?select=id&or=(id.eq.1,id.eq.2)&or=(id.eq.2,id.eq.3)")
@@ -376,7 +372,7 @@ def test_P06_repeated_selection_does_not_widen_a_write(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("operator", ["like", "ilike", "not.like", "like(any)"])
-def test_P07_like_pattern_is_bounded(api: Callable, operator: str) -> None:
+def test_P07_like_pattern_is_limited(api: Callable, operator: str) -> None:
     pattern = "a" * 257
     value = f"{{{pattern}}}" if "(" in operator else pattern
 
@@ -387,7 +383,9 @@ def test_P07_like_pattern_is_bounded(api: Callable, operator: str) -> None:
 @pytest.mark.parametrize(
     "pattern", ["^(a|aa)+$", "^(a+)+$", "(.*a){20}", "^(([a-z])+.)+[A-Z]([a-z])+$"]
 )
-def test_P07_pattern_does_not_run_away(api: Callable, pattern: str, operator: str) -> None:
+def test_P07_pattern_has_no_catastrophic_backtracking(
+    api: Callable, pattern: str, operator: str
+) -> None:
     api("root").patch("/inspections?id=eq.1", {"notes": "a" * 60000 + "!"})
     seconds = []
 

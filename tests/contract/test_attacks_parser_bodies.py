@@ -1,4 +1,4 @@
-"""Attack catalogue, group P, from P08: hostile bodies, headers, and what answers tell. Numbers are the catalogue's."""
+"""Attack catalogue, group P, from P08: hostile bodies and headers. Test names carry the entry's number."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import csv
@@ -38,7 +38,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize("body", [body for _, body in BODIES], ids=[id_ for id_, _ in BODIES])
-def test_P08_what_is_no_json_is_refused(api: Callable, body: str | bytes) -> None:
+def test_P08_invalid_json_is_refused(api: Callable, body: str | bytes) -> None:
     before = dump(api)
 
     response = api("root").post("/buildings", body)
@@ -54,7 +54,7 @@ def test_P08_number_of_5000_digits_is_refused(api: Callable) -> None:
     assert response.code in ("PGRST102", "22003")
 
 
-def test_P08_last_of_two_equal_keys_wins_in_rule_and_execution(api: Callable) -> None:
+def test_P08_last_duplicate_key_applies_to_rule_and_execution(api: Callable) -> None:
     foreign_last = api("ada").post("/buildings", '{"name": "N", "client_id": 1, "client_id": 2}')
     own_last = api("ada").post(
         "/buildings?select=client_id",
@@ -112,7 +112,7 @@ def test_P09_compressed_body_is_refused_by_the_sign_in_too(api: Callable) -> Non
 @pytest.mark.parametrize(
     "content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"]
 )
-def test_P09_utf_8_may_be_named(api: Callable, content_type: str) -> None:
+def test_P09_utf8_charset_is_accepted(api: Callable, content_type: str) -> None:
     assert api("root").post("/buildings", GOOD, content_type=content_type).status == 201
 
 
@@ -138,8 +138,8 @@ def test_P10_bad_csv_inserts_nothing(api: Callable, body: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&columns=address,name,client_id"], ids=["all", "columns"])
-def test_P10_csv_of_a_spreadsheet_loses_no_column(api: Callable, query: str) -> None:
-    """A spreadsheet begins it with a byte order mark, which is no part of the first column's name."""
+def test_P10_csv_byte_order_mark_is_skipped(api: Callable, query: str) -> None:
+    """Spreadsheets start a CSV with a byte order mark, which is not part of the first column's name."""
     body = "\ufeffaddress,name,client_id\r\n12 Mill Lane,Mill Court,1\r\n".encode()
 
     response = api("root").post(
@@ -153,7 +153,7 @@ def test_P10_csv_of_a_spreadsheet_loses_no_column(api: Callable, query: str) -> 
     assert response.json == [{"address": "12 Mill Lane", "name": "Mill Court"}]
 
 
-def test_P10_csv_cells_go_out_as_they_are(api: Callable) -> None:
+def test_P10_csv_cells_are_returned_unchanged(api: Callable) -> None:
     names = ["=1+1", "+1", "-1", "@SUM(A1)"]
     api("root").post("/buildings", [{"name": name, "client_id": 1} for name in names])
 
@@ -172,8 +172,8 @@ def test_P10_csv_cells_go_out_as_they_are(api: Callable) -> None:
         ("/buildings#?id=eq.1", ""),
     ],
 )
-def test_P10_a_target_that_a_server_cut_is_refused(api: Callable, raw: str, sent: str) -> None:
-    """A server leaves out what follows a `#`: conditions, of a write that so meets more rows."""
+def test_P10_target_with_fragment_is_refused(api: Callable, raw: str, sent: str) -> None:
+    """A server drops what follows `#`. A write would lose filters and affect more rows."""
     environ = {"RAW_URI": raw, "QUERY_STRING": sent}
     before = dump(api)
 
@@ -237,7 +237,7 @@ def test_P11_unknown_preference_is_ignored_otherwise(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("handling", ["handling=lenient", "handling=strict"])
-def test_P11_a_time_zone_that_is_none_is_refused(api: Callable, handling: str) -> None:
+def test_P11_unknown_time_zone_is_refused(api: Callable, handling: str) -> None:
     prefer = f"{handling}, timezone=Nowhere/Land"
     root = api("root")
     found = [
@@ -248,13 +248,13 @@ def test_P11_a_time_zone_that_is_none_is_refused(api: Callable, handling: str) -
         root.rpc("get_building_stats", {"building_id": 1}, prefer=prefer),
     ]
 
-    told = (400, "22023", 'invalid value for parameter "TimeZone": "Nowhere/Land"')
-    assert [each.refusal for each in found] == [told] * len(found)
+    expected = (400, "22023", 'invalid value for parameter "TimeZone": "Nowhere/Land"')
+    assert [each.refusal for each in found] == [expected] * len(found)
     assert ids(root.get("/buildings?name=neq.Elsewhere")) == {1, 2, 3, 4, 5, 6}
 
 
 @pytest.mark.parametrize("profile", ["other", "api", "PUBLIC", "pg_catalog", "main"])
-def test_P11_other_profiles_are_refused(api: Callable, profile: str) -> None:
+def test_P11_unknown_schemas_are_refused(api: Callable, profile: str) -> None:
     read = api("root").get("/buildings", headers={"Accept-Profile": profile})
     written = api("root").post("/buildings", BUILDING, headers={"Content-Profile": profile})
 
@@ -264,9 +264,7 @@ def test_P11_other_profiles_are_refused(api: Callable, profile: str) -> None:
 
 @pytest.mark.parametrize("path", ["/profiles", "/rest/v1/profiles", "/rpc/hello", "/a/b"])
 @pytest.mark.parametrize("header", ["Accept-Profile", "Content-Profile"])
-def test_P11_of_another_schema_is_told_whatever_is_asked_of_it(
-    api: Callable, path: str, header: str
-) -> None:
+def test_P11_unknown_schema_precedes_other_errors(api: Callable, path: str, header: str) -> None:
     found = [
         api("root").get(path, headers={header: "private"}),
         api("root").post(path, {}, headers={header: "private"}),
@@ -277,7 +275,7 @@ def test_P11_of_another_schema_is_told_whatever_is_asked_of_it(
 
 
 @pytest.mark.parametrize("header", ["Accept-Profile", "Content-Profile"])
-def test_P11_another_schema_is_named_and_ours_is_hinted_at(api: Callable, header: str) -> None:
+def test_P11_unknown_schema_error_hints_at_public(api: Callable, header: str) -> None:
     response = api("root").get("/buildings", headers={header: "x" * 300})
 
     assert response.refusal == (406, "PGRST106", f"Invalid schema: {'x' * 200}…")
@@ -294,19 +292,19 @@ def test_P11_another_schema_is_named_and_ours_is_hinted_at(api: Callable, header
         ("GET", "/rpc/get_inspections_dashboard_summary_fast", None, "Accept-Profile"),
     ],
 )
-def test_P11_profile_public_is_ours_and_whoever_names_it_is_told(
+def test_P11_public_schema_is_confirmed_in_content_profile(
     api: Callable, method: str, path: str, body: dict | None, header: str
 ) -> None:
     other = ({"Accept-Profile", "Content-Profile"} - {header}).pop()
 
-    def told(name: str) -> tuple[bool, str | None]:
+    def expected(name: str) -> tuple[bool, str | None]:
         answer = api("root").send(
             method, path, body, headers={name: "public"}, prefer="return=representation"
         )
         return answer.status < 300, answer.headers.get("Content-Profile")
 
-    assert told(header) == (True, "public")
-    assert told(other) == (True, None)
+    assert expected(header) == (True, "public")
+    assert expected(other) == (True, None)
 
 
 SCRIPT = "<script>alert(1)</script>"
@@ -334,7 +332,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), ERRORS, ids=[f"{m} {p}" for m, p, _ in ERRORS])
-def test_P12_error_has_one_shape_and_tells_nothing_inside(
+def test_P12_error_has_one_shape_and_reveals_no_internals(
     api: Callable, method: str, path: str, body: object
 ) -> None:
     response = api("root").send(method, path, body)
@@ -365,7 +363,7 @@ def test_P13_body_of_a_read_is_ignored(api: Callable, body: str) -> None:
     assert ids(response) == {1}
 
 
-def test_P13_body_of_a_called_read_never_widens_it(api: Callable) -> None:
+def test_P13_body_of_a_get_call_is_ignored(api: Callable) -> None:
     path = "/rpc/get_building_stats?building_id=1"
 
     same = api("moe").send("GET", path, {"building_id": 1})

@@ -1,4 +1,6 @@
-"""Attack catalogue, group R, from R11: every form of answer is of visible rows. Numbers are the catalogue's."""
+"""Attack catalogue, group R, from R11: every response format holds visible rows only. Test names carry the
+entry's number.
+"""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import csv
@@ -56,7 +58,7 @@ def test_R11_plans_are_not_shown(api: Callable) -> None:
     assert (response.status, response.code) == (406, "PGRST107")
 
 
-def test_R12_representation_of_a_write_is_scoped_as_a_read(api: Callable) -> None:
+def test_R12_write_representation_is_scoped_like_a_read(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
     embed = "client_manager_building_access!manager_id(building_id,buildings(id))"
 
@@ -83,7 +85,9 @@ def test_R12_location_is_relative(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(("who", "building"), [("moe", 2), ("ada", 4), ("bob", 2)])
-def test_R13_stats_tell_hidden_and_missing_alike(api: Callable, who: str, building: int) -> None:
+def test_R13_stats_of_hidden_and_missing_are_the_same_error(
+    api: Callable, who: str, building: int
+) -> None:
     hidden = api(who).rpc("get_building_stats", {"building_id": building})
     missing = api(who).rpc("get_building_stats", {"building_id": 999})
 
@@ -136,7 +140,7 @@ def test_R15_hidden_parents_fall_into_the_null_group(
     ]
 
 
-def test_R16_path_is_taken_literally(api: Callable) -> None:
+def test_R16_path_is_matched_literally(api: Callable) -> None:
     upper = api("root").get("/Buildings")
     slash = api("root").get("/buildings/")
     double = api("root").get("/buildings", environ={"PATH_INFO": "//buildings"})
@@ -159,7 +163,7 @@ def test_R16_path_is_taken_literally(api: Callable) -> None:
         ("buildings" + "x" * 500, None),
     ],
 )
-def test_a_table_that_is_not_there_is_told_which_may_have_been_meant(
+def test_unknown_table_error_hints_at_similar_name(
     api: Callable, name: str, meant: str | None
 ) -> None:
     hint = None if meant is None else f"Perhaps you meant the table 'public.{meant}'"
@@ -189,7 +193,7 @@ NO_RULE_MATCHES = {
 
 @pytest.mark.parametrize("path", ["/buildings", "/users", "/inspections?select=count()"])
 @pytest.mark.parametrize("claims", NO_RULE_MATCHES.values(), ids=NO_RULE_MATCHES)
-def test_R17_caller_whom_no_rule_matches_gets_nothing(
+def test_R17_caller_without_matching_rule_gets_no_rows(
     api: Callable, claims: dict, path: str
 ) -> None:
     response = api(Bearer(f"Bearer {sign(claims)}")).get(path)
@@ -199,7 +203,7 @@ def test_R17_caller_whom_no_rule_matches_gets_nothing(
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-def test_R18_resource_shows_its_columns_and_no_other(api: Callable, table: str) -> None:
+def test_R18_resource_returns_only_its_columns(api: Callable, table: str) -> None:
     [first, *_] = api("root").get(f"/{table}").json
     header = api("root").get(f"/{table}", accept="text/csv").text.splitlines()[0]
 
@@ -216,7 +220,7 @@ def test_R18_users_have_no_hidden_column(api: Callable, query: str, column: str)
 
 
 @pytest.mark.parametrize("path", ["/", "/rest/v1/"])
-def test_R19_openapi_shows_what_is_listed_and_no_more(api: Callable, path: str) -> None:
+def test_R19_openapi_lists_only_public_names(api: Callable, path: str) -> None:
     document = api("root").get(path, accept="application/openapi+json").json
 
     resources = {f"/{table}" for table in RESOURCES}
@@ -233,7 +237,7 @@ def test_R19_openapi_is_the_same_for_all_roles(api: Callable, who: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/live", "/ready"])
-def test_R19_health_needs_no_credentials_and_names_nothing(api: Callable, path: str) -> None:
+def test_R19_health_needs_no_credentials_and_reveals_nothing(api: Callable, path: str) -> None:
     response = api("nobody").get(path, headers={"apikey": None})
 
     assert response.status == 200
@@ -244,7 +248,7 @@ def test_R19_health_needs_no_credentials_and_names_nothing(api: Callable, path: 
 @pytest.mark.parametrize(
     "path", ["/buildings", "/", "/nope", "/rpc/get_building_stats?building_id=1"]
 )
-def test_R20_no_cache_may_keep_an_answer(api: Callable, path: str) -> None:
+def test_R20_responses_are_not_cacheable(api: Callable, path: str) -> None:
     headers = api("moe").get(path).headers
 
     assert headers["Cache-Control"] == "private, no-store"
@@ -254,7 +258,7 @@ def test_R20_no_cache_may_keep_an_answer(api: Callable, path: str) -> None:
         assert absent not in headers
 
 
-def test_R20_callers_take_turns_without_seeing_each_others_rows(api: Callable) -> None:
+def test_R20_alternating_callers_see_only_their_rows(api: Callable) -> None:
     for _ in range(3):
         assert ids(api("moe").get("/buildings?select=id")) == {1}
         assert ids(api("max").get("/buildings?select=id")) == {4}
@@ -262,7 +266,7 @@ def test_R20_callers_take_turns_without_seeing_each_others_rows(api: Callable) -
         assert ids(api("ada").get("/buildings?select=id")) == {1, 2, 3, 5, 6}
 
 
-def test_R20_unknown_user_is_refused_even_with_a_good_signature(api: Callable) -> None:
+def test_R20_unknown_user_is_refused_despite_valid_signature(api: Callable) -> None:
     response = api(Person(NO_ONE, "super_admin")).get("/buildings")
 
     assert (response.status, response.code) == (401, "PGRST303")

@@ -1,4 +1,4 @@
-"""Attack catalogue, group R: reading what is not for one's eyes. A test's number is the catalogue's."""
+"""Attack catalogue, group R: reading hidden rows. Test names carry the entry's number."""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def test_R01_inspection_grant_does_not_show_the_building(api: Callable, who: str
 
 
 @pytest.mark.parametrize(("who", "left"), [("moe", {1, 2, 9}), ("bob", {6, 7, 8})])
-def test_R01_inner_embed_drops_what_has_a_hidden_building(
+def test_R01_inner_embed_omits_rows_with_hidden_building(
     api: Callable, who: str, left: set
 ) -> None:
     assert ids(api(who).get("/inspections?select=id,buildings!inner(id)")) == left
@@ -47,7 +47,7 @@ def test_R02_granted_building_shows_its_own_inspections_only(api: Callable) -> N
     assert response.json == [{"id": 1, "inspections": [{"id": 1}, {"id": 2}, {"id": 9}]}]
 
 
-def test_R03_rule_holds_at_each_of_five_levels(api: Callable) -> None:
+def test_R03_rule_applies_at_each_of_five_levels(api: Callable) -> None:
     path = "buildings(inspections(buildings(inspections(buildings(id)))))"
 
     rows = api("moe").get(f"/inspections?select=id,{path}&order=id").json
@@ -71,7 +71,7 @@ def test_R03_sixth_level_is_refused(api: Callable) -> None:
     assert "5" in response.message
 
 
-def test_R04_rule_holds_for_every_spelling_of_an_embed(api: Callable) -> None:
+def test_R04_rule_applies_to_every_embed_spelling(api: Callable) -> None:
     select = (
         "id,a:buildings(id),b:buildings(id),c:buildings!inspections_building_id_fkey(id),"
         "d:buildings!building_id(id),...buildings(client_id)"
@@ -104,7 +104,7 @@ HIDDEN_TABLES = [
 
 
 @pytest.mark.parametrize("table", HIDDEN_TABLES)
-def test_R05_hidden_table_does_not_exist(api: Callable, table: str) -> None:
+def test_R05_internal_table_does_not_exist(api: Callable, table: str) -> None:
     embedded = api("root").get(f"/buildings?select=id,{table}(*)")
     asked = api("root").get(f"/{table}")
 
@@ -118,7 +118,7 @@ def only_resources_are_named(hint: str | None) -> bool:
     return hint is None or any(table in hint for table in RESOURCES)
 
 
-def test_R06_many_to_many_shows_a_manager_himself_only(api: Callable) -> None:
+def test_R06_many_to_many_returns_only_the_manager(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MIA, "building_id": 1})
 
     rows = api("moe").get("/buildings?select=id,users!client_manager_building_access(id)").json
@@ -162,7 +162,7 @@ def test_R07_inspectors_show_visible_inspections_only(api: Callable, who: str) -
     assert [(row["id"], [i["id"] for i in row["inspections"]]) for row in rows] == INSPECTORS[who]
 
 
-def test_R08_managers_own_grant_shows_himself_not_its_grantor(api: Callable) -> None:
+def test_R08_managers_grant_hides_its_grantor(api: Callable) -> None:
     select = "*,buildings(id),by:users!assigned_by(id),to:users!manager_id(id)"
 
     rows = api("moe").get(f"/client_manager_building_access?select={select}").json
@@ -186,7 +186,7 @@ def test_R08_unhinted_user_of_a_grant_is_ambiguous(api: Callable) -> None:
     assert (response.status, response.code) == (300, "PGRST201")
 
 
-def test_R08_another_managers_grants_are_as_those_of_nobody(api: Callable) -> None:
+def test_R08_other_managers_grants_equal_unknown_users(api: Callable) -> None:
     others = api("moe").get(f"/client_manager_building_access?manager_id=eq.{MAX}")
     nobodys = api("moe").get(f"/client_manager_building_access?manager_id=eq.{NO_ONE}")
 
@@ -218,7 +218,7 @@ def test_R09_admin_sees_grants_to_own_managers_whoever_assigned(api: Callable) -
     assert {(row["manager_id"], row["building_id"]) for row in rows} == {(MOE, 1), (MIA, 4)}
 
 
-def test_R10_granted_building_of_another_client_is_for_reading_only(api: Callable) -> None:
+def test_R10_granted_building_of_another_client_is_read_only(api: Callable) -> None:
     ada = api("ada")
     rows = ada.get("/buildings?id=eq.5&select=id,clients(id),inspections(id)").json
     assert rows == [{"id": 5, "clients": None, "inspections": [{"id": 8}]}]

@@ -1,6 +1,6 @@
-"""Attack catalogue, group W: writing what is not one's own. A test's number is the catalogue's.
+"""Attack catalogue, group W: writing foreign rows. Test names carry the entry's number.
 
-W16 and W17 need two requests at once and stand with the tests of serving.
+W16 and W17 need concurrent requests; tests/http covers them.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
@@ -28,7 +28,7 @@ NEW_INSPECTION = {"building_id": 1, "inspection_type": "x"}
 def unchanged_after(
     api: Callable, who: str, method: str, path: str, body: object = None, **options: object
 ) -> Response:
-    """Send a request that must write nothing, see that it wrote nothing, and hand on the answer."""
+    """Send a request, check that it wrote nothing, and return the response."""
     before = dump(api)
     response = api(who).send(method, path, body, **options)
     assert dump(api) == before
@@ -38,7 +38,7 @@ def unchanged_after(
 # ── W01-W06: reach ───────────────────────────────────────────────────────────────────────────────────────
 
 
-# how little of the request has to make sense for the privilege to speak first
+# malformed requests for which the privilege is checked first
 NONSENSE = [
     ("POST", "", "{"),
     ("POST", "?select=nope", {"nope": 1}),
@@ -55,7 +55,7 @@ NONSENSE = [
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize(("method", "query", "body"), NONSENSE)
-def test_W01_manager_is_refused_before_anything_is_looked_at(
+def test_W01_manager_is_refused_before_the_row_is_read(
     steady: Callable, table: str, method: str, query: str, body: object
 ) -> None:
     response = steady("moe").send(method, f"/{table}{query}", body)
@@ -68,14 +68,14 @@ def test_W01_manager_is_refused_before_anything_is_looked_at(
     [{"name": "N", "client_id": 2}, {"name": "N", "client_id": None}, {"name": "N"}],
     ids=["other", "null", "absent"],
 )
-def test_W02_building_of_no_own_client_is_refused(api: Callable, body: dict) -> None:
+def test_W02_building_of_a_foreign_client_is_refused(api: Callable, body: dict) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", body)
 
     assert response.refusal == rule("buildings")
 
 
 @pytest.mark.parametrize("client", ["abc", "1.0", 1.5, True, [], {}], ids=repr)
-def test_W02_client_that_is_no_number_is_refused(api: Callable, client: object) -> None:
+def test_W02_client_id_must_be_an_integer(api: Callable, client: object) -> None:
     body = {"name": "N", "client_id": client}
 
     response = unchanged_after(api, "ada", "POST", "/buildings", body)
@@ -83,7 +83,7 @@ def test_W02_client_that_is_no_number_is_refused(api: Callable, client: object) 
     assert (response.status, response.code) == (400, "22P02")
 
 
-def test_W02_client_as_a_fraction_of_zero_is_refused(api: Callable) -> None:
+def test_W02_client_id_with_zero_fraction_is_refused(api: Callable) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", '{"name": "N", "client_id": 1.0}')
 
     assert (response.status, response.code) == (400, "22P02")
@@ -97,7 +97,7 @@ def test_W02_client_as_a_fraction_of_zero_is_refused(api: Callable) -> None:
         ("/inspections?id=eq.1", {"building_id": 5}),
     ],
 )
-def test_W03_rule_holds_on_the_new_row_too(api: Callable, path: str, change: dict) -> None:
+def test_W03_rule_applies_to_the_new_row(api: Callable, path: str, change: dict) -> None:
     response = unchanged_after(api, "ada", "PATCH", path, change)
 
     assert response.refusal == rule(path.strip("/").partition("?")[0])
@@ -106,7 +106,7 @@ def test_W03_rule_holds_on_the_new_row_too(api: Callable, path: str, change: dic
 @pytest.mark.parametrize(
     "path", ["/buildings?id=eq.4", "/buildings?id=eq.5", "/buildings?client_id=eq.2"]
 )
-def test_W04_row_is_not_pulled_in(api: Callable, path: str) -> None:
+def test_W04_foreign_row_cannot_be_moved_to_own_client(api: Callable, path: str) -> None:
     response = unchanged_after(
         api, "ada", "PATCH", path, {"client_id": 1}, prefer="return=representation"
     )
@@ -154,7 +154,7 @@ def test_W05_one_invalid_value_refuses_the_bulk(api: Callable) -> None:
     assert (as_csv.status, as_csv.code) == (400, "22P02")
 
 
-def test_W06_one_row_that_would_leave_reach_keeps_all(api: Callable) -> None:
+def test_W06_one_row_leaving_the_callers_scope_refuses_all(api: Callable) -> None:
     table = "client_manager_building_access"
     api("root").post(f"/{table}", {"manager_id": MIA, "building_id": 2})  # signed by root
 
@@ -245,7 +245,7 @@ def test_W08_columns_does_not_skip_the_rule(api: Callable, client: int) -> None:
     ['"str"', "5", "null", "true", "[[]]", "[1]", "[null]", '["x"]', "[{}, 1]"],
     ids=lambda body: f"body-{body}",
 )
-def test_W09_body_that_is_no_rows_is_refused(api: Callable, method: str, body: str) -> None:
+def test_W09_body_must_be_rows(api: Callable, method: str, body: str) -> None:
     response = unchanged_after(api, "root", method, "/buildings?id=eq.1", body)
 
     assert (response.status, response.code) == (400, "PGRST102")
@@ -285,10 +285,10 @@ def test_W10_write_without_a_filter_is_refused(
 @pytest.mark.parametrize(
     "query", ["id=gt.0&status%3Deq.failed", "id=eq.1&status", "status&id=eq.1"]
 )
-def test_W10_write_with_a_condition_that_is_none_is_refused(
+def test_W10_write_with_parameter_without_equals_is_refused(
     api: Callable, method: str, query: str
 ) -> None:
-    """A read ignores a parameter without `=`, as PostgREST does; of a write it may have been a condition."""
+    """A read ignores a parameter without `=`, as PostgREST does. In a write it may be a malformed filter."""
     body = {"notes": "x"} if method == "PATCH" else None
 
     response = unchanged_after(api, "root", method, f"/inspections?{query}", body)
@@ -298,7 +298,7 @@ def test_W10_write_with_a_condition_that_is_none_is_refused(
     assert api("root").get(f"/inspections?{query}").status == 200
 
 
-def test_W10_an_empty_parameter_is_no_condition(api: Callable) -> None:
+def test_W10_empty_parameter_is_not_a_filter(api: Callable) -> None:
     assert api("root").delete("/inspections?&id=eq.1&").status == 204
 
 
@@ -346,13 +346,13 @@ def test_W11_limit_with_order_takes_exactly_those_rows(api: Callable) -> None:
 @pytest.mark.parametrize(
     "query", ["idd=eq.1", "id.eq=1", "id=1", "id=", "and=()", "or=()", "id", "=eq.1", "id=eq"]
 )
-def test_W12_typo_empties_no_table(steady: Callable, query: str) -> None:
+def test_W12_misspelled_filter_deletes_nothing(steady: Callable, query: str) -> None:
     response = unchanged_after(steady, "root", "DELETE", f"/reports_lead?{query}")
 
     assert response.status == 400
 
 
-def test_W12_two_filters_on_a_column_are_both_meant(steady: Callable) -> None:
+def test_W12_two_filters_on_a_column_are_combined(steady: Callable) -> None:
     response = unchanged_after(
         steady,
         "root",

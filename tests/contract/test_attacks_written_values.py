@@ -1,4 +1,6 @@
-"""Attack catalogue, group W, from W13: what a write takes with it, values and people. Numbers are the catalogue's."""
+"""Attack catalogue, group W, from W13: cascades, written values and users. Test names carry the entry's
+number.
+"""
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import json
@@ -19,7 +21,7 @@ from tests.contract.test_attacks_writes import unchanged_after
 
 
 @pytest.mark.parametrize("path", ["/buildings?id=eq.1", "/clients?id=eq.1", "/clients?id=eq.2"])
-def test_W13_what_others_need_is_not_deleted(api: Callable, path: str) -> None:
+def test_W13_referenced_row_is_not_deleted(api: Callable, path: str) -> None:
     response = unchanged_after(api, "root", "DELETE", path)
 
     assert (response.status, response.code) == (409, "23503")
@@ -57,9 +59,7 @@ CASCADES = [
 
 
 @pytest.mark.parametrize(("path", "gone", "kept"), CASCADES, ids=[path for path, _, _ in CASCADES])
-def test_W13_deletion_takes_exactly_what_hangs_on_it(
-    api: Callable, path: str, gone: tuple, kept: tuple
-) -> None:
+def test_W13_deletion_cascades_exactly(api: Callable, path: str, gone: tuple, kept: tuple) -> None:
     response = api("root").delete(path)
 
     assert response.status == 204
@@ -67,7 +67,7 @@ def test_W13_deletion_takes_exactly_what_hangs_on_it(
     assert [len(api("root").get(other).json) for other in kept] == [1] * len(kept)
 
 
-def test_W14_moved_building_takes_the_old_clients_grants(api: Callable) -> None:
+def test_W14_moved_building_loses_the_old_clients_grants(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MAX, "building_id": 1})
 
     api("root").patch("/buildings?id=eq.1", {"client_id": 2})
@@ -77,7 +77,7 @@ def test_W14_moved_building_takes_the_old_clients_grants(api: Callable) -> None:
     assert ids(api("ada").get("/buildings?select=id")) == {2, 3, 5, 6}
 
 
-def test_W14_moved_inspection_takes_the_old_clients_grants(api: Callable) -> None:
+def test_W14_moved_inspection_loses_the_old_clients_grants(api: Callable) -> None:
     api("root").patch("/inspections?id=eq.3", {"building_id": 5})
 
     assert ids(api("moe").get("/inspections?select=id")) == {1, 2, 9}
@@ -114,7 +114,7 @@ ROLLED_BACK = [
 @pytest.mark.parametrize(
     ("method", "path", "body"), ROLLED_BACK, ids=[f"{m} {p}" for m, p, _ in ROLLED_BACK]
 )
-def test_W18_rolled_back_write_answers_and_keeps_nothing(
+def test_W18_rolled_back_write_responds_and_stores_nothing(
     api: Callable, method: str, path: str, body: dict | None
 ) -> None:
     response = unchanged_after(
@@ -135,7 +135,7 @@ def test_W18_rolled_back_write_answers_and_keeps_nothing(
     ['"a\\u0000b"', '"\\ud800"', '"\\udc00x"', json.dumps("x" * 65537), json.dumps("é" * 40000)],
     ids=["nul", "high-surrogate", "low-surrogate", "64KiB+1", "64KiB-of-two-byte-letters"],
 )
-def test_W19_text_that_cannot_be_kept_is_refused(api: Callable, text: str) -> None:
+def test_W19_text_that_cannot_be_stored_is_refused(api: Callable, text: str) -> None:
     body = f'{{"building_id": 1, "inspection_type": "x", "notes": {text}}}'
 
     response = unchanged_after(api, "ada", "POST", "/inspections", body)
@@ -207,7 +207,7 @@ def test_W20_date_is_iso_and_exists(api: Callable, value: str, code: str) -> Non
 
 
 @pytest.mark.parametrize("value", ["2024-02-29", "2026-12-31", "1999-01-01"])
-def test_W20_date_that_exists_is_kept(api: Callable, value: str) -> None:
+def test_W20_existing_date_is_stored(api: Callable, value: str) -> None:
     response = api("ada").post(
         "/inspections?select=date_visited",
         {**NEW_INSPECTION, "date_visited": value},
@@ -248,7 +248,7 @@ def test_W21_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 0])
-def test_W21_integer_within_its_range_is_kept(api: Callable, value: int) -> None:
+def test_W21_integer_within_its_range_is_stored(api: Callable, value: int) -> None:
     response = api("ada").post(
         "/buildings?select=floors",
         {**NEW_BUILDING, "floors": value},
@@ -261,7 +261,7 @@ def test_W21_integer_within_its_range_is_kept(api: Callable, value: int) -> None
 @pytest.mark.parametrize(
     "value", [0.1, 42.123456789012345, -71.05, 1e-300, 123456789.123456789, 5e-324]
 )
-def test_W21_double_comes_back_to_the_last_digit(api: Callable, value: float) -> None:
+def test_W21_double_round_trips_exactly(api: Callable, value: float) -> None:
     response = api("ada").post(
         "/buildings?select=latitude",
         {**NEW_BUILDING, "latitude": value},
@@ -274,7 +274,7 @@ def test_W21_double_comes_back_to_the_last_digit(api: Callable, value: float) ->
 @pytest.mark.parametrize(
     "value", [2**63 - 1, 2**53, 2**52 + 1, 0, -1], ids=["2^63-1", "2^53", "2^52+1", "0", "-1"]
 )
-def test_W22_id_out_of_bounds_is_refused_and_harms_nobody(api: Callable, value: int) -> None:
+def test_W22_id_out_of_range_is_refused_without_effect(api: Callable, value: int) -> None:
     response = unchanged_after(api, "root", "POST", "/buildings", {"id": value, **NEW_BUILDING})
 
     assert (response.status, response.code) == (400, "22003")
@@ -282,7 +282,7 @@ def test_W22_id_out_of_bounds_is_refused_and_harms_nobody(api: Callable, value: 
 
 
 @pytest.mark.parametrize("value", [7, 2**52], ids=["7", "2^52"])
-def test_W22_id_within_bounds_is_taken_and_the_next_one_follows(api: Callable, value: int) -> None:
+def test_W22_id_within_range_is_accepted_and_sequence_continues(api: Callable, value: int) -> None:
     api("root").post("/buildings", {"id": value, **NEW_BUILDING})
 
     response = api("ada").post("/buildings?select=id", NEW_BUILDING, prefer="return=representation")
@@ -321,7 +321,7 @@ def test_W23_admin_creates_own_managers_only(api: Callable, body: dict) -> None:
     "change",
     [{"role": "client_admin"}, {"role": "super_admin", "client_id": None}, {"client_id": 2}],
 )
-def test_W23_admin_lifts_nobody(api: Callable, change: dict) -> None:
+def test_W23_admin_promotes_no_user(api: Callable, change: dict) -> None:
     response = unchanged_after(api, "ada", "PATCH", f"/users?id=eq.{MOE}", change)
 
     assert response.refusal == rule("users")
@@ -329,7 +329,7 @@ def test_W23_admin_lifts_nobody(api: Callable, change: dict) -> None:
 
 @pytest.mark.parametrize("whom", [BOB, ROOT, ADA], ids=["bob", "root", "herself"])
 @pytest.mark.parametrize("change", [{"name": "x"}, {"role": "client_manager"}, {"client_id": 1}])
-def test_W23_admin_reaches_no_other_user(api: Callable, whom: str, change: dict) -> None:
+def test_W23_admin_changes_no_foreign_user(api: Callable, whom: str, change: dict) -> None:
     response = unchanged_after(
         api, "ada", "PATCH", f"/users?id=eq.{whom}", change, prefer="return=representation"
     )

@@ -1,4 +1,4 @@
-"""Many rows in one body are one statement: what it stores, tells and refuses is what the rows alone would have had."""
+"""A bulk write is one statement with the effects and errors of single writes."""
 
 import json
 import random
@@ -26,8 +26,8 @@ MERGE = "resolution=merge-duplicates"
 CLOCKS = ("created_at", "updated_at", "assigned_at")
 
 
-def test_rows_sent_at_once_are_stored_as_those_sent_alone(api: Callable) -> None:
-    """A thousand are one statement, which reads them from JSON; the last digit of a number, and their order, stay."""
+def test_bulk_insert_equals_single_inserts(api: Callable) -> None:
+    """One statement reads a thousand rows from JSON. It keeps the digits of numbers and the order of rows."""
     draw = random.Random(7)
     numbers = [
         5e-324,
@@ -165,7 +165,7 @@ def without_clocks(row: dict | None) -> dict | None:
 
 
 def written(api: Callable, who: str, path: str, bodies: list, prefer: str | None) -> list:
-    """What is answered, and then stands in the table and in the trail."""
+    """Return the response, the stored rows and the audit log."""
     wanted = ", ".join(filter(None, (prefer, "return=representation")))
     answered = []
     for body in bodies:
@@ -187,7 +187,7 @@ def written(api: Callable, who: str, path: str, bodies: list, prefer: str | None
 
 
 @pytest.mark.parametrize(("who", "path", "rows", "prefer"), TOGETHER.values(), ids=TOGETHER)
-def test_rows_written_at_once_are_stored_and_told_as_those_written_alone(
+def test_bulk_write_response_equals_single_writes(
     world: Callable, who: str, path: str, rows: list, prefer: str | None
 ) -> None:
     together, alone = (world(json.loads(DATASET.read_text())) for _ in range(2))
@@ -206,7 +206,7 @@ AT_FAULT = {
 
 @pytest.mark.parametrize("prefer", [None, MERGE])
 @pytest.mark.parametrize(("bad", "status", "code", "said"), AT_FAULT.values(), ids=AT_FAULT)
-def test_the_row_at_fault_is_named_and_none_is_written(
+def test_failing_row_is_named_and_nothing_is_written(
     api: Callable, bad: dict, status: int, code: str, said: str | None, prefer: str | None
 ) -> None:
     rows = [{"id": number, **BUILDING} for number in range(900, 905)] + [bad]
@@ -217,42 +217,40 @@ def test_the_row_at_fault_is_named_and_none_is_written(
     assert said is None or said in response.json["details"]
 
 
-def test_the_first_row_at_fault_is_told_of(api: Callable) -> None:
-    """Whichever of its columns it is that is wrong, and though a later row is wrong in an earlier one."""
+def test_first_failing_row_is_reported(api: Callable) -> None:
+    """The first row is reported even if a later row fails in an earlier column."""
     rows = [
         {"building_id": 1, "inspection_type": "annual", "date_visited": "2026-01-02", "inspector_id": 1},
         {"building_id": 1, "inspection_type": "annual", "date_visited": "2026-01-03", "inspector_id": "x"},
         {"building_id": "y", "inspection_type": "annual", "date_visited": "2026-01-04", "inspector_id": 1},
     ]  # fmt: skip
 
-    told = api("root").post("/inspections", rows)
+    expected = api("root").post("/inspections", rows)
 
-    assert (told.status, told.json["code"]) == (400, "22P02")
-    assert told.json["message"].endswith('"x"')
+    assert (expected.status, expected.json["code"]) == (400, "22P02")
+    assert expected.json["message"].endswith('"x"')
 
 
-def test_values_that_are_equal_and_of_different_kinds_are_each_read_as_they_are(
+def test_equal_values_of_different_types_are_converted_separately(
     api: Callable,
 ) -> None:
-    """To a dictionary 1, 1.0 and true are one; a column may be given as a number here and as a text there."""
+    """Python's dictionaries treat 1, 1.0 and true as equal keys."""
     texts = ["1", "1.0", "true", "1", "1.0"]
     rows = [{"name": text, "client_id": 1, "floors": 1, "latitude": 1} for text in texts]
     rows[1]["floors"], rows[2]["latitude"], rows[3]["latitude"] = "1", 1.0, "1"
     select = "/buildings?select=name,floors,latitude"
 
-    told = api("root").post(select, rows, prefer="return=representation")
+    expected = api("root").post(select, rows, prefer="return=representation")
 
-    assert [row["name"] for row in told.json] == texts
-    assert {(row["floors"], row["latitude"]) for row in told.json} == {(1, 1)}
+    assert [row["name"] for row in expected.json] == texts
+    assert {(row["floors"], row["latitude"]) for row in expected.json} == {(1, 1)}
     rows[4]["floors"] = True
     refused = api("root").post(select, rows)
     assert (refused.status, refused.json["code"]) == (400, "22P02")
 
 
-def test_what_is_the_same_in_all_rows_travels_once(
-    api: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The moment is no part of what a database has to read row by row."""
+def test_constant_column_is_bound_once(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write's timestamp is not part of the JSON rows."""
     travelled = []
     spell = insertions.to_json
     monkeypatch.setattr(
@@ -268,15 +266,15 @@ def test_what_is_the_same_in_all_rows_travels_once(
 
 
 @pytest.mark.parametrize("columns", ["name", "name,city"])
-def test_rows_that_are_silent_get_what_is_said_of_none(api: Callable, columns: str) -> None:
+def test_missing_column_in_all_rows_gets_default(api: Callable, columns: str) -> None:
     named = [{"name": "A", "city": "Bern"}, {"name": "B"}, {"name": "C"}]
     rows = [{"client_id": 1, **row} for row in named]
     path = f"/buildings?select=name,city&columns=client_id,{columns}"
 
-    told = api("root").post(path, rows, prefer="return=representation")
+    expected = api("root").post(path, rows, prefer="return=representation")
 
     city = "Bern" if "city" in columns else None
-    assert told.json == [
+    assert expected.json == [
         {"name": "A", "city": city},
         {"name": "B", "city": None},
         {"name": "C", "city": None},
@@ -284,7 +282,7 @@ def test_rows_that_are_silent_get_what_is_said_of_none(api: Callable, columns: s
 
 
 @pytest.mark.parametrize("email", ["bob@borough.example", "Bob@Borough.Example"])
-def test_a_merge_by_key_that_takes_a_second_key_is_refused(api: Callable, email: str) -> None:
+def test_merge_by_key_with_second_unique_conflict_is_refused(api: Callable, email: str) -> None:
     rows = [
         {"id": MOE, "email": "other@acme.example", "name": "m", "role": "client_manager", "client_id": 1},
         {"id": MIA, "email": email, "name": "m", "role": "client_manager", "client_id": 1},
@@ -295,9 +293,10 @@ def test_a_merge_by_key_that_takes_a_second_key_is_refused(api: Callable, email:
     assert (response.status, response.code) == (409, "23505")
 
 
-def test_a_key_that_a_merge_moves_is_given_to_nobody_else(api: Callable) -> None:
-    """Nor the grants that hang on it: in one statement the first row would let go of what the second takes. A user's
-    id stays."""
+def test_unique_value_freed_by_merge_is_not_reused(api: Callable) -> None:
+    """In one statement, the first row could release a unique value that the second row takes, with its
+    grants.
+    """
     rows = [
         {"id": uuid("91"), "email": "ada@acme.example", "name": "k", "role": "client_admin", "client_id": 1},
         {"id": ADA, "email": "zz@x.example", "name": "k", "role": "client_admin", "client_id": 2},
@@ -309,7 +308,7 @@ def test_a_key_that_a_merge_moves_is_given_to_nobody_else(api: Callable) -> None
 
 
 @pytest.mark.parametrize("prefer", [None, MERGE])
-def test_time_that_is_over_is_told_as_that(
+def test_timeout_is_reported(
     api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
 ) -> None:
     kind = Transaction if databases.SERVER is None else ServerTransaction
@@ -330,7 +329,7 @@ def test_time_that_is_over_is_told_as_that(
 
 @pytest.mark.sqlite("a file that is full; a server's disk is its own")
 @pytest.mark.parametrize("prefer", [None, MERGE])
-def test_a_full_disk_is_told_as_that(
+def test_full_disk_is_reported(
     api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
 ) -> None:
     run = Transaction.run
@@ -354,7 +353,7 @@ def test_a_full_disk_is_told_as_that(
 @pytest.mark.parametrize(
     ("version", "name"), [((3, 50, 4), "json_each"), ((3, 51, 0), "jsonb_each")]
 )
-def test_an_older_sqlite_is_asked_in_words_that_it_knows(
+def test_older_sqlite_gets_supported_sql(
     monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], name: str
 ) -> None:
     monkeypatch.setattr(sqlite.driver, "sqlite_version_info", version)
@@ -365,8 +364,8 @@ def test_an_older_sqlite_is_asked_in_words_that_it_knows(
     assert f"FROM {name}(?)" in plan.insert_all.sql
 
 
-def test_what_equal_values_are_read_as_is_looked_up_but_for_doubles() -> None:
-    """They take integers of any length, of which many can be found that a look-up takes for each other."""
+def test_conversion_cache_excludes_doubles() -> None:
+    """Doubles accept integers of any length, which can collide as dictionary keys."""
     named = ("name", "floors", "latitude", "client_id")
     sources = insertions.plan_layout("buildings", named, default_missing=False).sources
     assert [each.is_memoized for each in sources[: len(named)]] == [True, True, False, True]

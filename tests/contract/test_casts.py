@@ -1,4 +1,4 @@
-"""Casts of values at the edges of their types: the same on either database, as PostgreSQL has them."""
+"""Casts at the limits of their types, equal to PostgreSQL's on both engines."""
 
 import json
 import math
@@ -16,13 +16,13 @@ REPRESENTED = "return=representation"
 
 
 def cast_of_text(api: Callable, text: str, kind: str) -> Response:
-    """What a write of a text answers that shows it as another type."""
+    """Return the response of a write that casts a text."""
     path = f"/inspections?select=value:notes::{kind}"
     return api("ada").post(path, {**INSPECTION, "notes": text}, prefer=REPRESENTED)
 
 
 def cast_of_double(api: Callable, number: float, kind: str) -> Response:
-    """The same of a double."""
+    """Return the response of a write that casts a double."""
     path = f"/buildings?id=eq.1&select=value:latitude::{kind}"
     return api("root").patch(path, {"latitude": number}, prefer=REPRESENTED)
 
@@ -39,7 +39,7 @@ def cast_of_double(api: Callable, number: float, kind: str) -> Response:
         ("2025-06-15 12:00:00.50+05:30", "time", "12:00:00.5"),
     ],
 )
-def test_text_as_a_time(api: Callable, text: str, kind: str, value: str) -> None:
+def test_cast_text_to_time(api: Callable, text: str, kind: str, value: str) -> None:
     assert cast_of_text(api, text, kind).json == [{"value": value}]
 
 
@@ -58,17 +58,15 @@ def test_text_as_a_time(api: Callable, text: str, kind: str, value: str) -> None
         ("seven", "real", (400, "22P02", "invalid input syntax for type real")),
     ],
 )
-def test_text_that_is_none(api: Callable, text: str, kind: str, refusal: tuple) -> None:
+def test_cast_invalid_text_is_refused(api: Callable, text: str, kind: str, refusal: tuple) -> None:
     status, code, words = refusal
     assert cast_of_text(api, text, kind).refusal == (status, code, f'{words}: "{text}"')
 
 
 @pytest.mark.parametrize("kind", ["date", "time", "timestamp", "timestamptz"])
 @pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
-def test_text_of_a_time_in_no_zone_that_there_is(
-    api: Callable, kind: str, zone: str | None
-) -> None:
-    """A server reads the names of zones, of which a file knows none."""
+def test_cast_time_with_unknown_zone_is_refused(api: Callable, kind: str, zone: str | None) -> None:
+    """PostgreSQL parses zone names in a time; SQLite does not."""
     path = "/inspections?id=eq.1"
     assert api("root").patch(path, {"notes": "2025-06-15 12:00:00 Nowhere/Land"}).status == 204
 
@@ -83,7 +81,7 @@ def test_text_of_a_time_in_no_zone_that_there_is(
     ("number", "real"),
     [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (16777217.0, 16777216.0), (0.0, 0.0)],
 )
-def test_a_double_as_a_real(api: Callable, number: float, real: float) -> None:
+def test_cast_double_to_real(api: Callable, number: float, real: float) -> None:
     assert cast_of_double(api, number, "real").json == [{"value": real}]
 
 
@@ -91,7 +89,7 @@ def test_a_double_as_a_real(api: Callable, number: float, real: float) -> None:
     ("number", "words"),
     [(1e-46, "underflow"), (3.4028235677973366e38, "overflow"), (1.797e308, "overflow")],
 )
-def test_a_double_that_no_real_holds(api: Callable, number: float, words: str) -> None:
+def test_cast_double_beyond_real_is_refused(api: Callable, number: float, words: str) -> None:
     assert cast_of_double(api, number, "real").refusal == (
         400,
         "22003",
@@ -99,7 +97,7 @@ def test_a_double_that_no_real_holds(api: Callable, number: float, words: str) -
     )
 
 
-def test_the_largest_double_as_a_numeric_is_a_number(api: Callable) -> None:
+def test_cast_largest_double_to_numeric(api: Callable) -> None:
     response = cast_of_double(api, 1.7976931348623157e308, "numeric")
 
     text = response.text.split(":")[-1].strip("}] \n")
@@ -108,7 +106,7 @@ def test_the_largest_double_as_a_numeric_is_a_number(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "zone", "told"),
+    ("moment", "zone", "expected"),
     [
         ("1880-01-01T00:00:00Z", "America/New_York", "1879-12-31T19:03:58-04:56:02"),
         ("0001-06-01T00:00:00Z", "Asia/Kolkata", "0001-06-01T05:53:28+05:53:28"),
@@ -116,14 +114,16 @@ def test_the_largest_double_as_a_numeric_is_a_number(api: Callable) -> None:
         ("2025-01-01T00:00:00Z", "Asia/Kolkata", "2025-01-01T05:30:00+05:30"),
     ],
 )
-def test_an_offset_of_seconds_is_told(api: Callable, moment: str, zone: str, told: str) -> None:
+def test_offset_with_seconds_is_rendered(
+    api: Callable, moment: str, zone: str, expected: str
+) -> None:
     response = api("root").patch(
         "/inspections?id=eq.2&select=created_at",
         {"created_at": moment},
         prefer=f"{REPRESENTED}, timezone={zone}",
     )
 
-    assert response.json == [{"created_at": told}]
+    assert response.json == [{"created_at": expected}]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_an_offset_of_seconds_is_told(api: Callable, moment: str, zone: str, tol
         ("value:created_at::date.max()", "1959-12-31"),
     ],
 )
-def test_a_moment_is_cast_where_an_offset_has_seconds(api: Callable, select: str, row: str) -> None:
+def test_cast_timestamp_with_seconds_offset(api: Callable, select: str, row: str) -> None:
     path = "/inspections?id=eq.2"
     assert api("root").patch(path, {"created_at": "1960-01-01T00:00:00Z"}).status == 204
 
@@ -146,7 +146,7 @@ def test_a_moment_is_cast_where_an_offset_has_seconds(api: Callable, select: str
 
 
 @pytest.mark.parametrize("offset", ["-00:44:30", "-004430"])
-def test_what_is_told_of_a_moment_is_read_again(api: Callable, offset: str) -> None:
+def test_rendered_timestamp_is_parsed_again(api: Callable, offset: str) -> None:
     path = "/inspections?select=id&id=eq.2"
     assert api("root").patch(path, {"created_at": f"1959-12-31T23:15:30{offset}"}).status == 204
 
@@ -172,13 +172,13 @@ NEWEST = "/inspections?select=value:created_at"
         ("::time.min()::text", "10:00:00"),
     ],
 )
-def test_the_last_clock_time_as_another_type(api: Callable, cast: str, value: str) -> None:
+def test_cast_time_24_00(api: Callable, cast: str, value: str) -> None:
     response = api("root").get(NEWEST + cast)
 
     assert (response.status, response.json) == (200, [{"value": value}])
 
 
-def test_the_last_clock_time_of_a_zone_is_a_moment_there(api: Callable) -> None:
+def test_cast_time_24_00_with_zone(api: Callable) -> None:
     response = api("root").get(
         f"{NEWEST}::timestamp.max()::timestamptz", prefer="timezone=America/New_York"
     )
@@ -196,7 +196,7 @@ def test_the_last_clock_time_of_a_zone_is_a_moment_there(api: Callable) -> None:
         ("::time.max()::numeric", "time to numeric"),
     ],
 )
-def test_the_last_clock_time_is_no_other_type(api: Callable, cast: str, target: str) -> None:
+def test_cast_time_24_00_to_other_types_is_refused(api: Callable, cast: str, target: str) -> None:
     response = api("root").get(NEWEST + cast)
 
     assert response.refusal == (400, "42846", f"cannot cast type {target}")
@@ -204,7 +204,7 @@ def test_the_last_clock_time_is_no_other_type(api: Callable, cast: str, target: 
 
 @pytest.mark.parametrize("number", [1e28, -1e28, 1.7e308])
 @pytest.mark.parametrize("whole", ["integer", "bigint", "smallint"])
-def test_a_numeric_beyond_all_whole_numbers(api: Callable, number: float, whole: str) -> None:
+def test_cast_numeric_beyond_bigint_is_refused(api: Callable, number: float, whole: str) -> None:
     path = "/buildings?id=eq.1"
     assert api("root").patch(path, {"latitude": number}).status == 204
 
@@ -213,7 +213,7 @@ def test_a_numeric_beyond_all_whole_numbers(api: Callable, number: float, whole:
     assert response.refusal == (400, "22003", f"{whole} out of range")
 
 
-def test_json_that_is_too_deep_to_be_read(api: Callable) -> None:
+def test_cast_too_deep_json_is_refused(api: Callable) -> None:
     path = "/inspections?id=eq.1"
     assert api("root").patch(path, {"notes": "[" * 32_000 + "]" * 32_000}).status == 204
 
@@ -223,10 +223,10 @@ def test_json_that_is_too_deep_to_be_read(api: Callable) -> None:
 
 
 @pytest.mark.sqlite("a server reads JSON itself")
-def test_json_is_as_deep_as_sqlite_reads_it_whatever_python_does(
+def test_json_depth_limit_is_sqlites(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Python 3.13 reads thousands of arrays in each other, 3.11 less than a thousand."""
+    """Python 3.13 parses thousands of nested arrays, Python 3.11 fewer than a thousand."""
     monkeypatch.setattr(functions.json, "loads", lambda text, parse_constant: None)
     deepest = "[" * 1_000 + "]" * 1_000
 
@@ -238,8 +238,8 @@ def test_json_is_as_deep_as_sqlite_reads_it_whatever_python_does(
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity"])
 @pytest.mark.parametrize("kind", ["numeric", "real", "double precision"])
-def test_text_of_no_whole_number(api: Callable, text: str, kind: str) -> None:
-    """A server takes it for a number, which it then cannot make whole; a file for none."""
+def test_cast_invalid_integer_text_is_refused(api: Callable, text: str, kind: str) -> None:
+    """PostgreSQL reports a fraction as invalid for the integer type; SQLite reports an invalid number."""
     path = "/inspections?id=eq.1"
     assert api("root").patch(path, {"notes": text}).status == 204
 

@@ -1,4 +1,4 @@
-"""What a command could not do, or could not tell, is told in one line; no traceback, and no name that nobody gave."""
+"""Commands report each failure on one line, without a traceback."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(file: Path, words: list[str], output: str = "", **more: str) -> subproce
     )  # fmt: skip
 
 
-def test_what_was_done_is_told_whatever_letters_the_output_has(file):
+def test_result_is_printed_in_any_output_encoding(file):
     kept = file.with_name("kept…")
 
     ended = run(file, ["backup", str(kept)], PYTHONIOENCODING="latin-1")
@@ -58,7 +58,7 @@ def test_what_was_done_is_told_whatever_letters_the_output_has(file):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize(("output", "told"), OUTPUTS)
+@pytest.mark.parametrize(("output", "expected"), OUTPUTS)
 @pytest.mark.parametrize(
     ("words", "done"),
     [
@@ -71,7 +71,7 @@ def test_what_was_done_is_told_whatever_letters_the_output_has(file):
         (["compact"], "; "),
     ],
 )
-def test_an_output_that_takes_nothing_is_told_in_one_line(file, words, done, output, told):
+def test_failing_output_is_reported_on_one_line(file, words, done, output, expected):
     [(email,), *_] = databases.sql(file, "SELECT email FROM users WHERE role = 'super_admin'")
     words = [word.format(file.parent, email) for word in words]
 
@@ -79,23 +79,23 @@ def test_an_output_that_takes_nothing_is_told_in_one_line(file, words, done, out
 
     assert ended.returncode == 1
     said = ended.stderr.decode()
-    assert said.startswith(f"walkthrough: standard output: {told}{done.format(file.parent)}")
+    assert said.startswith(f"walkthrough: standard output: {expected}{done.format(file.parent)}")
     assert said.count("\n") == 1
-    assert (done != "") == (len(said) > len(f"walkthrough: standard output: {told}\n"))
+    assert (done != "") == (len(said) > len(f"walkthrough: standard output: {expected}\n"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize(("output", "told"), OUTPUTS)
-def test_that_a_user_was_made_is_told_whatever_becomes_of_the_output(file, output, told):
+@pytest.mark.parametrize(("output", "expected"), OUTPUTS)
+def test_created_user_is_reported_despite_failing_output(file, output, expected):
     ended = run(file, MADE, output)
 
     said = ended.stderr.decode()
     [(user_id,)] = databases.sql(file, "SELECT id FROM users WHERE email = 'new@acme.example'")
-    assert said == f"walkthrough: standard output: {told}; created user {user_id}\n"
+    assert said == f"walkthrough: standard output: {expected}; created user {user_id}\n"
     assert ended.returncode == 1
 
 
-def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
+def test_export_is_independent_of_locale(file, tmp_path):
     databases.sql(file, "UPDATE clients SET name = 'Größe Ж 😀' WHERE id = 1")
     assert run(file, ["export", str(tmp_path / "all.json")]).returncode == 0
 
@@ -107,7 +107,7 @@ def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (["import", "{0}/none.json"], "{0}/none.json: No such file or directory"),
         (["export", "{0}/none/x"], "{0}/none/x: No such file or directory"),
@@ -120,18 +120,18 @@ def test_an_export_is_the_same_bytes_whatever_the_locale(file, tmp_path):
         (["backup", "{0}/" + "x" * 256], "{0}/" + "x" * 256 + ": File name too long"),
     ],
 )
-def test_what_is_not_there_is_named_once(file, words, told):
+def test_missing_file_is_named_once(file, words, expected):
     app = open_app(file)
 
     ended = app.test_cli_runner().invoke(args=[word.format(file.parent) for word in words])
 
     assert ended.exit_code == 1
-    assert ended.output == f"walkthrough: {told.format(file.parent)}\n"
+    assert ended.output == f"walkthrough: {expected.format(file.parent)}\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_start_whose_words_cannot_be_kept_serves(tmp_path):
-    """A full disk, where the output is kept, is no reason not to serve from a database elsewhere."""
+def test_server_starts_with_failing_output(tmp_path):
+    """A full disk that holds the output does not prevent serving a database on another disk."""
     ending = (
         "import os, sys; os.execve = lambda *_: os._exit(7);"
         " from serving.__main__ import main; main(['--port', sys.argv[1]])"
@@ -147,8 +147,8 @@ def test_a_start_whose_words_cannot_be_kept_serves(tmp_path):
 
 
 @pytest.mark.parametrize("word", ["backup", "export"])
-def test_a_copy_of_nothing_takes_no_good_ones_place(file, tmp_path, word):
-    """The disk is not there, or DATABASE_URL says another file: the database is made, and holds nothing."""
+def test_empty_database_does_not_replace_a_backup(file, tmp_path, word):
+    """A missing mount or a wrong DATABASE_URL creates an empty database."""
     kept, again = tmp_path / "kept", [word, str(tmp_path / "kept")]
     assert run(file, again).returncode == 0
     good = kept.read_bytes()
@@ -168,8 +168,8 @@ def test_a_copy_of_nothing_takes_no_good_ones_place(file, tmp_path, word):
     )
 
 
-def test_a_refused_import_leaves_no_log(file, tmp_path):
-    """On a disk that it has filled nobody could write, and a log beside the file shuts other ways, too."""
+def test_failed_import_leaves_no_wal(file, tmp_path):
+    """A leftover WAL would keep a full disk full."""
     rows = [{"id": 1_000 + number, "name": "n" * 1_000} for number in range(2_000)]
     (tmp_path / "rows.json").write_text(json.dumps({"inspectors": [*rows, {"id": 1, "name": 5}]}))
 
@@ -181,7 +181,7 @@ def test_a_refused_import_leaves_no_log(file, tmp_path):
     assert databases.sql(file, "SELECT count(*) FROM inspectors WHERE id >= 1000") == [(0,)]
 
 
-def test_no_password_is_asked_for_where_nothing_can_be_answered(file):
+def test_closed_standard_input_is_reported(file):
     ended = subprocess.run(
         ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "flask", "--app", "app", *MADE[:-2]],
         cwd=PROJECT, env={**os.environ, **KEYS, "DATABASE_URL": f"sqlite:///{file}"},
@@ -192,26 +192,26 @@ def test_no_password_is_asked_for_where_nothing_can_be_answered(file):
     assert ended.stderr == ("walkthrough: standard input is closed: set --password\n")
 
 
-def test_a_file_that_cannot_be_read_is_told_by_who_opens_it(monkeypatch, tmp_path):
+def test_unreadable_file_is_reported(monkeypatch, tmp_path):
     (tmp_path / "rows.json").touch()
     monkeypatch.setattr(os, "access", lambda *_, **__: False)  # as for whom it is not
 
     assert FILE.convert(str(tmp_path / "rows.json"), None, None) == tmp_path / "rows.json"
 
 
-def test_help_is_given_whatever_the_settings_are():
+def test_help_works_with_invalid_settings():
     words = [sys.executable, "-m", "serving", "--help"]
     environ = {**os.environ, "PORT": "abc"}
 
-    told = subprocess.run(
+    expected = subprocess.run(
         words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False
     )
 
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "PORT; 8000" in told.stdout
+    assert (expected.returncode, expected.stderr) == (0, "")
+    assert "PORT; 8000" in expected.stdout
 
 
-def test_the_operating_document_lists_exactly_the_commands(file: Path) -> None:
+def test_operating_document_lists_all_commands(file: Path) -> None:
     document = (PROJECT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
     table = document.split("\n## Commands\n")[1].split("\n## ")[0]
 

@@ -1,6 +1,6 @@
-"""/docs: a page from our own files under a strict policy, and no other file than those.
+"""/docs serves its own files only, under a strict content security policy.
 
-That it works in a browser is shown by hand: no browser is a dependency.
+It is tested in a browser by hand, since a browser is not a dependency.
 """
 
 import re
@@ -16,7 +16,7 @@ STRICT = (
 )
 
 
-def test_the_page_is_open_to_whoever_has_no_key(api: Callable) -> None:
+def test_page_needs_no_apikey(api: Callable) -> None:
     response = api("nobody").get("/docs", headers={"apikey": None})
 
     assert (response.status, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
@@ -27,7 +27,7 @@ def test_the_page_is_open_to_whoever_has_no_key(api: Callable) -> None:
     assert 'id="bearer"' in response.text
 
 
-def test_the_page_holds_nothing_inline_and_nothing_foreign(api: Callable) -> None:
+def test_page_has_no_inline_or_foreign_content(api: Callable) -> None:
     text = api("nobody").get("/docs", headers={"apikey": None}).text
 
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\son[a-z]+=|\sstyle=|https?:", text) == []
@@ -36,7 +36,7 @@ def test_the_page_holds_nothing_inline_and_nothing_foreign(api: Callable) -> Non
 
 
 @pytest.mark.parametrize("name", docs.FILES)
-def test_what_the_page_links_is_there(pristine: object, name: str) -> None:
+def test_linked_files_exist(pristine: object, name: str) -> None:
     response = pristine.test_client().get(f"/docs/{name}")
 
     assert response.status_code == 200
@@ -63,7 +63,7 @@ def test_what_the_page_links_is_there(pristine: object, name: str) -> None:
         "",
     ],
 )
-def test_no_other_file_is_served(api: Callable, name: str) -> None:
+def test_other_files_are_not_served(api: Callable, name: str) -> None:
     response = api("nobody").get(f"/docs/{name}", headers={"apikey": None})
 
     assert response.status in (400, 401, 404)
@@ -71,11 +71,11 @@ def test_no_other_file_is_served(api: Callable, name: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_the_page_is_only_read(api: Callable, method: str) -> None:
+def test_page_allows_only_get(api: Callable, method: str) -> None:
     assert api("root").send(method, "/docs").status == 405
 
 
-def test_the_script_keeps_no_key() -> None:
+def test_script_stores_no_key() -> None:
     script = (docs.PAGE / "page.js").read_text(encoding="utf-8")
 
     assert "localStorage" not in script

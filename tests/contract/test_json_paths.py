@@ -1,4 +1,4 @@
-"""JSON paths into what the audit trail keeps of a row: the same on either database, as PostgreSQL has them."""
+"""JSON paths into the audit log, equal to PostgreSQL's on both engines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHANGES = {
 
 @pytest.fixture
 def line(api: Callable) -> Callable[[str], object]:
-    """What is answered to a select of the line that tells of one change, which was made beside others."""
+    """Return the response to a select of one audit log line among others."""
     api("ada").patch("/inspections?id=eq.2", {"status": "scheduled"})
     api("ada").patch("/inspections?id=eq.1", CHANGES)
     api("ada").patch("/buildings?id=eq.1", {"latitude": 42.50, "name": "A"})
@@ -67,7 +67,7 @@ def line(api: Callable) -> Callable[[str], object]:
         ("x:row_key->>status", {"x": None}),
     ],
 )
-def test_a_path_leads_to_what_is_there(
+def test_json_path_selects_values(
     line: Callable, api: Callable, select: str, row: dict | None
 ) -> None:
     if row is None:
@@ -93,7 +93,7 @@ def test_a_path_leads_to_what_is_there(
     ],
 )
 @pytest.mark.parametrize("who", ["root", "ada"])
-def test_lines_are_found_by_what_they_tell(
+def test_filter_by_json_path(
     line: Callable, api: Callable, who: str, query: str, keys: list[str]
 ) -> None:
     path = f"/audit_log?select=row_key&action=eq.update&{query}"
@@ -104,7 +104,7 @@ def test_lines_are_found_by_what_they_tell(
     assert page.total == str(len(keys))
 
 
-def test_lines_are_ordered_and_grouped_by_what_they_tell(line: Callable, api: Callable) -> None:
+def test_order_and_group_by_json_path(line: Callable, api: Callable) -> None:
     updates = "/audit_log?action=eq.update&relation=eq.inspections"
 
     ordered = api("root").get(f"{updates}&select=row_key&order=after->>status.desc").json
@@ -118,9 +118,7 @@ def test_lines_are_ordered_and_grouped_by_what_they_tell(line: Callable, api: Ca
 
 
 @pytest.mark.parametrize("path", ["after->>status", "row_key->>status"])
-def test_lines_by_their_key_are_ordered_by_what_they_tell(
-    line: Callable, api: Callable, path: str
-) -> None:
+def test_order_by_json_path_with_key_filter(line: Callable, api: Callable, path: str) -> None:
     updates = "/audit_log?action=eq.update&relation=eq.inspections"
 
     grouped = api("ada").get(f"{updates}&select=row_key,id,count()&order={path}.desc,id")
@@ -130,27 +128,27 @@ def test_lines_by_their_key_are_ordered_by_what_they_tell(
 
 
 @pytest.mark.parametrize(
-    ("select", "order", "told"),
+    ("select", "order", "expected"),
     [
         ("after->>status", "after->>status.desc", ["scheduled", "failed"]),
         ("status:after->>status", "after->>status", ["failed", "scheduled"]),
         ("status:after->>status", "status.desc", ["scheduled", "failed"]),
     ],
 )
-def test_groups_are_ordered_by_the_path_that_they_are_of(
-    line: Callable, api: Callable, select: str, order: str, told: list[str]
+def test_order_groups_by_their_json_path(
+    line: Callable, api: Callable, select: str, order: str, expected: list[str]
 ) -> None:
     updates = "/audit_log?action=eq.update&relation=eq.inspections"
 
     grouped = api("root").get(f"{updates}&select={select},count()&order={order}")
 
     assert grouped.status == 200, grouped.text
-    assert [each["status"] for each in grouped.json] == told
+    assert [each["status"] for each in grouped.json] == expected
 
 
 @pytest.mark.parametrize("order", ["after->>notes", "before->>status", "action->>x"])
-def test_groups_are_ordered_by_no_other_path(api: Callable, order: str) -> None:
-    """Be they called by its column's name, or of that column."""
+def test_order_groups_by_other_json_path_is_refused(api: Callable, order: str) -> None:
+    """The order names the column, or another path of it."""
     select = "after:before->>notes,action,after->>status,count()"
 
     response = api("root").get(f"/audit_log?select={select}&order={order}")
@@ -170,23 +168,23 @@ def test_groups_are_ordered_by_no_other_path(api: Callable, order: str) -> None:
         "after->>status->>x=eq.1",
     ],
 )
-def test_what_json_is_no_operand_of_is_refused(api: Callable, query: str) -> None:
+def test_json_operand_of_unsupported_operator_is_refused(api: Callable, query: str) -> None:
     response = api("root").get(f"/audit_log?{query}")
 
     assert (response.status, response.code) == (404, "42883")
 
 
-def test_a_path_finds_no_line_of_others(line: Callable, api: Callable) -> None:
+def test_json_path_filter_respects_access(line: Callable, api: Callable) -> None:
     answer = api("bob").get("/audit_log?after->>status=eq.failed", prefer="count=exact")
 
     assert (answer.json, answer.total) == ([], "0")
 
 
 @pytest.mark.server("a file compares texts by code point alone")
-def test_what_lines_tell_is_compared_by_code_point_whatever_the_database_compares_by(
+def test_json_text_is_compared_by_code_point(
     tmp_path: pathlib.Path,
 ) -> None:
-    """As the columns themselves are: a database is of its cluster's language, unless somebody says otherwise."""
+    """Text columns compare by code point too. A PostgreSQL database otherwise uses its cluster's collation."""
     with databases.connected("postgres") as connection:
         connection.execute(
             "CREATE DATABASE of_a_language TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de'"
@@ -225,15 +223,13 @@ def test_what_lines_tell_is_compared_by_code_point_whatever_the_database_compare
         (1.7976931348623157e308, "1.7976931348623157e+308"),
     ],
 )
-def test_a_number_is_the_text_that_it_is_as_a_column(
-    api: Callable, latitude: float, text: str
-) -> None:
+def test_json_number_as_text_equals_column_text(api: Callable, latitude: float, text: str) -> None:
     api("ada").patch("/buildings?id=eq.1", {"latitude": latitude})
     stored = api("ada").get("/buildings?id=eq.1&select=latitude::text").json
     lines = "/audit_log?action=eq.update&relation=eq.buildings"
 
-    told = api("ada").get(f"{lines}&select=after->>latitude").json
+    expected = api("ada").get(f"{lines}&select=after->>latitude").json
     found = api("ada").get(f"{lines}&select=row_key&after->>latitude=eq.{text.replace('+', '%2B')}")
 
-    assert told == stored == [{"latitude": text}]
+    assert expected == stored == [{"latitude": text}]
     assert found.json == [{"row_key": "1"}]

@@ -1,4 +1,4 @@
-"""What bounds hold, and where: as much as is said is taken, and one more is not."""
+"""Each limit accepts its value and refuses one more."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
 @pytest.fixture
 def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
-    """One that writes: its moment stands still."""
+    """A write transaction, whose timestamp is constant."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     with app.app_context(), app.extensions["walkthrough"].writing() as writing:
         yield writing
 
 
-# What is asked
+# Queries
 
 
 @pytest.mark.parametrize(
     "select", ["{}", "id,inspections({})", "...clients({})", "...inspections({})"]
 )
-def test_a_level_has_sixty_columns(api: Callable, select: str) -> None:
+def test_columns_per_level_are_limited_to_60(api: Callable, select: str) -> None:
     def asked(columns: int) -> str:
         named = ",".join(f"c{place}:id" for place in range(columns))
         return f"/buildings?limit=1&select={select.format(named)}"
@@ -67,7 +67,7 @@ def test_a_level_has_sixty_columns(api: Callable, select: str) -> None:
 @pytest.mark.parametrize(
     ("select", "depth"), [("...inspections({})", 1), ("...inspections(...reports_lead({}))", 2)]
 )
-def test_a_select_makes_a_hundred_arrays(api: Callable, select: str, depth: int) -> None:
+def test_arrays_per_select_are_limited_to_100(api: Callable, select: str, depth: int) -> None:
     def asked(first: int, second: int) -> str:
         named = [",".join(f"c{place}:id" for place in range(n)) for n in (first, second)]
         inner = f"{select.format(named[0])},clients(...buildings({named[1]}))"
@@ -82,9 +82,7 @@ def test_a_select_makes_a_hundred_arrays(api: Callable, select: str, depth: int)
 
 
 @pytest.mark.parametrize("letter", ["x", "ü"])
-def test_an_answer_has_as_many_bytes_as_it_may(
-    monkeypatch: pytest.MonkeyPatch, letter: str
-) -> None:
+def test_response_bytes_are_limited(monkeypatch: pytest.MonkeyPatch, letter: str) -> None:
     rows = [letter * 3, letter, ""]
     size_bytes = len("".join(rows).encode())
     answering = SimpleNamespace(each=lambda sql, values: iter([(row,) for row in rows]))
@@ -97,10 +95,8 @@ def test_an_answer_has_as_many_bytes_as_it_may(
 
 
 @pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 2), ("x", 1), ("ü", 2)])
-def test_a_csv_has_as_many_bytes_as_any_answer(
-    monkeypatch: pytest.MonkeyPatch, letter: str, size: int
-) -> None:
-    """It may be twice as long as the rows of JSON that it is made of, or more."""
+def test_csv_bytes_are_limited(monkeypatch: pytest.MonkeyPatch, letter: str, size: int) -> None:
+    """CSV may be more than twice as long as the JSON rows."""
     rows = [json.dumps({"a": f"{letter * 10} "}, ensure_ascii=False)] * 3
 
     monkeypatch.setattr(representation, "VALUE_BYTES_MAX", 3 * (10 * size + 3))
@@ -111,7 +107,7 @@ def test_a_csv_has_as_many_bytes_as_any_answer(
 
 
 @pytest.mark.parametrize(("characters", "is_repeated"), [(2_000, True), (2_001, False)])
-def test_a_preflight_names_so_many_headers(
+def test_preflight_header_names_are_limited(
     api: Callable, characters: int, *, is_repeated: bool
 ) -> None:
     asked = "x" * characters
@@ -122,7 +118,7 @@ def test_a_preflight_names_so_many_headers(
     assert answer.headers["Access-Control-Allow-Headers"] == (asked if is_repeated else "")
 
 
-def test_a_preflight_is_answered_with_nothing_of_no_type(api: Callable) -> None:
+def test_preflight_response_has_no_content_type(api: Callable) -> None:
     headers = {"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"}
 
     answer = api("nobody").send("OPTIONS", "/buildings", headers=headers)
@@ -132,8 +128,8 @@ def test_a_preflight_is_answered_with_nothing_of_no_type(api: Callable) -> None:
     assert "Content-Type" not in answer.headers
 
 
-def test_a_bound_of_a_call_that_is_not_strict_binds_nobody(api: Callable) -> None:
-    """Not even where one that is strict is refused: a function's value is no number of rows."""
+def test_lenient_max_affected_of_a_call_is_ignored(api: Callable) -> None:
+    """A strict one is refused, since a function's value is not a number of rows."""
     asked = {"building_id": 1, "user_id": MOE}
 
     answer = api("ada").rpc("check_building_access_v2", asked, prefer="max-affected=1")
@@ -146,24 +142,24 @@ def test_a_bound_of_a_call_that_is_not_strict_binds_nobody(api: Callable) -> Non
     assert (refused.status, refused.code) == (400, "PGRST128")
 
 
-# What is counted
+# Counts
 
 
 @pytest.mark.parametrize(
     ("day", "is_counted"),
     [("2026-01-31", False), ("2026-02-01", True), ("2026-02-28", True), ("2026-03-01", False)],
 )
-def test_a_month_has_its_first_and_its_last_day(day: str, *, is_counted: bool) -> None:
+def test_month_includes_first_and_last_day(day: str, *, is_counted: bool) -> None:
     days = calendar_days(datetime.date(2026, 2, 10))
     state = {"status": "completed", "date_visited": day}
 
     assert ("completed_this_month" in incremental_counts.calendar_counts(state, days)) is is_counted
 
 
-# People
+# Users
 
 
-def test_an_email_has_255_characters() -> None:
+def test_email_is_limited_to_255_characters() -> None:
     domain = "@acme.example"
     longest = "x" * (255 - len(domain)) + domain
 
@@ -173,7 +169,7 @@ def test_an_email_has_255_characters() -> None:
 
 
 @pytest.mark.parametrize("letter", ["x", "ü"])
-def test_metadata_have_16384_bytes(letter: str) -> None:
+def test_metadata_is_limited_to_16384_bytes(letter: str) -> None:
     room_bytes = 16_384 - len('{"a":""}')
     text = letter * (room_bytes // len(letter.encode()))
 
@@ -182,7 +178,7 @@ def test_metadata_have_16384_bytes(letter: str) -> None:
         person.write_metadata({"a": text + "x"})
 
 
-def test_a_ban_lasts_290_years() -> None:
+def test_ban_is_limited_to_290_years() -> None:
     longest_hours = 290 * 365 * 24
 
     assert users.read_ban(f"{longest_hours}h") == longest_hours * 3_600
@@ -190,11 +186,11 @@ def test_a_ban_lasts_290_years() -> None:
         users.read_ban(f"{longest_hours}h1s")
 
 
-# Signing in
+# Sign-in
 
 
 @pytest.mark.parametrize(("seconds", "is_in_line"), [(30, True), (31, False)])
-def test_an_old_token_is_forgiven_for_thirty_seconds(seconds: int, *, is_in_line: bool) -> None:
+def test_reused_refresh_token_is_accepted_for_30_seconds(seconds: int, *, is_in_line: bool) -> None:
     now = 1_000_000
     session = SessionRow("", "", "", 9, 0, 0, [[now - seconds, 3]])
 
@@ -202,7 +198,7 @@ def test_an_old_token_is_forgiven_for_thirty_seconds(seconds: int, *, is_in_line
 
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(30 * 86_400 - 1, True), (30 * 86_400, False)])
-def test_an_address_is_known_for_thirty_days(
+def test_known_address_expires_after_30_days(
     transaction: Transaction, seconds: int, *, is_known: bool
 ) -> None:
     here, elsewhere = (
@@ -222,7 +218,7 @@ def test_an_address_is_known_for_thirty_days(
 
 
 @pytest.mark.parametrize("claim", ["iat", "nbf"])
-def test_a_moment_is_one_that_a_double_holds(claim: str) -> None:
+def test_timestamp_must_fit_a_double(claim: str) -> None:
     for taken in (0, 0.0, 0.5, 2**53 - 1):
         assert access_token.numeric_date({claim: taken}, claim) == int(taken)
     for refused in (-1, -0.5, 2**53, float(2**53)):
@@ -230,21 +226,21 @@ def test_a_moment_is_one_that_a_double_holds(claim: str) -> None:
             access_token.numeric_date({claim: refused}, claim)
 
 
-# Boards and the trail
+# Kiosk displays and the audit log
 
 
 @pytest.mark.parametrize(("seconds", "is_due"), [(3_599, False), (3_600, True)])
-def test_a_board_is_noted_once_an_hour(
+def test_kiosk_display_use_is_recorded_hourly(
     transaction: Transaction, seconds: int, *, is_due: bool
 ) -> None:
-    _, told = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
+    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET last_seen_at = {transaction.unix - seconds}")
 
-    assert kiosk_display.authenticate_display(transaction, told).is_due is is_due
+    assert kiosk_display.authenticate_display(transaction, token).is_due is is_due
 
 
 @pytest.mark.parametrize(("seconds", "more"), [(59.999, 0), (60, 0), (60.001, 1)])
-def test_refusals_are_told_as_often_as_may_be_in_a_minute(
+def test_audited_refusals_per_minute_are_limited(
     transaction: Transaction, seconds: float, more: int
 ) -> None:
     def refuse() -> None:
@@ -256,5 +252,5 @@ def test_refusals_are_told_as_often_as_may_be_in_a_minute(
     transaction.began += seconds
     refuse()
 
-    told = transaction.value("SELECT count(*) FROM audit_log WHERE action = 'refused'")
-    assert told == audit.REFUSALS_PER_MINUTE_MAX + more
+    count = transaction.value("SELECT count(*) FROM audit_log WHERE action = 'refused'")
+    assert count == audit.REFUSALS_PER_MINUTE_MAX + more

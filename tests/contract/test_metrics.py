@@ -1,4 +1,4 @@
-"""/metrics and Server-Timing: for the service key alone, by route and never by path, over all workers."""
+"""/metrics and Server-Timing: for the service key only, by route, summed over all workers."""
 
 import os
 import re
@@ -48,7 +48,7 @@ def requests_of(method: str, route: str, status: int) -> str:
         pytest.param({"Authorization": f"bearer  {tokens.SERVICE_KEY}"}, id="bearer-in-any-case"),
     ],
 )
-def test_the_service_key_opens_it(api: Callable, headers: dict) -> None:
+def test_metrics_accept_the_service_key(api: Callable, headers: dict) -> None:
     response = api("nobody").get("/metrics", headers={**NO_KEY, **headers})
 
     assert response.status == 200
@@ -57,7 +57,7 @@ def test_the_service_key_opens_it(api: Callable, headers: dict) -> None:
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
-def test_nobody_else_is_let_in(api: Callable, who: str) -> None:
+def test_metrics_refuse_other_callers(api: Callable, who: str) -> None:
     response = api(who).get("/metrics")
 
     assert (response.status, response.code) == (401, "PGRST302")
@@ -76,11 +76,11 @@ def test_nobody_else_is_let_in(api: Callable, who: str) -> None:
         pytest.param({"Authorization": "Bearer ü\xff"}, id="not-ascii"),
     ],
 )
-def test_no_other_key_opens_it(api: Callable, headers: dict) -> None:
+def test_metrics_refuse_other_keys(api: Callable, headers: dict) -> None:
     assert api("nobody").get("/metrics", headers={**NO_KEY, **headers}).status == 401
 
 
-def test_an_absent_service_key_matches_nothing(world: Callable) -> None:
+def test_absent_service_key_matches_nothing(world: Callable) -> None:
     api = world({}, SERVICE_KEY="")
 
     for headers in (
@@ -116,7 +116,7 @@ def test_requests_are_counted_by_method_route_and_status(world: Callable) -> Non
     assert more("walkthrough_write_lock_wait_seconds_count") == 1
 
 
-def test_no_path_query_or_method_of_a_caller_becomes_a_series(world: Callable) -> None:
+def test_caller_input_creates_no_series(world: Callable) -> None:
     api = world({})
 
     api("service").get(f"/{CANARY}?{CANARY}=1")
@@ -130,7 +130,7 @@ def test_no_path_query_or_method_of_a_caller_becomes_a_series(world: Callable) -
     assert 'method="other",route="unmatched",status="405"' in text
 
 
-def test_plan_caches_are_told(world: Callable) -> None:
+def test_plan_caches_are_reported(world: Callable) -> None:
     api = world({})
     api("service").get("/clients?select=id,name&order=name")
     before = figures(api)
@@ -157,13 +157,13 @@ def test_every_plan_cache_is_in_the_metrics() -> None:
     assert caches == set(CACHES)
 
 
-def test_versions_are_told_to_the_operator(api: Callable) -> None:
+def test_versions_are_reported(api: Callable) -> None:
     [build] = [name for name in figures(api) if name.startswith("walkthrough_build_info{")]
 
     assert {"version", "python", "sqlite", "flask", "gunicorn"} <= set(re.findall(r"(\w+)=", build))
 
 
-def test_the_wait_for_the_writer_lock_is_measured_when_it_times_out_too(tmp_path: Path) -> None:
+def test_writer_lock_wait_includes_timeouts(tmp_path: Path) -> None:
     waits: list[float] = []
     lock = MeasuredWriterLock(tmp_path / "a.lock", waits.append)
     taken, done = threading.Event(), threading.Event()
@@ -185,7 +185,7 @@ def test_the_wait_for_the_writer_lock_is_measured_when_it_times_out_too(tmp_path
 
 
 def calls_of(function: Callable, *arguments: object) -> int:
-    """How many functions, Python's and C's, a call calls: the same on every machine, however busy."""
+    """Count the Python and C functions that a call invokes. The number is the same on every machine."""
     events = []
     sys.setprofile(lambda frame, event, argument: events.append(event))
     try:
@@ -195,7 +195,7 @@ def calls_of(function: Callable, *arguments: object) -> int:
     return sum(event in ("call", "c_call") for event in events) - 1  # setprofile's own
 
 
-def test_counting_a_request_costs_few_calls(pristine: object) -> None:
+def test_counting_a_request_makes_few_calls(pristine: object) -> None:
     counted = pristine.extensions["walkthrough.meters"]
     with pristine.test_request_context("/inspections"):
         g.began = time.monotonic()
@@ -216,7 +216,7 @@ print(client.get("/metrics", headers={"apikey": "k" * 40}).get_data(as_text=True
 """
 
 
-def test_one_worker_tells_what_all_have_counted(tmp_path: Path) -> None:
+def test_each_worker_reports_all_workers(tmp_path: Path) -> None:
     directory = meters.make_directory()
     environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)}
     words = [sys.executable, "-c", WORKER, f"sqlite:///{tmp_path / 'a.db'}"]
@@ -247,7 +247,7 @@ def test_one_worker_tells_what_all_have_counted(tmp_path: Path) -> None:
 
 
 def run_apart(script: str, directory: Path, *words: str) -> tuple[str, str]:
-    """What a process of its own says that counts in files of a directory."""
+    """Return the output of a process that counts in files of a directory."""
     done = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=PROJECT,
@@ -285,11 +285,13 @@ for kind, size_bytes in meters.FILES.items():
 """
 
 
-def test_every_series_that_there_can_be_has_its_place(tmp_path: Path, directory: Path) -> None:
-    """Files that grew would have holes, which a full disk has no place for when they are written to."""
-    told, _ = run_apart(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
+def test_files_fit_every_possible_series(tmp_path: Path, directory: Path) -> None:
+    """Growing files have holes, and a full disk has no blocks for them at the first write."""
+    expected, _ = run_apart(
+        EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory)
+    )
 
-    lines = told.splitlines()
+    lines = expected.splitlines()
     assert len(lines) == len(meters.FILES)
     for line in lines:
         kind, size_bytes, *found = line.split()
@@ -297,7 +299,7 @@ def test_every_series_that_there_can_be_has_its_place(tmp_path: Path, directory:
         assert int(found[1]) < 0.9 * int(size_bytes), kind
 
 
-def test_the_files_have_their_bytes_before_they_are_used(directory: Path) -> None:
+def test_files_are_allocated_before_use(directory: Path) -> None:
     meters.allocate(directory, 7)
 
     sizes = {file.name: file.stat() for file in directory.iterdir()}
@@ -305,21 +307,19 @@ def test_the_files_have_their_bytes_before_they_are_used(directory: Path) -> Non
     assert all(found.st_blocks * 512 >= found.st_size >= 1 << 16 for found in sizes.values())
 
 
-def test_a_dead_workers_files_keep_what_was_counted_and_no_room(
-    tmp_path: Path, directory: Path
-) -> None:
+def test_dead_workers_files_are_truncated_and_keep_counts(tmp_path: Path, directory: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     run_apart(WORKER, directory, url, "3")
     (counter,) = directory.glob("counter_*.db")
     pid = int(counter.stem.removeprefix("counter_"))
 
     meters.retire_process(directory, pid)
-    told, _ = run_apart(WORKER, directory, url, "4")
+    expected, _ = run_apart(WORKER, directory, url, "4")
     cut = counter.stat().st_size
     meters.allocate(directory, pid)  # a worker with the same number
 
     assert cut < 16_384 < meters.FILES["counter"] == counter.stat().st_size
-    assert requests_of("GET", "/live", 200) + " 7.0" in told
+    assert requests_of("GET", "/live", 200) + " 7.0" in expected
     assert not list(directory.glob(f"gauge_live*_{pid}.draft"))
 
 
@@ -340,27 +340,25 @@ Flask.test_client = removed
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
-def test_on_a_full_disk_a_worker_counts_in_memory_and_says_so_once(
+def test_full_disk_makes_worker_count_in_memory_and_log_once(
     tmp_path: Path, directory: Path
 ) -> None:
-    told, log = run_apart(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+    expected, log = run_apart(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
 
-    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert requests_of("GET", "/live", 200) + " 3.0" in expected
     assert log.count("counted_in_memory") == 1
     assert "No space left on device" in log
     assert list(directory.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
-def test_a_worker_that_counts_in_memory_tells_what_the_others_count(
-    tmp_path: Path, directory: Path
-) -> None:
+def test_worker_counting_in_memory_reports_files(tmp_path: Path, directory: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     run_apart(WORKER, directory, url, "3")
 
-    told, _ = run_apart(FULL + WORKER, directory, url, "5")
+    expected, _ = run_apart(FULL + WORKER, directory, url, "5")
 
-    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert requests_of("GET", "/live", 200) + " 3.0" in expected
 
 
 FILL = """
@@ -375,7 +373,7 @@ MOUNT = 'mount -t tmpfs -o size=4m tmpfs "$1"'
 
 
 def on_a_disk_of_its_own(directory: Path, *words: str) -> subprocess.CompletedProcess:
-    """Run a process for which a directory is a disk of 4 MiB."""
+    """Run a process whose directory is a disk of 4 MiB."""
     return subprocess.run(
         ["unshare", "-m", "sh", "-c", f'{MOUNT} && shift && exec "$@"', "sh", str(directory), *words],
         cwd=PROJECT, env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)},
@@ -384,8 +382,8 @@ def on_a_disk_of_its_own(directory: Path, *words: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
-def test_a_disk_that_fills_up_ends_no_worker(tmp_path: Path, directory: Path) -> None:
-    """A real one: a worker was ended by SIGBUS when it counted its first request there."""
+def test_disk_filling_up_does_not_end_worker(tmp_path: Path, directory: Path) -> None:
+    """A worker was killed by SIGBUS when it counted its first request on a full disk."""
     if on_a_disk_of_its_own(directory, "true").returncode:
         pytest.skip("to mount a disk takes rights")
     script = EVERY_SERIES.replace("found = ", f"{FILL}found = ", 1)
@@ -396,25 +394,25 @@ def test_a_disk_that_fills_up_ends_no_worker(tmp_path: Path, directory: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_worker_starts_where_the_directory_was_removed(tmp_path: Path, directory: Path) -> None:
+def test_worker_starts_without_directory(tmp_path: Path, directory: Path) -> None:
     directory.rmdir()
 
-    told, log = run_apart(WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+    expected, log = run_apart(WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
 
-    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert requests_of("GET", "/live", 200) + " 3.0" in expected
     assert log.count("counted_in_memory") == 1
 
 
-def test_a_worker_serves_on_where_the_directory_is_removed(tmp_path: Path, directory: Path) -> None:
+def test_worker_survives_removed_directory(tmp_path: Path, directory: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
 
-    told, log = run_apart(REMOVED + WORKER, directory, url, "3", str(directory))
+    expected, log = run_apart(REMOVED + WORKER, directory, url, "3", str(directory))
 
-    assert requests_of("GET", "/live", 200) + " 3.0" in told
+    assert requests_of("GET", "/live", 200) + " 3.0" in expected
     assert log == ""
 
 
-def test_where_there_is_no_place_for_a_directory_there_is_none(
+def test_no_temporary_directory_gives_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nowhere(**where: object) -> str:
@@ -429,10 +427,10 @@ def test_where_there_is_no_place_for_a_directory_there_is_none(
     meters.remove_directory(directory)
 
 
-def test_directories_that_killed_servers_have_left_are_swept_away(
+def test_directories_of_killed_servers_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither one that is held, nor what a link leads to, nor another's."""
+    """Locked directories, targets of symbolic links and other users' directories stay."""
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     left, other = (tmp_path / f"{meters.PREFIX}{name}" for name in ("left", "other"))
     aim, link = tmp_path / "aim", tmp_path / f"{meters.PREFIX}link"
@@ -460,7 +458,7 @@ def test_directories_that_killed_servers_have_left_are_swept_away(
     assert not held.exists()
 
 
-def test_the_directory_is_the_servers_alone() -> None:
+def test_directory_is_private() -> None:
     directory = meters.make_directory()
 
     assert directory.stat().st_mode & 0o777 == 0o700
@@ -474,19 +472,19 @@ def timing_of(api: Api, path: str = "/inspections", **headers: str) -> str | Non
     return api.get(path, headers=headers).headers.get("Server-Timing")
 
 
-def test_timing_is_told_to_the_service_key_that_asks(api: Callable) -> None:
-    told = timing_of(api("service"), **{"X-Server-Timing": "1"})
+def test_server_timing_for_service_key_on_request(api: Callable) -> None:
+    expected = timing_of(api("service"), **{"X-Server-Timing": "1"})
 
-    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], lock;dur=[0-9]+\.[0-9]", told)
+    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], lock;dur=[0-9]+\.[0-9]", expected)
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
-def test_timing_is_told_to_nobody_else(api: Callable, who: str) -> None:
+def test_server_timing_hidden_from_others(api: Callable, who: str) -> None:
     assert timing_of(api(who), **{"X-Server-Timing": "1"}) is None
     keyed = {"X-Server-Timing": "1", "apikey": tokens.SERVICE_KEY}
     assert timing_of(api(who), **keyed) is None
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Server-Timing": "0"}, {"X-Server-Timing": ""}])
-def test_timing_is_absent_unless_asked_for(api: Callable, headers: dict) -> None:
+def test_server_timing_absent_by_default(api: Callable, headers: dict) -> None:
     assert timing_of(api("service"), **headers) is None

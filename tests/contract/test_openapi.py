@@ -1,4 +1,4 @@
-"""The two documents: valid, complete, of the names that are listed and no more, and the same for everybody."""
+"""The OpenAPI and Swagger documents: valid, complete, and the same for all callers."""
 
 import json
 import re
@@ -35,7 +35,7 @@ OFTEN_HIDDEN = (
 
 
 def routes(app: object) -> dict[str, set[str]]:
-    """Every route's methods, by its path as a document spells it."""
+    """Return each route's methods by its path in the document's notation."""
     found: dict[str, set[str]] = {}
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule.rule)
@@ -81,7 +81,7 @@ def test_document_is_valid_swagger_2_0(swagger: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "told", "key"),
+    ("accept", "expected", "key"),
     [
         pytest.param("*/*", JSON, "openapi", id="anything"),
         pytest.param("application/json", JSON, "openapi", id="json"),
@@ -89,16 +89,19 @@ def test_document_is_valid_swagger_2_0(swagger: dict) -> None:
         pytest.param(f"text/html, {SWAGGER};q=0.5", SWAGGER, "swagger", id="second"),
     ],
 )
-def test_accept_chooses_the_document(api: Callable, accept: str, told: str, key: str) -> None:
+def test_accept_selects_document(api: Callable, accept: str, expected: str, key: str) -> None:
     response = api("moe").get("/", accept=accept)
 
-    assert (response.status, response.headers["Content-Type"]) == (200, f"{told}; charset=utf-8")
+    assert (response.status, response.headers["Content-Type"]) == (
+        200,
+        f"{expected}; charset=utf-8",
+    )
     assert key in response.json
 
 
 @pytest.mark.parametrize("path", AS_POSTGREST)
 @pytest.mark.parametrize(
-    ("accept", "told"),
+    ("accept", "expected"),
     [
         pytest.param("*/*", SWAGGER, id="anything"),
         pytest.param("application/json", JSON, id="json"),
@@ -106,25 +109,28 @@ def test_accept_chooses_the_document(api: Callable, accept: str, told: str, key:
         pytest.param(f"{JSON};q=0.5, {SWAGGER};q=0.4", JSON, id="either"),
     ],
 )
-def test_where_supabase_s_clients_look_the_document_is_postgrests(
-    api: Callable, path: str, accept: str, told: str
-) -> None:
-    """They read `definitions`, whatever they ask for: n8n's node, vue-postgrest, ra-supabase's getSchema."""
+def test_rest_v1_serves_swagger(api: Callable, path: str, accept: str, expected: str) -> None:
+    """n8n's node, vue-postgrest and ra-supabase's getSchema read `definitions`, whatever their Accept
+    header.
+    """
     response = api("moe").get(path, accept=accept)
 
-    assert (response.status, response.headers["Content-Type"]) == (200, f"{told}; charset=utf-8")
+    assert (response.status, response.headers["Content-Type"]) == (
+        200,
+        f"{expected}; charset=utf-8",
+    )
     assert response.json == api("moe").get("/", accept=SWAGGER).json
 
 
 @pytest.mark.parametrize("accept", ["text/html", "text/csv", "application/vnd.pgrst.object+json"])
-def test_accept_that_fits_none_is_refused(api: Callable, accept: str) -> None:
+def test_unsupported_accept_is_refused(api: Callable, accept: str) -> None:
     response = api("root").get("/", accept=accept)
 
     assert (response.status, response.code) == (406, "PGRST107")
 
 
 @pytest.mark.parametrize("path", ROOTS)
-def test_head_is_get_without_the_body(api: Callable, path: str) -> None:
+def test_head_equals_get_without_body(api: Callable, path: str) -> None:
     head, get = api("root").head(path), api("root").get(path)
 
     assert (head.status, head.text) == (200, "")
@@ -142,7 +148,7 @@ def test_head_is_get_without_the_body(api: Callable, path: str) -> None:
         pytest.param({"Accept-Profile": "public"}, 200, None, id="own-profile"),
     ],
 )
-def test_the_document_is_behind_the_apikey_and_the_profile(
+def test_document_requires_apikey_and_valid_profile(
     api: Callable, path: str, headers: dict, status: int, code: str | None
 ) -> None:
     response = api("root").get(path, headers=headers)
@@ -152,11 +158,11 @@ def test_the_document_is_behind_the_apikey_and_the_profile(
 
 @pytest.mark.parametrize("path", ROOTS)
 @pytest.mark.parametrize("accept", ["*/*", SWAGGER])
-def test_same_bytes_for_everybody(api: Callable, path: str, accept: str) -> None:
+def test_document_is_the_same_for_all_callers(api: Callable, path: str, accept: str) -> None:
     assert len({api(who).get(path, accept=accept).text for who in CAST}) == 1
 
 
-def test_every_route_is_told_and_nothing_else(document: dict, pristine: object) -> None:
+def test_document_lists_exactly_the_routes(document: dict, pristine: object) -> None:
     at_root = {
         path: methods
         for path, methods in routes(pristine).items()
@@ -182,16 +188,15 @@ def test_rest_v1_has_the_routes_of_tables_and_functions(document: dict, pristine
     assert "/rest/v1" in document["info"]["description"]
 
 
-def test_one_server_has_all_paths(document: dict) -> None:
-    """openapi-generator lets a path's own server take the place of the one that its user configured: a client made so
-    could not sign in."""
+def test_single_server_has_all_paths(document: dict) -> None:
+    """openapi-generator prefers a path's server to the configured one, so its client could not sign in."""
     own = [item for path in document["paths"].values() for item in (path, *path.values())]
 
     assert document["servers"] == [{"url": "/"}]
     assert not [item for item in own if "servers" in item]
 
 
-def test_swagger_tells_tables_and_functions(swagger: dict) -> None:
+def test_swagger_lists_tables_and_functions(swagger: dict) -> None:
     tables = {f"/{name}": {"GET", "POST", "PATCH", "DELETE"} for name in RESOURCES}
     functions = {
         f"/rpc/{each.name}": set(each.volatility.value) & {"GET", "POST"} for each in rpc.TABLE
@@ -209,7 +214,7 @@ BODIES = {
 }
 
 
-def test_swagger_tells_the_formats_of_bodies_that_are_read(api: Callable, swagger: dict) -> None:
+def test_swagger_lists_request_formats(api: Callable, swagger: dict) -> None:
     posted = swagger["paths"]["/rpc/get_building_stats"]["post"]
     called = {media for media, (_, arguments) in BODIES.items() if arguments is not None}
 
@@ -221,13 +226,13 @@ def test_swagger_tells_the_formats_of_bodies_that_are_read(api: Callable, swagge
             assert asked.status == 200
 
 
-def test_swagger_tells_how_wide_a_whole_number_is(swagger: dict) -> None:
-    """A generator knows two widths by name, and makes 32 bits of any other: an id has up to 53."""
+def test_swagger_integer_formats(swagger: dict) -> None:
+    """Generators know two integer formats and treat any other as 32 bits. Ids have up to 53 bits."""
     whole = {
-        (name, told["format"])
+        (name, expected["format"])
         for each in swagger["definitions"].values()
-        for name, told in each["properties"].items()
-        if told["type"] == "integer"
+        for name, expected in each["properties"].items()
+        if expected["type"] == "integer"
     }
 
     assert whole == {
@@ -242,7 +247,7 @@ def test_swagger_tells_how_wide_a_whole_number_is(swagger: dict) -> None:
     }
 
 
-def test_swagger_tells_how_wide_the_arguments_of_a_function_are(swagger: dict) -> None:
+def test_swagger_argument_formats(swagger: dict) -> None:
     wide = {"type": "integer", "format": "int64"}
     asked, assigned = (
         swagger["paths"][f"/rpc/{name}"]
@@ -269,13 +274,13 @@ def test_columns_equal_the_catalog(
         assert list(schemas[name]["properties"]) == list(relation.attributes)
     assert list(swagger["definitions"][table]["properties"]) == list(relation.attributes)
     assert set(swagger["definitions"][table]["required"]) == required
-    told = document["paths"][f"/{table}"]["get"]["parameters"]
+    expected = document["paths"][f"/{table}"]["get"]["parameters"]
     assert [
-        each["$ref"].rpartition(".")[2] for each in told if f"/filter.{table}." in each["$ref"]
+        each["$ref"].rpartition(".")[2] for each in expected if f"/filter.{table}." in each["$ref"]
     ] == list(relation.attributes)
 
 
-def test_what_is_required_on_create_is_told(document: dict) -> None:
+def test_required_columns_of_new_rows(document: dict) -> None:
     schemas = document["components"]["schemas"]
     required = {name: set(schemas[f"{name}.new"].get("required", ())) for name in RESOURCES}
 
@@ -293,22 +298,22 @@ def test_what_is_required_on_create_is_told(document: dict) -> None:
     }
 
 
-def test_writes_tell_which_preferences_they_follow(document: dict) -> None:
-    """Those that Preference-Applied tells of, too."""
-    told = {
+def test_write_preferences_are_documented(document: dict) -> None:
+    """The document includes the preferences in Preference-Applied."""
+    expected = {
         name: document["components"]["parameters"][f"Prefer{name}"]["description"]
         for name in ("Read", "Insert", "Update", "Put", "Delete", "Call")
     }
 
-    bounded = {name for name, text in told.items() if "max-affected" in text}
-    with_defaults = {name for name, text in told.items() if "missing" in text}
+    bounded = {name for name, text in expected.items() if "max-affected" in text}
+    with_defaults = {name for name, text in expected.items() if "missing" in text}
 
     assert bounded == {"Insert", "Update", "Put", "Delete"}
     assert with_defaults == {"Insert", "Update"}
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-def test_rows_are_as_their_schema_says(api: Callable, table: str, document: dict) -> None:
+def test_rows_match_schema(api: Callable, table: str, document: dict) -> None:
     schema = document["components"]["schemas"][table]
 
     rows = api("root").get(f"/{table}").json
@@ -317,9 +322,10 @@ def test_rows_are_as_their_schema_says(api: Callable, table: str, document: dict
         assert faults(schema, row) == []
 
 
-def test_a_user_is_as_their_schema_says(api: Callable, document: dict) -> None:
-    """What is always there is required. Of a constant that may be missing openapi-python-client made a program that
-    Python could not read."""
+def test_user_matches_schema(api: Callable, document: dict) -> None:
+    """Keys that are always present are required. openapi-python-client generates invalid code for an
+    optional constant.
+    """
     schema = document["components"]["schemas"]["auth.user"]
 
     user = api("root").get("/auth/v1/user").json
@@ -339,9 +345,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_functions_answer_is_as_their_schema_says(
-    api: Callable, name: str, document: dict
-) -> None:
+def test_function_results_match_schema(api: Callable, name: str, document: dict) -> None:
     answers = document["paths"][f"/rpc/{name}"]["get"]["responses"]
     schema = answers["200"]["content"]["application/json"]["schema"]
 
@@ -354,7 +358,7 @@ def test_every_function_is_described() -> None:
     assert set(openapi_schemas.RESULTS) == {each.name for each in rpc.TABLE}
 
 
-def test_every_operation_has_its_errors_and_a_name_of_its_own(document: dict) -> None:
+def test_operations_have_errors_and_unique_names(document: dict) -> None:
     named = []
     for item in document["paths"].values():
         for method in ("get", "head", "post", "put", "patch", "delete"):
@@ -365,7 +369,7 @@ def test_every_operation_has_its_errors_and_a_name_of_its_own(document: dict) ->
     assert len(named) == len(set(named))
 
 
-def test_nothing_inside_is_named(api: Callable) -> None:
+def test_document_reveals_no_internals(api: Callable) -> None:
     for accept in ("*/*", SWAGGER):
         text = api("root").get("/", accept=accept).text.lower()
         assert [word for word in OFTEN_HIDDEN if word in text] == []

@@ -1,4 +1,4 @@
-"""Keys of the caller's choice are printed as they are, whatever they look like to SQL or its compiler."""
+"""Payload keys with special characters are returned unchanged."""
 
 from collections.abc import Callable
 from urllib.parse import quote
@@ -23,7 +23,7 @@ import pytest
         "[_POSITION]",
     ],
 )
-def test_key_is_printed_as_it_is_named(api: Callable, name: str) -> None:
+def test_payload_keys_are_returned_unchanged(api: Callable, name: str) -> None:
     (row,) = (
         api("root")
         .get(f'/buildings?id=eq.1&select="{quote(name)}":name,inspections("{quote(name)}":id)')

@@ -1,4 +1,4 @@
-"""Every recorded answer of a real PostgREST, replayed; every write on a fresh copy of the data set."""
+"""Replays all recorded PostgREST responses. Each write runs on a fresh copy of the data."""
 
 import json
 import pathlib
@@ -10,14 +10,14 @@ from tests import recorded
 
 CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text())
 
-# Cases whose recorded answer we do not give, on purpose: id -> reason.
+# Recorded cases with a deliberate difference: id -> reason.
 DELIBERATE_DIFFERENCES: dict[str, str] = {
     "insert-0873": "12.0.2 heads a written row's CSV by the alphabet, its cells stand as selected",
 }
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-def test_answer_is_the_recorded_one(api: Callable, case: dict) -> None:
+def test_response_matches_recording(api: Callable, case: dict) -> None:
     if reason := DELIBERATE_DIFFERENCES.get(case["id"]):
         pytest.skip(reason)
 
@@ -29,10 +29,10 @@ def test_answer_is_the_recorded_one(api: Callable, case: dict) -> None:
 
 
 def spelled(case: dict) -> dict:
-    """Split the case's headers the way `send` takes them; the body's type is the case's or none."""
+    """Split the case's headers into the arguments of `send`. The content type is the case's, or none."""
     headers = dict(case["headers"])
     return {"content_type": headers.pop("Content-Type", None), "headers": headers}
 
 
-def test_every_deliberate_difference_names_a_recorded_case() -> None:
+def test_listed_differences_are_recorded_cases() -> None:
     assert set(DELIBERATE_DIFFERENCES) <= {case["id"] for case in CASES}

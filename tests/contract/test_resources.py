@@ -1,8 +1,4 @@
-"""What a resource has beside its table, its model and its policy: each is asked for by the name of what is missing.
-
-Without its triggers a table works, and its trail is silent; without its place in the tests' lists nobody asks who
-reads it.
-"""
+"""The parts that each resource needs besides its table, model and policy, such as audit triggers."""
 
 import pathlib
 from collections.abc import Callable
@@ -34,19 +30,19 @@ TRIGGERS = (
 
 @pytest.fixture(scope="module")
 def triggers(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Those of an empty database."""
+    """Return the triggers of an empty database."""
     file = tmp_path_factory.mktemp("triggers") / "walkthrough.db"
     open_app(file)
     return {name for (name,) in databases.sql(file, TRIGGERS)}
 
 
-def test_the_tests_know_every_resource() -> None:
-    """The matrices and the safety suite ask about those that stand there, and the columns said to be shown."""
+def test_tests_cover_every_resource() -> None:
+    """The access matrices and the safety suite cover the listed resources and columns."""
     assert set(conftest.RESOURCES) == set(WELL_FORMED) == set(COLUMNS) == WRITTEN
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
-def test_its_columns_are_those_that_are_listed(name: str) -> None:
+def test_columns_match_the_list(name: str) -> None:
     assert tuple(catalog().relations[name].attributes) == COLUMNS[name]
 
 
@@ -54,7 +50,7 @@ def test_every_resource_is_exported() -> None:
     assert set(import_export.ORDER) == WRITTEN
 
 
-def test_what_is_exported_stands_behind_what_it_points_at() -> None:
+def test_export_order_follows_foreign_keys() -> None:
     points = [
         (name, key.referred_table.name)
         for name in import_export.ORDER
@@ -69,20 +65,22 @@ def test_what_is_exported_stands_behind_what_it_points_at() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
-def test_the_trail_tells_of_its_rows(api: Callable, triggers: set[str], name: str) -> None:
-    """All that is shown of a row, and nothing that is hidden (engine/audit.py, engine/postgres/schema.sql)."""
+def test_audit_triggers_exist(api: Callable, triggers: set[str], name: str) -> None:
+    """The audit log holds all visible columns and no hidden one (engine/audit.py,
+    engine/postgres/schema.sql).
+    """
     assert {f"{name}_audit_{change}" for change in ("insert", "update", "delete")} <= triggers
 
     assert well_formed(api, "root", "POST", name).status == 201
 
-    (told, *_) = (
+    (expected, *_) = (
         api("root").get(f"/audit_log?relation=eq.{name}&action=eq.insert&order=id.desc").json
     )
-    assert set(told["after"]) == set(COLUMNS[name])
+    assert set(expected["after"]) == set(COLUMNS[name])
 
 
-def test_what_changes_hands_is_told_to_both() -> None:
-    """A table whose rows are of a client, or of somebody of one, says by which column (engine/audit.py)."""
+def test_moved_row_is_audited_for_both_clients() -> None:
+    """The table's owner column is registered in engine/audit.py."""
     owners = ("client_id", "admin_id", "manager_id")
     handed = {
         name: next((each for each in owners if each in RESOURCES[name].__table__.c), None)
@@ -95,21 +93,20 @@ def test_what_changes_hands_is_told_to_both() -> None:
 @pytest.mark.parametrize(
     "name", sorted(each for each in WRITTEN if "id" in RESOURCES[each].__table__.c)
 )
-def test_its_numbers_are_not_handed_out_again(triggers: set[str], name: str) -> None:
-    """An id that a row was changed to counts as handed out."""
+def test_ids_are_not_reused(triggers: set[str], name: str) -> None:
+    """An id set by an update counts as used."""
     id_ = catalog().relations[name].attributes["id"]
 
     assert (f"{name}_ids" in triggers) == (id_.default is ColumnDefault.SEQUENCE)
 
 
-def test_every_resource_has_figures_to_plan_by() -> None:
+def test_planner_statistics_cover_every_resource() -> None:
     assert {table for table, _, _ in PLANNER_STATS} == set(RESOURCES)
 
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
-def test_a_hidden_column_is_kept_by_the_database(name: str) -> None:
-    """By a foreign key that has it in it, or else by triggers, and a look at what would have gone astray
-    (engine/maintenance/schema.py): who may read a row hangs on it."""
+def test_derived_column_is_maintained_by_the_database(name: str) -> None:
+    """A foreign key includes the column, or triggers and a check (engine/maintenance/schema.py) maintain it."""
     table = RESOURCES[name].__table__
     in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
 
@@ -122,7 +119,7 @@ def test_a_hidden_column_is_kept_by_the_database(name: str) -> None:
 @pytest.mark.server(
     "a file's foreign keys take rows along in the order of their keys by themselves"
 )
-def test_what_goes_along_goes_in_the_order_of_its_keys(tmp_path: pathlib.Path) -> None:
+def test_cascades_follow_key_order(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "walkthrough.db"
     open_app(file)
     pointing = {

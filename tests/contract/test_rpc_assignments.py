@@ -1,4 +1,4 @@
-"""The three assignments: all or nothing, signed, and refused in one text."""
+"""The three assignment functions: atomic, audited, with uniform errors."""
 
 from collections.abc import Callable
 from datetime import UTC
@@ -68,7 +68,7 @@ def test_super_admin_assigns_to_a_manager_across_clients(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(("who", "grantor"), [("root", ROOT), ("ada", ADA), ("service", None)])
-def test_assignment_is_signed_by_its_caller(api: Callable, who: str, grantor: str | None) -> None:
+def test_assignment_records_its_caller(api: Callable, who: str, grantor: str | None) -> None:
     start = datetime.now(UTC)
 
     api(who).rpc(TO_MANAGER, to_manager(MIA, [2], [5]))
@@ -79,7 +79,7 @@ def test_assignment_is_signed_by_its_caller(api: Callable, who: str, grantor: st
         assert abs(datetime.fromisoformat(grant["assigned_at"]) - start) < timedelta(seconds=60)
 
 
-def test_repeat_changes_nothing_and_keeps_grantor_and_time(api: Callable) -> None:
+def test_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
     before = dump(api)
 
     response = api("root").rpc(TO_MANAGER, to_manager(MOE, [1], [3]))
@@ -95,7 +95,7 @@ def test_repeat_changes_nothing_and_keeps_grantor_and_time(api: Callable) -> Non
     assert (grant["assigned_by"], grant["assigned_at"]) == (ADA, "2025-02-12T00:00:00+00:00")
 
 
-def test_repeat_to_an_admin_keeps_grantor_and_time(api: Callable) -> None:
+def test_repeated_admin_assignment_keeps_grantor_and_time(api: Callable) -> None:
     api("service").rpc(TO_ADMIN_BUILDINGS, {"admin_id": ADA, "building_ids": [1, 4]})
     first = grants(api, "client_admin_building_access", ADA)
 
@@ -105,7 +105,7 @@ def test_repeat_to_an_admin_keeps_grantor_and_time(api: Callable) -> None:
     assert grants(api, "client_admin_building_access", ADA) == first
 
 
-def test_id_may_repeat_in_the_array(api: Callable) -> None:
+def test_duplicate_ids_are_accepted(api: Callable) -> None:
     response = api("root").rpc(TO_ADMIN_BUILDINGS, {"admin_id": BOB, "building_ids": [1, 1, 1]})
 
     assert response.json == {"success": True, "assigned": 1, "already_assigned": 0}
@@ -193,7 +193,7 @@ OUT_OF_REACH = [
     [line[1:] for line in OUT_OF_REACH],
     ids=[line[0] for line in OUT_OF_REACH],
 )
-def test_one_id_out_of_reach_assigns_nothing(
+def test_one_invisible_id_assigns_nothing(
     steady: Callable, who: str, name: str, arguments: dict
 ) -> None:
     before = dump(steady)
@@ -205,7 +205,7 @@ def test_one_id_out_of_reach_assigns_nothing(
     assert dump(steady) == before
 
 
-def test_hidden_and_missing_ids_are_refused_alike(steady: Callable) -> None:
+def test_hidden_and_missing_ids_give_the_same_error(steady: Callable) -> None:
     answers = [
         steady("ada").rpc(TO_MANAGER, to_manager(MIA, buildings, inspections)).whole
         for buildings, inspections in (([4], []), ([5], []), ([999], []), ([1, 999], []))
@@ -264,7 +264,7 @@ NO_GRANTEE = [
     [line[1:] for line in NO_GRANTEE],
     ids=[line[0] for line in NO_GRANTEE],
 )
-def test_grantees_that_are_none_are_refused_in_one_text(
+def test_invalid_grantees_give_the_same_error(
     steady: Callable, who: str, name: str, parameter: str, arguments: dict, grantees: tuple
 ) -> None:
     before = dump(steady)
@@ -289,7 +289,7 @@ NOT_IDS = [None, {}, "x", "1", 5, True, [1.5], ["x"], [None], [True], [[1]], [{}
         (TO_MANAGER, "inspection_ids"),
     ],
 )
-def test_array_that_holds_no_ids_is_refused(
+def test_array_of_invalid_ids_is_refused(
     steady: Callable, name: str, parameter: str, value: object
 ) -> None:
     response = steady("root").rpc(name, {**WELL_CALLED[name], parameter: value})
@@ -306,9 +306,7 @@ def test_array_that_holds_no_ids_is_refused(
         (TO_MANAGER, "manager_id"),
     ],
 )
-def test_grantee_that_is_no_uuid_is_refused(
-    steady: Callable, name: str, parameter: str, value: object
-) -> None:
+def test_grantee_must_be_a_uuid(steady: Callable, name: str, parameter: str, value: object) -> None:
     response = steady("root").rpc(name, {**WELL_CALLED[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
@@ -323,9 +321,7 @@ def test_grantee_that_is_no_uuid_is_refused(
         (TO_MANAGER, "inspection_ids"),
     ],
 )
-def test_a_thousand_ids_are_taken_and_one_more_is_not(
-    api: Callable, name: str, parameter: str
-) -> None:
+def test_ids_are_limited_to_1000(api: Callable, name: str, parameter: str) -> None:
     at_the_bound = api("root").rpc(name, {**WELL_CALLED[name], parameter: [2] * 1000})
     before = dump(api)
 

@@ -1,4 +1,4 @@
-"""get_building_stats: one building whole, and nothing of one that is hidden."""
+"""get_building_stats: statistics of one visible building."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.functions import one_building
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
-def test_building_stats_count_the_building_whole(api: Callable, who: str) -> None:
+def test_building_stats_count_all_inspections(api: Callable, who: str) -> None:
     body = api(who).rpc(STATS, {"building_id": 1}).json
 
     assert set(body) == {
@@ -78,7 +78,7 @@ HIDDEN_FROM = [("moe", 2), ("moe", 4), ("ada", 4), ("bob", 1), ("bob", 2), ("mia
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
 @pytest.mark.parametrize(("who", "building"), HIDDEN_FROM)
-def test_building_stats_tell_hidden_and_missing_alike(
+def test_building_stats_of_hidden_and_missing_are_the_same_error(
     api: Callable, who: str, building: int, method: str
 ) -> None:
     hidden = api(who).rpc(STATS, {"building_id": building}, method=method)
@@ -93,7 +93,7 @@ NOT_AN_ID = ["x", "", "1_000", "1.0", "１", 1.5, True, [], [1], {}, {"id": 1}]
 
 @pytest.mark.parametrize("value", NOT_AN_ID, ids=repr)
 @pytest.mark.parametrize("name", [STATS, CHECK_BUILDING, EXPLAIN_BUILDING])
-def test_building_that_is_no_id_is_refused(api: Callable, name: str, value: object) -> None:
+def test_building_id_must_be_an_integer(api: Callable, name: str, value: object) -> None:
     parameter = "building_id" if name == STATS else "p_building_id"
 
     response = api("root").rpc(name, {**WELL_CALLED[name], parameter: value})
@@ -103,7 +103,7 @@ def test_building_that_is_no_id_is_refused(api: Callable, name: str, value: obje
 
 @pytest.mark.parametrize("value", [2**63, 10**30], ids=["2^63", "10^30"])
 @pytest.mark.parametrize("name", [STATS, CHECK_BUILDING])
-def test_building_beyond_64_bits_is_refused(api: Callable, name: str, value: int) -> None:
+def test_building_id_beyond_64_bits_is_refused(api: Callable, name: str, value: int) -> None:
     parameter = "building_id" if name == STATS else "p_building_id"
 
     response = api("root").rpc(name, {**WELL_CALLED[name], parameter: value})

@@ -29,7 +29,7 @@ def test_chart_by_day_has_no_gaps(api: Callable) -> None:
     ]
 
 
-def test_chart_point_tells_its_statuses(api: Callable) -> None:
+def test_chart_point_lists_statuses(api: Callable) -> None:
     series = chart(api, "root", "2025-04-10", "2025-04-11")["series"]
 
     assert set(series[0]) == {"period", "total", "by_status"}
@@ -72,9 +72,7 @@ SPANS = [
 
 
 @pytest.mark.parametrize(("start", "end", "interval"), SPANS, ids=lambda value: value)
-def test_chart_takes_its_interval_from_the_span(
-    api: Callable, start: str, end: str, interval: str
-) -> None:
+def test_chart_interval_depends_on_span(api: Callable, start: str, end: str, interval: str) -> None:
     assert chart(api, "root", start, end)["interval"] == interval
 
 
@@ -90,7 +88,7 @@ CHARTS = {
 
 
 @pytest.mark.parametrize("who", CHARTS)
-def test_chart_counts_what_is_visible(api: Callable, who: str) -> None:
+def test_chart_counts_visible_inspections(api: Callable, who: str) -> None:
     total, buildings = CHARTS[who]
 
     body = chart(api, who, "2025-01-01", "2025-12-31")
@@ -104,7 +102,7 @@ def test_chart_counts_what_is_visible(api: Callable, who: str) -> None:
     } == buildings
 
 
-def test_chart_puts_the_busiest_building_first(api: Callable) -> None:
+def test_chart_orders_buildings_by_count(api: Callable) -> None:
     buildings = chart(api, "root", "2025-01-01", "2025-12-31")["buildings"]
 
     assert buildings[0] == {
@@ -117,7 +115,7 @@ def test_chart_puts_the_busiest_building_first(api: Callable) -> None:
     assert buildings[1]["building_id"] == 4
 
 
-def test_chart_names_twenty_buildings_at_most(world: Callable) -> None:
+def test_chart_lists_at_most_20_buildings(world: Callable) -> None:
     rows = one_building()
     rows["buildings"] = [{"id": n, "name": f"B{n}", "client_id": 1} for n in range(1, 26)]
     rows["inspections"] = [
@@ -144,7 +142,7 @@ def test_chart_without_dates_shows_the_last_twelve_months(api: Callable, query: 
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_chart_that_ends_before_it_starts_is_refused(api: Callable, method: str) -> None:
+def test_chart_with_inverted_dates_is_refused(api: Callable, method: str) -> None:
     response = api("root").rpc(
         CHART, {"start_date": "2025-02-02", "end_date": "2025-02-01"}, method=method
     )
@@ -160,7 +158,7 @@ def test_chart_refuses_a_date_that_does_not_exist(api: Callable, value: str) -> 
 
 
 @pytest.mark.parametrize("value", ["junk", "20250101", "01/02/2025", 5, True, [], {}], ids=repr)
-def test_chart_refuses_what_is_no_date(api: Callable, value: object) -> None:
+def test_chart_refuses_invalid_dates(api: Callable, value: object) -> None:
     response = api("root").rpc(CHART, {"start_date": value, "end_date": "2026-01-01"})
 
     assert response.status == 400

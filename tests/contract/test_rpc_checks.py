@@ -1,4 +1,4 @@
-"""The two checks and the two explanations: about whom one may ask, and what one is told."""
+"""The two check functions and the two explain functions: permitted callers and results."""
 
 import json
 from collections.abc import Callable
@@ -47,9 +47,7 @@ MAY_NOT_ASK = [
 
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
 @pytest.mark.parametrize(("who", "about"), MAY_ASK)
-def test_one_may_ask_about_oneself_and_ones_own(
-    api: Callable, who: str, about: str, name: str
-) -> None:
+def test_caller_may_ask_about_own_users(api: Callable, who: str, about: str, name: str) -> None:
     response = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
 
     assert response.status == 200
@@ -57,7 +55,7 @@ def test_one_may_ask_about_oneself_and_ones_own(
 
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
 @pytest.mark.parametrize(("who", "about"), MAY_NOT_ASK)
-def test_asking_about_others_is_refused_as_about_nobody(
+def test_foreign_and_unknown_users_give_the_same_error(
     api: Callable, who: str, about: str, name: str
 ) -> None:
     about_them = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
@@ -68,7 +66,7 @@ def test_asking_about_others_is_refused_as_about_nobody(
 
 
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
-def test_refusal_to_tell_about_others_does_not_look_at_the_row(api: Callable, name: str) -> None:
+def test_foreign_user_is_refused_before_the_row_is_read(api: Callable, name: str) -> None:
     row = "p_building_id" if "building" in name else "p_inspection_id"
     answers = [api("moe").rpc(name, {row: id_, "p_user_id": MIA}).whole for id_ in (1, 2, 4, 999)]
 
@@ -77,7 +75,7 @@ def test_refusal_to_tell_about_others_does_not_look_at_the_row(api: Callable, na
 
 @pytest.mark.parametrize("value", ["x", "", 5, None, True, [], {}, f"urn:uuid:{MOE}"], ids=repr)
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
-def test_user_that_is_no_uuid_is_refused(api: Callable, name: str, value: object) -> None:
+def test_user_id_must_be_a_uuid(api: Callable, name: str, value: object) -> None:
     response = api("root").rpc(name, {**WELL_CALLED[name], "p_user_id": value})
 
     assert (response.status, response.code) == (400, "22P02")
@@ -107,7 +105,9 @@ BUILDING_CHECKS = [
 
 
 @pytest.mark.parametrize(("who", "about", "building", "answer"), BUILDING_CHECKS)
-def test_building_check(api: Callable, who: str, about: str, building: int, answer: bool) -> None:
+def test_check_building_access(
+    api: Callable, who: str, about: str, building: int, answer: bool
+) -> None:
     asked = {"p_building_id": building, "p_user_id": about}
 
     response = api(who).rpc(CHECK_BUILDING, asked)
@@ -137,7 +137,7 @@ INSPECTION_CHECKS = [
 
 
 @pytest.mark.parametrize(("who", "about", "inspection", "answer"), INSPECTION_CHECKS)
-def test_inspection_check(
+def test_check_inspection_access(
     api: Callable, who: str, about: str, inspection: int, answer: bool
 ) -> None:
     asked = {"p_inspection_id": inspection, "p_user_id": about}
@@ -148,7 +148,7 @@ def test_inspection_check(
     assert api(who).rpc(EXPLAIN_INSPECTION, asked).json["allowed"] is answer
 
 
-def test_row_hidden_from_the_caller_is_never_explained(api: Callable) -> None:
+def test_hidden_row_is_not_explained(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
     asked = {"p_building_id": 4, "p_user_id": MOE}
 
@@ -158,7 +158,7 @@ def test_row_hidden_from_the_caller_is_never_explained(api: Callable) -> None:
     assert api("ada").rpc(EXPLAIN_BUILDING, asked).json == {"allowed": False, "reasons": []}
 
 
-def test_inspections_of_a_building_hidden_from_the_caller_are_never_explained(
+def test_inspections_of_hidden_building_are_not_explained(
     api: Callable,
 ) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
@@ -191,7 +191,7 @@ BUILDING_REASONS = [
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
 @pytest.mark.parametrize(("who", "about", "building", "reasons"), BUILDING_REASONS)
-def test_building_is_explained(
+def test_explain_building_access(
     api: Callable, who: str, about: str, building: int, reasons: set, method: str
 ) -> None:
     body = (
@@ -222,7 +222,7 @@ INSPECTION_REASONS = [
 
 
 @pytest.mark.parametrize(("who", "about", "inspection", "reasons"), INSPECTION_REASONS)
-def test_inspection_is_explained(
+def test_explain_inspection_access(
     api: Callable, who: str, about: str, inspection: int, reasons: set
 ) -> None:
     body = (
@@ -234,7 +234,7 @@ def test_inspection_is_explained(
     assert all(set(r) == {"rule", "granted_by", "granted_at"} for r in body["reasons"])
 
 
-def test_inspection_grant_is_explained_with_grantor_and_time(api: Callable) -> None:
+def test_explain_grant_has_grantor_and_time(api: Callable) -> None:
     body = api("moe").rpc(EXPLAIN_INSPECTION, {"p_inspection_id": 3, "p_user_id": MOE}).json
 
     assert body["reasons"] == [

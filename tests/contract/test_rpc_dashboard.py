@@ -1,4 +1,4 @@
-"""get_inspections_dashboard_summary_fast: what it counts, for whom, and on which day."""
+"""get_inspections_dashboard_summary_fast: counts per caller and day."""
 
 import re
 from collections.abc import Callable
@@ -10,9 +10,9 @@ import pytest
 
 from tests.functions import DASHBOARD
 from tests.functions import day
+from tests.functions import expected
 from tests.functions import one_building
 from tests.functions import today
-from tests.functions import told
 
 DASHBOARD_KEYS = {
     "total_inspections",
@@ -60,7 +60,7 @@ DASHBOARDS = {
 
 
 @pytest.mark.parametrize("who", DASHBOARDS)
-def test_dashboard_counts_what_is_visible(api: Callable, who: str) -> None:
+def test_dashboard_counts_visible_inspections(api: Callable, who: str) -> None:
     inspections, buildings, by_status, by_type, overdue = DASHBOARDS[who]
 
     body = api(who).rpc(DASHBOARD).json
@@ -74,11 +74,11 @@ def test_dashboard_counts_what_is_visible(api: Callable, who: str) -> None:
     assert body["completed_this_month"] == 0
 
 
-def test_dashboard_of_service_key_is_a_super_admins(api: Callable) -> None:
-    assert told(api("service").rpc(DASHBOARD)) == told(api("root").rpc(DASHBOARD))
+def test_service_key_dashboard_equals_super_admins(api: Callable) -> None:
+    assert expected(api("service").rpc(DASHBOARD)) == expected(api("root").rpc(DASHBOARD))
 
 
-def test_dashboard_of_somebody_who_sees_nothing_names_no_dates(api: Callable) -> None:
+def test_dashboard_without_visible_rows_has_no_dates(api: Callable) -> None:
     body = api("mia").rpc(DASHBOARD).json
 
     assert body["by_status"] == statuses()
@@ -86,7 +86,7 @@ def test_dashboard_of_somebody_who_sees_nothing_names_no_dates(api: Callable) ->
     assert (body["last_inspection"], body["next_inspection"]) == (None, None)
 
 
-def test_dashboard_says_when_it_was_made(api: Callable) -> None:
+def test_dashboard_has_generation_time(api: Callable) -> None:
     start = datetime.now(UTC)
 
     made = api("moe").rpc(DASHBOARD).json["generated_at"]
@@ -119,7 +119,7 @@ ON_THE_CALENDAR = [
     ON_THE_CALENDAR,
     ids=[f"{status}{offset:+}" for status, offset, _ in ON_THE_CALENDAR],
 )
-def test_dashboard_tells_overdue_from_upcoming(
+def test_dashboard_separates_overdue_and_upcoming(
     world: Callable, status: str, offset: int, counted: str | None
 ) -> None:
     body = world(one_building((status, day(offset))))("root").rpc(DASHBOARD).json
@@ -128,13 +128,13 @@ def test_dashboard_tells_overdue_from_upcoming(
     assert body["upcoming"] == (1 if counted == "upcoming" else 0)
 
 
-def test_dashboard_counts_scheduled_without_a_date_nowhere(world: Callable) -> None:
+def test_dashboard_excludes_scheduled_without_date(world: Callable) -> None:
     body = world(one_building(("scheduled", None)))("root").rpc(DASHBOARD).json
 
     assert (body["total_inspections"], body["overdue"], body["upcoming"]) == (1, 0, 0)
 
 
-def test_dashboard_counts_what_was_completed_this_month(world: Callable) -> None:
+def test_dashboard_counts_completed_this_month(world: Callable) -> None:
     first = today().replace(day=1)
     rows = one_building(
         ("completed", today().isoformat()),
@@ -163,7 +163,7 @@ def test_dashboard_names_the_last_and_the_next_inspection(world: Callable) -> No
     assert (body["last_inspection"], body["next_inspection"]) == (day(-3), day(4))
 
 
-def test_dashboard_keeps_uncommon_statuses_and_types(world: Callable) -> None:
+def test_dashboard_includes_unknown_statuses_and_types(world: Callable) -> None:
     rows = one_building(("on_hold", None), ("on_hold", None))
     rows["inspections"][1]["inspection_type"] = "roof"
 

@@ -1,4 +1,4 @@
-"""The ten functions under /rpc: what holds for all of them. What each promises has a module of its own."""
+"""Behaviour shared by the ten functions under /rpc."""
 
 from collections.abc import Callable
 
@@ -22,14 +22,14 @@ from tests.functions import TO_ADMIN_INSPECTIONS
 from tests.functions import TO_MANAGER
 from tests.functions import VOLATILE
 from tests.functions import WELL_CALLED
+from tests.functions import expected
 from tests.functions import renamed
-from tests.functions import told
 
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", WELL_CALLED)
-def test_root_gets_an_answer(api: Callable, name: str) -> None:
+def test_super_admin_can_call_each_function(api: Callable, name: str) -> None:
     response = api("root").rpc(name, WELL_CALLED[name])
 
     assert response.status == 200
@@ -37,7 +37,7 @@ def test_root_gets_an_answer(api: Callable, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WELL_CALLED)
-def test_supabase_path_calls_the_same(api: Callable, name: str) -> None:
+def test_supabase_path_calls_the_same_function(api: Callable, name: str) -> None:
     response = api("root").post(f"/rest/v1/rpc/{name}", WELL_CALLED[name])
 
     assert response.status == 200
@@ -45,17 +45,17 @@ def test_supabase_path_calls_the_same(api: Callable, name: str) -> None:
 
 @pytest.mark.parametrize("p", [True, False], ids=["with-p", "without-p"])
 @pytest.mark.parametrize("name", WELL_CALLED)
-def test_both_spellings_are_taken(api: Callable, name: str, p: bool) -> None:
+def test_both_spellings_are_accepted(api: Callable, name: str, p: bool) -> None:
     as_documented = api("root").rpc(name, WELL_CALLED[name], prefer="tx=rollback")
 
     response = api("root").rpc(name, renamed(WELL_CALLED[name], p), prefer="tx=rollback")
 
     assert response.status == 200
-    assert told(response) == told(as_documented)
+    assert expected(response) == expected(as_documented)
 
 
 @pytest.mark.parametrize("name", [name for name in WELL_CALLED if name != DASHBOARD])
-def test_both_spellings_with_one_value_are_one(api: Callable, name: str) -> None:
+def test_both_spellings_with_one_value_are_accepted(api: Callable, name: str) -> None:
     arguments = {**renamed(WELL_CALLED[name], True), **renamed(WELL_CALLED[name], False)}
 
     assert api("root").rpc(name, arguments).status == 200
@@ -138,11 +138,11 @@ def test_missing_parameter_by_get_finds_no_function(api: Callable, name: str) ->
 
 
 @pytest.mark.parametrize("name", STABLE)
-def test_get_answers_as_post(api: Callable, name: str) -> None:
+def test_get_equals_post(api: Callable, name: str) -> None:
     by_get = api("root").rpc(name, WELL_CALLED[name], method="GET")
 
     assert by_get.status == 200
-    assert told(by_get) == told(api("root").rpc(name, WELL_CALLED[name]))
+    assert expected(by_get) == expected(api("root").rpc(name, WELL_CALLED[name]))
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
@@ -166,7 +166,7 @@ def test_only_post_and_get_call(steady: Callable, name: str, method: str) -> Non
 
 
 @pytest.mark.parametrize("name", WELL_CALLED)
-def test_anonymous_calls_nothing(steady: Callable, name: str) -> None:
+def test_anonymous_calls_are_refused(steady: Callable, name: str) -> None:
     response = steady("nobody").rpc(name, WELL_CALLED[name])
 
     assert (response.status, response.code) == (401, "42501")
@@ -176,7 +176,7 @@ def test_anonymous_calls_nothing(steady: Callable, name: str) -> None:
     "query", ["select=total_inspections", "order=id", "limit=1", "offset=0", "limit=1&offset=5"]
 )
 @pytest.mark.parametrize("name", STABLE)
-def test_words_of_the_dialect_are_no_parameters(api: Callable, name: str, query: str) -> None:
+def test_reserved_parameters_are_ignored(api: Callable, name: str, query: str) -> None:
     arguments = "&".join(f"{key}={value}" for key, value in WELL_CALLED[name].items())
 
     assert api("root").get(f"/rpc/{name}?{arguments}&{query}").status == 200
@@ -185,7 +185,7 @@ def test_words_of_the_dialect_are_no_parameters(api: Callable, name: str, query:
 @pytest.mark.parametrize(
     "body", ["{", "[]", "5", '"x"', "[null]", "[1]"], ids=lambda body: f"body-{body}"
 )
-def test_body_that_is_no_object_is_refused(api: Callable, body: str) -> None:
+def test_body_must_be_an_object(api: Callable, body: str) -> None:
     response = api("root").post(f"/rpc/{STATS}", body)
 
     assert (response.status, response.code) == (400, "PGRST102")

@@ -1,5 +1,4 @@
-"""Calls on the wire: names, spellings, methods, media types, preferences. What the functions answer is
-`test_rpc_functions.py`'s, and what they count and grant their rooms'."""
+"""The protocol of function calls: names, spellings, methods, media types and preferences."""
 
 from collections.abc import Callable
 
@@ -63,7 +62,7 @@ NOT_FOUND = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "called", "searched", "hint"), NOT_FOUND)
-def test_no_function_is_found_in_postgrests_words(
+def test_unknown_function_error_matches_postgrest(
     api: Callable,
     method: str,
     path: str,
@@ -83,7 +82,7 @@ def test_no_function_is_found_in_postgrests_words(
     }
 
 
-def test_anonymous_learns_of_no_function(api: Callable) -> None:
+def test_anonymous_caller_learns_no_function_names(api: Callable) -> None:
     there = api("nobody").rpc(CHECK, ASKED)
     missing = api("nobody").rpc("pg_sleep")
 
@@ -95,14 +94,14 @@ def test_anonymous_learns_of_no_function(api: Callable) -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("name", [CHECK, ASSIGN, "pg_sleep"])
-def test_methods_that_call_nothing_say_so(api: Callable, name: str, method: str) -> None:
+def test_unsupported_methods_are_refused(api: Callable, name: str, method: str) -> None:
     response = api("ada").send(method, f"/rpc/{name}", {})
 
     assert response.refusal == (405, "PGRST101", f"Cannot use the {method} method on RPC")
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
-def test_volatile_function_is_not_called_by_get(api: Callable, who: str) -> None:
+def test_volatile_function_refuses_get(api: Callable, who: str) -> None:
     response = api(who).get(
         f"/rpc/{ASSIGN}?manager_id={MIA}&building_ids={{1}}&inspection_ids={{}}"
     )
@@ -111,7 +110,7 @@ def test_volatile_function_is_not_called_by_get(api: Callable, who: str) -> None
     assert response.headers["Allow"] == "OPTIONS, POST"
 
 
-def test_head_is_a_get_without_its_body(api: Callable) -> None:
+def test_head_equals_get_without_body(api: Callable) -> None:
     response = api("ada").head(ASKED_IN_QUERY)
 
     assert (response.status, response.text) == (200, "")
@@ -121,7 +120,7 @@ def test_head_is_a_get_without_its_body(api: Callable) -> None:
 @pytest.mark.parametrize(
     ("name", "allowed"), [(CHECK, "OPTIONS,GET,HEAD,POST"), (ASSIGN, "OPTIONS,POST")]
 )
-def test_options_names_the_methods_to_anybody(api: Callable, name: str, allowed: str) -> None:
+def test_options_lists_methods_publicly(api: Callable, name: str, allowed: str) -> None:
     response = api("nobody").send("OPTIONS", f"/rpc/{name}")
 
     assert (response.status, response.text) == (200, "")
@@ -131,7 +130,7 @@ def test_options_names_the_methods_to_anybody(api: Callable, name: str, allowed:
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_form_calls_as_json_does(api: Callable) -> None:
+def test_form_equals_json(api: Callable) -> None:
     response = api("ada").post(
         f"/rpc/{CHECK}",
         f"p_building_id=1&user_id={MOE}",
@@ -141,7 +140,7 @@ def test_form_calls_as_json_does(api: Callable) -> None:
     assert (response.status, response.json) == (200, True)
 
 
-def test_form_carries_arrays_as_literals(api: Callable) -> None:
+def test_form_arrays_are_literals(api: Callable) -> None:
     response = api("ada").post(
         f"/rpc/{ASSIGN}",
         f'manager_id={MIA}&building_ids={{1,"2"}}&inspection_ids={{}}',
@@ -157,19 +156,19 @@ def test_empty_body_has_no_arguments(api: Callable, body: str) -> None:
     assert api("ada").post("/rpc/get_building_stats", body).code == "PGRST202"
 
 
-def test_array_of_objects_is_no_call(api: Callable) -> None:
+def test_array_of_objects_is_refused(api: Callable) -> None:
     response = api("ada").post("/rpc/get_building_stats", [{"building_id": 1}])
 
     assert response.refusal == (400, "PGRST102", "A JSON object is expected")
 
 
-def test_last_of_a_repeated_parameter_counts(api: Callable) -> None:
+def test_last_repeated_parameter_applies(api: Callable) -> None:
     response = api("ada").get("/rpc/get_building_stats?building_id=1&building_id=2")
 
     assert response.json["building_id"] == 2
 
 
-def test_same_value_in_both_spellings_and_forms_is_one(api: Callable) -> None:
+def test_same_value_in_both_spellings_is_accepted(api: Callable) -> None:
     arguments = {"building_id": "1", "p_building_id": 1, "user_id": MOE.upper(), "p_user_id": MOE}
 
     assert api("ada").rpc(CHECK, arguments).json is True
@@ -186,7 +185,7 @@ def test_different_values_in_both_spellings_are_refused(api: Callable) -> None:
     }
 
 
-def test_absent_spelling_does_not_contradict_the_other(api: Callable) -> None:
+def test_absent_spelling_does_not_conflict(api: Callable) -> None:
     response = api("ada").rpc(CHART, {"start_date": None, "p_start_date": "2025-01-01"})
 
     assert response.json["start_date"] == "2025-01-01"
@@ -211,14 +210,16 @@ WRONG_VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("body", "told"), WRONG_VALUES, ids=[told for _, told in WRONG_VALUES])
-def test_wrong_values_are_told_in_postgresqls_words(api: Callable, body: dict, told: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "reported"), WRONG_VALUES, ids=[reported for _, reported in WRONG_VALUES]
+)
+def test_invalid_value_messages_match_postgresql(api: Callable, body: dict, reported: str) -> None:
     response = api("ada").rpc(CHECK, body)
 
-    assert (response.status, f"{response.code} {response.message}") == (400, told)
+    assert (response.status, f"{response.code} {response.message}") == (400, reported)
 
 
-def test_filter_on_a_single_value_names_no_column(api: Callable) -> None:
+def test_filter_on_scalar_is_unknown_column(api: Callable) -> None:
     response = api("ada").post(f"/rpc/{ASSIGN}?building_id=eq.1&limit=1", GRANTED)
 
     assert response.refusal == (400, "42703", f"column {ASSIGN}.building_id does not exist")
@@ -226,20 +227,20 @@ def test_filter_on_a_single_value_names_no_column(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("value", [5, 1.5, True, [], {}, ["2025-01-01"]], ids=repr)
-def test_what_is_no_text_is_of_the_wrong_type_for_a_date(api: Callable, value: object) -> None:
+def test_non_text_date_is_invalid(api: Callable, value: object) -> None:
     response = api("ada").rpc(CHART, {"start_date": value})
 
     assert (response.status, response.code) == (400, "22P02")
     assert response.json["message"].startswith("invalid input syntax for type date: ")
 
 
-def test_query_of_a_post_holds_filters_and_no_parameters(api: Callable) -> None:
+def test_post_query_holds_filters(api: Callable) -> None:
     response = api("ada").post(f"/rpc/{CHECK}?building_id=1", ASKED)
 
     assert response.refusal == (400, "PGRST100", '"failed to parse filter (1)" (line 1, column 1)')
 
 
-# what a GET says beside its parameters is a filter where it reads as one
+# other query parameters of a GET, with filter syntax
 FILTERS_OF_A_GET = [
     ("&z=eq.1", 400, "42703"),
     ("&z=not.in.(1,2)", 400, "42703"),
@@ -250,7 +251,7 @@ FILTERS_OF_A_GET = [
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(("more", "status", "code"), FILTERS_OF_A_GET)
-def test_filter_of_a_get_is_no_parameter(
+def test_get_filter_is_not_a_parameter(
     api: Callable, method: str, more: str, status: int, code: str
 ) -> None:
     response = api("ada").send(method, ASKED_IN_QUERY + more)
@@ -259,19 +260,19 @@ def test_filter_of_a_get_is_no_parameter(
     assert response.headers["Proxy-Status"] == f"PostgREST; error={code}"
 
 
-def test_parameter_of_a_get_that_reads_as_a_filter_is_missing(api: Callable) -> None:
+def test_get_parameter_in_filter_syntax_is_a_filter(api: Callable) -> None:
     response = api("ada").get("/rpc/get_building_stats?building_id=eq.1")
 
     assert (response.status, response.code) == (404, "PGRST202")
 
 
-def test_query_of_a_post_may_hold_the_dialects_words(api: Callable) -> None:
+def test_post_query_may_hold_reserved_parameters(api: Callable) -> None:
     response = api("ada").post(f"/rpc/{CHECK}?select=*&order=id&limit=0&offset=7", ASKED)
 
     assert (response.status, response.json) == (200, True)
 
 
-def test_other_schema_is_refused(api: Callable) -> None:
+def test_unknown_schema_is_refused(api: Callable) -> None:
     response = api("ada").rpc(CHECK, ASKED, headers={"Content-Profile": "private"})
 
     assert (response.status, response.code) == (406, "PGRST106")
@@ -293,7 +294,7 @@ MEDIA = [
 
 
 @pytest.mark.parametrize(("accept", "content_type", "body"), MEDIA)
-def test_boolean_is_answered_bare(
+def test_boolean_result_is_bare_json(
     api: Callable, accept: str | None, content_type: str, body: str
 ) -> None:
     response = api("ada").get(ASKED_IN_QUERY, headers={"Accept": accept})
@@ -304,7 +305,7 @@ def test_boolean_is_answered_bare(
     assert "Preference-Applied" not in response.headers
 
 
-def test_object_in_csv_is_one_cell(api: Callable) -> None:
+def test_object_result_is_one_csv_cell(api: Callable) -> None:
     response = api("ada").get(
         f"/rpc/explain_building_access?p_building_id=2&p_user_id={MIA}", accept="text/csv"
     )
@@ -312,7 +313,7 @@ def test_object_in_csv_is_one_cell(api: Callable) -> None:
     assert response.text == 'pgrst_scalar\n"{""allowed"": false, ""reasons"": []}"'
 
 
-def test_stripped_object_has_no_nulls(api: Callable) -> None:
+def test_stripped_result_has_no_nulls(api: Callable) -> None:
     response = api("ada").get(
         f"/rpc/explain_building_access?p_building_id=2&p_user_id={ADA}",
         accept="application/vnd.pgrst.object+json;nulls=stripped",
@@ -321,14 +322,14 @@ def test_stripped_object_has_no_nulls(api: Callable) -> None:
     assert response.text == '{"allowed":true,"reasons":[{"rule":"client_ownership"}]}'
 
 
-def test_media_type_that_is_not_spoken_is_refused(api: Callable) -> None:
+def test_unsupported_media_type_is_refused(api: Callable) -> None:
     response = api("ada").get(ASKED_IN_QUERY, accept="image/png")
 
     assert (response.status, response.code) == (406, "PGRST107")
 
 
 @pytest.mark.parametrize("count", ["exact", "planned", "estimated"])
-def test_count_of_one_value_is_one(api: Callable, count: str) -> None:
+def test_count_of_scalar_is_one(api: Callable, count: str) -> None:
     response = api("ada").rpc(CHECK, ASKED, prefer=f"count={count},return=minimal,tx=rollback")
 
     assert (response.status, response.text) == (200, "true")
@@ -336,7 +337,7 @@ def test_count_of_one_value_is_one(api: Callable, count: str) -> None:
     assert response.headers["Preference-Applied"] == f"count={count}, tx=rollback"
 
 
-def test_rollback_answers_and_keeps_nothing(api: Callable) -> None:
+def test_rollback_returns_result_and_stores_nothing(api: Callable) -> None:
     response = api("ada").rpc(ASSIGN, GRANTED, prefer="tx=rollback")
 
     assert response.json["assigned_buildings"] == 1
@@ -344,14 +345,14 @@ def test_rollback_answers_and_keeps_nothing(api: Callable) -> None:
     assert api("mia").get("/buildings?select=id").json == []
 
 
-def test_bound_in_rows_is_refused_and_not_ignored(api: Callable) -> None:
+def test_strict_max_affected_is_refused(api: Callable) -> None:
     response = api("ada").rpc(ASSIGN, GRANTED, prefer="handling=strict,max-affected=1")
 
     assert (response.status, response.code) == (400, "PGRST128")
     assert api("mia").get("/buildings?select=id").json == []
 
 
-def test_keys_of_an_answer_stand_in_their_order(api: Callable) -> None:
+def test_result_keys_keep_their_order(api: Callable) -> None:
     dashboard = api("moe").rpc("get_inspections_dashboard_summary_fast").json
     chart = api("moe").rpc(CHART, {"start_date": "2025-04-10", "end_date": "2025-04-10"}).json
     stats = api("moe").rpc("get_building_stats", {"building_id": 1}).json
@@ -383,21 +384,19 @@ def test_keys_of_an_answer_stand_in_their_order(api: Callable) -> None:
         ("?columns=building_id&on_conflict=id", 200),
     ],
 )
-def test_columns_choose_among_the_arguments_in_a_body(
-    api: Callable, query: str, status: int
-) -> None:
+def test_columns_select_body_arguments(api: Callable, query: str, status: int) -> None:
     response = api("root").post(f"/rpc/get_building_stats{query}", {"building_id": 1, "more": 2})
 
     assert response.status == status, response.text
 
 
-def test_columns_say_nothing_of_a_call_by_get(api: Callable) -> None:
+def test_columns_are_ignored_by_get(api: Callable) -> None:
     path = "/rpc/get_building_stats?building_id=1&columns=more"
 
     assert api("root").get(path).status == 200
 
 
-def test_an_argument_that_columns_choose_and_a_body_lacks_is_null(api: Callable) -> None:
+def test_selected_missing_argument_is_null(api: Callable) -> None:
     for body in ({}, None):
         response = api("root").post("/rpc/get_building_stats?columns=building_id", body)
 

@@ -1,6 +1,6 @@
-"""A to-many embed that is spread: arrays of what the embed itself would have shown, all in one order.
+"""Spread to-many embeds: arrays of the embed's values in one order.
 
-As PostgREST has it since 13 (test/spec/Feature/Query/SpreadQueriesSpec.hs).
+PostgREST supports them since 13 (test/spec/Feature/Query/SpreadQueriesSpec.hs).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def transposed(rows: list[dict], keys: list[str]) -> dict[str, list]:
         ),
     ],
 )
-def test_arrays_hold_what_the_embed_shows(
+def test_spread_arrays_equal_the_embed(
     api: Callable, who: str, resource: str, embed: str, selected: str, keys: list[str], besides: str
 ) -> None:
     order = f"{besides}&order=id"
@@ -86,7 +86,7 @@ def test_arrays_hold_what_the_embed_shows(
     assert spread.json == [transposed(row[name], keys) | {"key": row["id"]} for row in plain.json]
 
 
-def test_of_no_row_it_is_empty_and_of_one_whose_value_is_null_it_holds_null(api: Callable) -> None:
+def test_spread_of_no_rows_is_empty_and_null_values_stay(api: Callable) -> None:
     made = {"building_id": 1, "inspection_type": "lead"}
     created = api("root").post("/inspections?select=id", made, prefer="return=representation")
     path = f"/inspections?select=...reports_lead(gun_id,result)&id=eq.{created.json[0]['id']}"
@@ -100,8 +100,10 @@ def test_of_no_row_it_is_empty_and_of_one_whose_value_is_null_it_holds_null(api:
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
-def test_what_is_spread_into_it_is_an_array_too(api: Callable, who: str) -> None:
-    """A row into rows is one value each, also where there is none; rows into rows are an array each."""
+def test_nested_spread_is_an_array(api: Callable, who: str) -> None:
+    """A to-one embed in rows gives one value for each row, or null. A to-many embed gives an array for each
+    row.
+    """
     select = "name,inspections(id,inspectors(name),reports_lead(result))"
     order = "&order=id&inspections.order=id&inspections.reports_lead.order=id"
     plain = api(who).get(f"/buildings?select={select}{order}").json
@@ -124,7 +126,7 @@ def test_what_is_spread_into_it_is_an_array_too(api: Callable, who: str) -> None
     ]  # fmt: skip
 
 
-def test_arrays_of_a_row_that_is_spread_are_null_where_it_is_hidden(api: Callable) -> None:
+def test_spread_arrays_of_hidden_row_are_null(api: Callable) -> None:
     path = "/inspections?select=id,...buildings(...inspections(found:id))&id=in.(3,9)&order=id"
 
     hidden, shown = api("moe").get(path).json
@@ -133,7 +135,7 @@ def test_arrays_of_a_row_that_is_spread_are_null_where_it_is_hidden(api: Callabl
     assert shown["found"]
 
 
-def test_an_order_by_a_row_of_it_holds_for_all_arrays(api: Callable) -> None:
+def test_order_applies_to_all_spread_arrays(api: Callable) -> None:
     path = "/buildings?select=...inspections(id,...inspectors(who:name))&order=id"
 
     for row in api("root").get(f"{path}&inspections.order=inspectors(name).desc.nullslast").json:
@@ -143,7 +145,7 @@ def test_an_order_by_a_row_of_it_holds_for_all_arrays(api: Callable) -> None:
         assert len(row["id"]) == len(row["who"])
 
 
-def test_a_write_shows_it_too(api: Callable) -> None:
+def test_write_returns_spread(api: Callable) -> None:
     response = api("root").patch(
         "/buildings?id=eq.1&select=name,...inspections(id)&inspections.order=id.desc",
         {"name": "Renamed"},
@@ -154,26 +156,26 @@ def test_a_write_shows_it_too(api: Callable) -> None:
     assert response.json == [{"name": "Renamed", "id": [row["id"] for row in ids]}]
 
 
-def test_of_two_keys_with_one_name_the_later_is_shown(api: Callable) -> None:
+def test_later_duplicate_key_is_returned(api: Callable) -> None:
     row = api("root").get("/buildings?select=id,...inspections(id)&id=eq.1").json[0]
 
     assert row == {"id": [each["id"] for each in api("root").get(
         "/inspections?select=id&building_id=eq.1&order=id").json]}  # fmt: skip
 
 
-def test_rows_with_the_same_arrays_are_one_group(api: Callable) -> None:
+def test_equal_spread_arrays_form_one_group(api: Callable) -> None:
     rows = api("root").get("/inspections?select=reports_lead(result)").json
     groups = api("root").get("/inspections?select=...reports_lead(result),count()").json
 
-    told = [[each["result"] for each in row["reports_lead"]] for row in rows]
+    expected = [[each["result"] for each in row["reports_lead"]] for row in rows]
     assert len(groups) > 2
     assert sorted((str(each["result"]), each["count"]) for each in groups) == sorted(
-        {(str(each), told.count(each)) for each in told}
+        {(str(each), expected.count(each)) for each in expected}
     )
 
 
 @pytest.mark.parametrize("name", ["inspections", "inspections_building_id_fkey"])
-def test_csv_is_headed_by_what_is_spread_however_it_is_named(api: Callable, name: str) -> None:
+def test_csv_header_lists_spread_columns(api: Callable, name: str) -> None:
     path = f"/buildings?select=key:id,...{name}(*)&id=eq.1"
 
     head, cells = csv.reader(io.StringIO(api("root").get(path, accept="text/csv").text))
@@ -183,7 +185,7 @@ def test_csv_is_headed_by_what_is_spread_however_it_is_named(api: Callable, name
     assert json.loads(cells[head.index("status")]) == row["status"]
 
 
-def test_csv_has_an_array_in_a_cell(api: Callable) -> None:
+def test_csv_cell_holds_spread_array(api: Callable) -> None:
     response = api("root").get(
         "/inspections?select=id,...reports_lead(gun_id)&id=eq.1", accept="text/csv"
     )
@@ -206,7 +208,7 @@ def test_csv_has_an_array_in_a_cell(api: Callable) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
-def test_of_aggregates_it_makes_no_arrays(api: Callable, select: str, method: str) -> None:
+def test_to_many_spread_of_aggregates_is_refused(api: Callable, select: str, method: str) -> None:
     response = api("root").send(
         method, f"/inspections?select={select}&id=eq.1", body=None if method == "GET" else {"notes": "x"}
     )  # fmt: skip
@@ -218,7 +220,7 @@ def test_of_aggregates_it_makes_no_arrays(api: Callable, select: str, method: st
     )
 
 
-def test_arrays_hold_no_more_than_a_response(world: Callable) -> None:
+def test_spread_arrays_are_limited(world: Callable) -> None:
     rows = {
         "users": [
             {"id": CAST["root"].id, "email": "r@x.example", "name": "R", "role": "super_admin"}

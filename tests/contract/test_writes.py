@@ -1,4 +1,4 @@
-"""How writes are answered, as PostgREST answers them: statuses, one object, PUT, what is checked first."""
+"""Responses of writes compared with PostgREST: statuses, single objects, PUT and the order of checks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,11 +41,10 @@ STRIPPED = "application/vnd.pgrst.array+json;nulls=stripped"
     ],
 )
 @pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
-def test_what_is_too_deep_to_be_shown_is_not_written(
+def test_response_too_deep_rolls_back(
     api: Callable, method: str, path: str, body: dict, is_known: bool
 ) -> None:
-    """A file refuses to read it as JSON; a server reads it, and it is Python that is at its end. The write of somebody
-    known is sent with its COMMIT, if nothing but the rows can stop it."""
+    """SQLite refuses to parse the JSON. PostgreSQL parses it, and Python's recursion limit refuses it."""
     deep = {**body, "notes": DEEP}
     if is_known:
         assert api("root").patch("/inspections?id=eq.2", {"notes": "x"}).status == 204
@@ -60,10 +59,8 @@ def test_what_is_too_deep_to_be_shown_is_not_written(
 
 @pytest.mark.parametrize("accept", [STRIPPED, "text/csv"])
 @pytest.mark.parametrize("number", ["1" * 5_000, "[1e999]"], ids=["long", "large"])
-def test_a_number_that_python_does_not_hold_is_neither_shown_nor_written(
-    api: Callable, accept: str, number: str
-) -> None:
-    """JSON has no bound on them, nor has a server; a file reads none that are as long."""
+def test_response_number_too_large_rolls_back(api: Callable, accept: str, number: str) -> None:
+    """JSON and PostgreSQL do not limit numbers; SQLite does not parse such long ones."""
     path = "/inspections?id=eq.1&select=notes::json"
     code = "22P02" if databases.SERVER is None and number[0] == "1" else "22003"
 
@@ -77,8 +74,8 @@ def test_a_number_that_python_does_not_hold_is_neither_shown_nor_written(
 
 
 @pytest.mark.parametrize("accept", [STRIPPED, "text/csv"])
-def test_half_a_letter_that_json_writes_by_its_number_stays_so(api: Callable, accept: str) -> None:
-    """In a text that a column holds there is none; in what is cast to JSON there may be one, which no UTF-8 has."""
+def test_lone_surrogate_in_json_stays_escaped(api: Callable, accept: str) -> None:
+    """A text column cannot hold a lone surrogate, but a value cast to JSON can. UTF-8 cannot encode it."""
     path, text = "/inspections?id=eq.1&select=notes::json", '["\\ud83d", "\\ud83d\\ude00"]'
 
     changed = api("root").patch(
@@ -92,9 +89,7 @@ def test_half_a_letter_that_json_writes_by_its_number_stays_so(api: Callable, ac
     assert "\U0001f600" in read.text
 
 
-def test_what_cannot_be_rid_of_its_nulls_is_not_written(
-    api: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_null_stripping_rolls_back(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def overwhelmed(value: object) -> object:
         raise RecursionError
 
@@ -109,7 +104,7 @@ def test_what_cannot_be_rid_of_its_nulls_is_not_written(
 
 @pytest.mark.parametrize("prefer", [None, "return=minimal", "return=representation"])
 @pytest.mark.parametrize(("method", "path", "body"), NOT_ONE)
-def test_one_object_is_no_two_rows_and_none_wanted_back_or_not(
+def test_single_object_refuses_zero_or_two_rows(
     api: Callable, method: str, path: str, body: object, prefer: str | None
 ) -> None:
     response = unchanged_after(api, "root", method, path, body, accept=SINGULAR, prefer=prefer)
@@ -125,7 +120,7 @@ def test_one_object_is_no_two_rows_and_none_wanted_back_or_not(
         ("DELETE", "/inspections?id=eq.1", None, 204),
     ],
 )
-def test_one_object_is_one_row_not_wanted_back(
+def test_single_object_accepts_one_row_without_representation(
     api: Callable, method: str, path: str, body: object, status: int
 ) -> None:
     response = api("root").send(method, path, body, accept=SINGULAR)
@@ -143,10 +138,10 @@ def test_one_object_is_one_row_not_wanted_back(
         ("on_conflict=name&select=nope(*)", (400, "PGRST200")),
     ],
 )
-def test_a_target_is_looked_at_whether_there_are_rows_or_not(
+def test_on_conflict_is_validated_without_rows(
     api: Callable, body: list, resolution: str, query: str, expected: tuple[int, str]
 ) -> None:
-    """As PostgREST has it, which sends the statement to the database in any case."""
+    """PostgREST always sends the statement to the database."""
     prefer = f"resolution={resolution}"
     response = unchanged_after(api, "root", "POST", f"/buildings?{query}", body, prefer=prefer)
 
@@ -154,9 +149,7 @@ def test_a_target_is_looked_at_whether_there_are_rows_or_not(
 
 
 @pytest.mark.parametrize("prefer", [None, "return=representation"])
-def test_a_target_is_of_no_account_where_nothing_is_said_of_duplicates(
-    api: Callable, prefer: str | None
-) -> None:
+def test_on_conflict_is_ignored_without_resolution(api: Callable, prefer: str | None) -> None:
     assert api("root").send("POST", "/buildings?on_conflict=nope", [], prefer=prefer).status == 201
 
 
@@ -171,7 +164,7 @@ FRESH = {"id": 600, "name": "Fresh", "client_id": 1}
     [(MERGED, 200), ([MERGED, FRESH], 201), (FRESH, 201), ([], 200)],
     ids=["merged", "both", "made", "nothing"],
 )
-def test_upsert_that_made_no_row_is_200_wanted_back_or_not(
+def test_upsert_without_new_rows_is_200(
     api: Callable, body: object, status: int, wanted: str
 ) -> None:
     response = api("root").post("/buildings", body, prefer=MERGE + wanted)
@@ -180,14 +173,14 @@ def test_upsert_that_made_no_row_is_200_wanted_back_or_not(
 
 
 @pytest.mark.parametrize("body", [MERGED, FRESH, []], ids=["there", "made", "nothing"])
-def test_upsert_that_ignores_what_is_there_is_201(api: Callable, body: object) -> None:
+def test_upsert_ignoring_duplicates_is_201(api: Callable, body: object) -> None:
     response = api("root").post("/buildings", body, prefer="resolution=ignore-duplicates")
 
     assert (response.status, response.text) == (201, "")
 
 
-def test_a_row_that_comes_twice_gives_way_to_itself(api: Callable) -> None:
-    """Only a merge cannot affect a row a second time."""
+def test_duplicate_row_in_payload_is_ignored(api: Callable) -> None:
+    """Only a merge cannot affect a row twice."""
     first, second = {**FRESH, "name": "First"}, {**FRESH, "name": "Second"}
 
     response = api("root").post(
@@ -206,7 +199,7 @@ REPRESENTED = "return=representation"
 
 @pytest.mark.parametrize("query", ["limit=1", "offset=1", "limit=0", "limit=1&offset=0"])
 @pytest.mark.parametrize("body", [PUT, "{"], ids=["row", "no-json"])
-def test_put_is_not_cut(api: Callable, query: str, body: object) -> None:
+def test_put_refuses_limit_and_offset(api: Callable, query: str, body: object) -> None:
     response = unchanged_after(api, "root", "PUT", f"/buildings?id=eq.1&{query}", body)
 
     assert response.refusal == (
@@ -217,7 +210,7 @@ def test_put_is_not_cut(api: Callable, query: str, body: object) -> None:
 
 
 @pytest.mark.parametrize("query", ["offset=0", "order=id", "columns=id,name", "on_conflict=name"])
-def test_put_writes_its_whole_body(api: Callable, query: str) -> None:
+def test_put_writes_all_columns(api: Callable, query: str) -> None:
     response = api("root").put(
         f"/buildings?id=eq.1&{query}&select=name,city", PUT, prefer=REPRESENTED
     )
@@ -225,7 +218,7 @@ def test_put_writes_its_whole_body(api: Callable, query: str) -> None:
     assert (response.status, response.json) == (200, [{"name": "Put", "city": "Boston"}])
 
 
-# of what is wrong with a PUT the first in this order is told
+# the order in which errors of a PUT are reported
 WRONG_PUTS = [
     ("id=gt.1", "{", 400, "PGRST102"),
     ("id=gt.1", [PUT, {"id": 1}], 400, "PGRST102"),
@@ -240,7 +233,7 @@ WRONG_PUTS = [
 
 
 @pytest.mark.parametrize(("query", "body", "status", "code"), WRONG_PUTS)
-def test_put_tells_what_is_wrong_in_order(
+def test_put_validation_order(
     api: Callable, query: str, body: object, status: int, code: str
 ) -> None:
     response = unchanged_after(api, "root", "PUT", f"/buildings?{query}", body)
@@ -248,7 +241,7 @@ def test_put_tells_what_is_wrong_in_order(
     assert (response.status, response.code) == (status, code)
 
 
-def test_id_is_not_taken_from_a_row(api: Callable) -> None:
+def test_id_cannot_be_set_to_null(api: Callable) -> None:
     response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.6", {"id": None})
 
     assert response.refusal == (
@@ -259,15 +252,13 @@ def test_id_is_not_taken_from_a_row(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**52 + 1, 2**63 - 1])
-def test_id_that_is_changed_stays_in_the_bounds_of_one_that_is_chosen(
-    api: Callable, value: int
-) -> None:
+def test_changed_id_stays_within_limits(api: Callable, value: int) -> None:
     response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.6", {"id": value})
 
     assert (response.status, response.code) == (400, "22003")
 
 
-def test_id_of_no_row_is_not_looked_at(api: Callable) -> None:
+def test_id_in_empty_update_is_not_validated(api: Callable) -> None:
     assert api("root").patch("/buildings?id=eq.999", {"id": None}).status == 204
 
 
@@ -275,13 +266,13 @@ LISTED = "/buildings?columns=id,name,client_id&select=name"
 
 
 @pytest.mark.parametrize("body", [NEW_BUILDING, [NEW_BUILDING] * 2], ids=["one", "two"])
-def test_listed_id_that_no_row_has_is_null(api: Callable, body: object) -> None:
+def test_id_listed_in_columns_is_null_if_missing(api: Callable, body: object) -> None:
     response = unchanged_after(api, "root", "POST", LISTED, body, prefer=REPRESENTED)
 
     assert (response.status, response.code) == (400, "23502")
 
 
-def test_listed_id_that_no_row_has_is_one_that_was_chosen(api: Callable) -> None:
+def test_missing_listed_id_counts_as_chosen(api: Callable) -> None:
     body = {"name": "N", "client_id": 2}
 
     refused = unchanged_after(api, "ada", "POST", LISTED, body)
@@ -290,7 +281,7 @@ def test_listed_id_that_no_row_has_is_one_that_was_chosen(api: Callable) -> None
     assert (refused.code, merged.code) == ("428C9", "428C9")
 
 
-def test_listed_id_that_no_row_has_is_made_where_defaults_are_wanted(api: Callable) -> None:
+def test_missing_listed_id_is_generated_with_missing_default(api: Callable) -> None:
     response = api("root").post(
         LISTED, [NEW_BUILDING] * 2, prefer="return=representation, missing=default"
     )
@@ -299,7 +290,7 @@ def test_listed_id_that_no_row_has_is_made_where_defaults_are_wanted(api: Callab
 
 
 @pytest.mark.parametrize("row", [{"id": 1}, {"id": 1, "name": "N"}, {"id": 1, "client_id": 1}])
-def test_row_that_lacks_what_it_must_have_is_not_ignored(api: Callable, row: dict) -> None:
+def test_row_without_required_column_is_not_ignored(api: Callable, row: dict) -> None:
     response = unchanged_after(
         api, "root", "POST", "/buildings", row, prefer="resolution=ignore-duplicates"
     )
@@ -308,7 +299,7 @@ def test_row_that_lacks_what_it_must_have_is_not_ignored(api: Callable, row: dic
 
 
 @pytest.mark.parametrize(("who", "status", "code"), [("root", 400, "23502"), ("ada", 403, "42501")])
-def test_grant_to_nobody_lacks_its_grantee(api: Callable, who: str, status: int, code: str) -> None:
+def test_grant_without_grantee_is_refused(api: Callable, who: str, status: int, code: str) -> None:
     body = {"manager_id": None, "building_id": 2}
 
     response = unchanged_after(api, who, "POST", "/client_manager_building_access", body)
@@ -337,7 +328,7 @@ NO_SUCH_VALUES = [
 
 
 @pytest.mark.parametrize(("column", "text", "code", "shown"), NO_SUCH_VALUES)
-def test_value_that_is_none_of_its_column_is_told_as_postgresql_tells_it(
+def test_invalid_value_message_matches_postgresql(
     api: Callable, column: str, text: str, code: str, shown: str
 ) -> None:
     body = f'{{"building_id": 1, "inspection_type": "x", "{column}": {text}}}'
@@ -357,7 +348,7 @@ def test_value_that_is_none_of_its_column_is_told_as_postgresql_tells_it(
         ("2025-07-01t10:00:00z", "2025-07-01T10:00:00+00:00"),
     ],
 )
-def test_moment_may_end_a_day_or_leap(api: Callable, text: str, moment: str) -> None:
+def test_timestamp_accepts_24_00_and_leap_second(api: Callable, text: str, moment: str) -> None:
     response = api("root").post(
         "/clients?select=created_at", {"name": "N", "created_at": text}, prefer=REPRESENTED
     )
@@ -370,7 +361,7 @@ def test_moment_may_end_a_day_or_leap(api: Callable, text: str, moment: str) -> 
     ("method", "path"),
     [("POST", "/inspections?columns=status,nope"), ("PATCH", "/inspections?id=eq.1&columns=nope")],
 )
-def test_unknown_column_is_told_before_the_body_is_read(
+def test_unknown_column_precedes_body_errors(
     api: Callable, method: str, path: str, body: object
 ) -> None:
     response = unchanged_after(api, "root", method, path, body)
@@ -378,7 +369,7 @@ def test_unknown_column_is_told_before_the_body_is_read(
     assert (response.status, response.code) == (400, "PGRST204")
 
 
-# what cannot be shown, and what else is wrong with the write
+# an invalid representation, and another error of the write
 UNSHOWABLE = [
     ("nope", "42703"),
     ("nope(id)", "PGRST200"),
@@ -400,7 +391,7 @@ UNSHOWABLE = [
         ("PATCH", "id=eq.1&", []),
     ],
 )
-def test_what_cannot_be_shown_is_told_before_anything_is_written(
+def test_unreadable_representation_is_refused_before_writing(
     api: Callable, method: str, query: str, body: object, select: str, code: str
 ) -> None:
     path = f"/inspections?{query}select=id,{select}"
@@ -430,7 +421,7 @@ def test_what_cannot_be_shown_is_told_before_anything_is_written(
         ("DELETE", "id=in.(1,2)&", None),
     ],
 )
-def test_an_embed_that_leads_nowhere_is_told_though_nothing_is_wanted_back(
+def test_unknown_relationship_is_refused_without_representation(
     api: Callable, method: str, query: str, body: object, embed: str, code: str, prefer: str | None
 ) -> None:
     path = f"/inspections?{query}select=id,{embed}"
@@ -450,7 +441,7 @@ def test_an_embed_that_leads_nowhere_is_told_though_nothing_is_wanted_back(
         ("ada", "/inspections?id=eq.1", "inspection_type", "23502"),
     ],
 )
-def test_what_a_row_must_have_is_not_taken_from_it(
+def test_required_column_cannot_be_set_to_null(
     api: Callable, who: str, path: str, column: str, refusal: str
 ) -> None:
     response = unchanged_after(api, who, "PATCH", path, {column: None})
@@ -459,9 +450,7 @@ def test_what_a_row_must_have_is_not_taken_from_it(
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_written_row_is_shown_without_what_an_inner_embed_asks_for(
-    api: Callable, method: str
-) -> None:
+def test_inner_embed_does_not_filter_written_rows(api: Callable, method: str) -> None:
     key, body = ("id=eq.600&", FRESH) if method == "PUT" else ("", NEW_BUILDING)
     path = f"/buildings?{key}select=name,inspections!inner(id)"
 
@@ -472,7 +461,7 @@ def test_written_row_is_shown_without_what_an_inner_embed_asks_for(
 
 
 @pytest.mark.parametrize(("target", "code"), [("nope", "42703"), ("name", "42P10")])
-def test_key_that_is_none_is_told_before_values(api: Callable, target: str, code: str) -> None:
+def test_invalid_key_precedes_value_errors(api: Callable, target: str, code: str) -> None:
     body = {"id": "x", "name": "N", "client_id": 999}
 
     response = unchanged_after(
@@ -490,9 +479,7 @@ TWO_NEW = [{"name": "B", "client_id": 1}, {"name": "C", "client_id": 1}]
 
 @pytest.mark.parametrize("who", ["root", "ada"])
 @pytest.mark.parametrize("new", [TWO_NEW, TWO_NEW[:1]], ids=["two-new", "one-new"])
-def test_rows_without_an_id_are_made_beside_one_that_is_merged(
-    api: Callable, who: str, new: list
-) -> None:
+def test_merge_inserts_rows_without_id(api: Callable, who: str, new: list) -> None:
     body = [{"id": 1, "name": "A", "client_id": 1}, *new]
 
     response = api(who).post(
@@ -505,7 +492,7 @@ def test_rows_without_an_id_are_made_beside_one_that_is_merged(
 
 
 @pytest.mark.parametrize("prefer", [DEFAULTS, f"{DEFAULTS}, resolution=ignore-duplicates"])
-def test_rows_without_an_id_are_made_beside_one_that_chooses_it(api: Callable, prefer: str) -> None:
+def test_insert_accepts_rows_with_and_without_id(api: Callable, prefer: str) -> None:
     body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
 
     response = api("root").post(
@@ -515,7 +502,7 @@ def test_rows_without_an_id_are_made_beside_one_that_chooses_it(api: Callable, p
     assert (response.status, response.json) == (201, [{"id": 900}, {"id": 901}, {"id": 902}])
 
 
-def test_an_id_is_still_not_chosen_beside_rows_without_one(api: Callable) -> None:
+def test_id_choice_is_refused_beside_rows_without_id(api: Callable) -> None:
     for merge in ("", f", {MERGE}"):
         body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
         response = unchanged_after(
@@ -527,7 +514,7 @@ def test_an_id_is_still_not_chosen_beside_rows_without_one(api: Callable) -> Non
 
 
 @pytest.mark.parametrize("column", ["id", "created_at", "updated_at"])
-def test_what_is_not_chosen_is_told_in_postgresql_s_words(api: Callable, column: str) -> None:
+def test_generated_column_error_matches_postgresql(api: Callable, column: str) -> None:
     value = 1 if column == "id" else "2020-01-01"
 
     made = unchanged_after(
@@ -539,7 +526,7 @@ def test_what_is_not_chosen_is_told_in_postgresql_s_words(api: Callable, column:
     assert changed.message == f'column "{column}" can only be updated to DEFAULT'
 
 
-def test_one_row_is_still_not_merged_twice_beside_rows_without_an_id(api: Callable) -> None:
+def test_merging_a_row_twice_is_refused(api: Callable) -> None:
     body = [MERGED, *TWO_NEW, MERGED]
     response = unchanged_after(
         api, "root", "POST", "/buildings?columns=id,name,client_id", body,
@@ -549,7 +536,7 @@ def test_one_row_is_still_not_merged_twice_beside_rows_without_an_id(api: Callab
     assert (response.status, response.code) == (400, "21000")
 
 
-def test_listed_id_that_no_row_has_is_nobodys_choice_where_defaults_are_wanted(
+def test_missing_listed_id_is_not_chosen_with_missing_default(
     api: Callable,
 ) -> None:
     for prefer in ("missing=default", f"missing=default, {MERGE}"):
@@ -563,7 +550,7 @@ def test_listed_id_that_no_row_has_is_nobodys_choice_where_defaults_are_wanted(
 GRANT = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
 
 
-def test_a_listed_column_that_a_change_leaves_out_is_its_default_where_that_is_wanted(
+def test_update_sets_missing_listed_column_to_default(
     api: Callable,
 ) -> None:
     old = api("root").patch(GRANT, {"assigned_at": "2001-01-01T00:00:00Z"})
@@ -579,7 +566,7 @@ def test_a_listed_column_that_a_change_leaves_out_is_its_default_where_that_is_w
     assert row["assigned_by"] == ROOT
 
 
-def test_a_listed_column_that_a_change_leaves_out_is_null_otherwise(api: Callable) -> None:
+def test_update_sets_missing_listed_column_to_null(api: Callable) -> None:
     response = api("root").patch(
         "/buildings?id=eq.1&columns=floors&select=floors", {}, prefer=REPRESENTED
     )
@@ -602,9 +589,7 @@ def test_a_listed_column_that_a_change_leaves_out_is_null_otherwise(api: Callabl
     ids=lambda made: made[0],
 )
 @pytest.mark.parametrize("stays", [True, False], ids=["stays", "deleted"])
-def test_an_id_that_a_row_was_changed_to_is_never_handed_out(
-    api: Callable, made: tuple, stays: bool
-) -> None:
+def test_changed_id_is_not_generated_again(api: Callable, made: tuple, stays: bool) -> None:
     path, body = made
     root = api("root")
     prefer = REPRESENTED
@@ -630,7 +615,7 @@ def test_an_id_that_a_row_was_changed_to_is_never_handed_out(
     ],
 )
 @pytest.mark.parametrize("count", ["", ", count=exact"])
-def test_a_representation_that_is_cut_says_so(
+def test_truncated_representation_has_content_range(
     tmp_path: Path, method: str, path: str, body: object, count: str
 ) -> None:
     small = open_service(tmp_path, MAX_ROWS=2)
@@ -653,34 +638,34 @@ def test_a_representation_that_is_cut_says_so(
 
 
 @pytest.mark.parametrize("row", ["/buildings?id=eq.1", "/inspections?id=eq.2", "/clients?id=eq.1"])
-def test_id_that_others_point_at_stays(api: Callable, row: str) -> None:
-    """Theirs would follow it, along with the hidden client that a row has of its building."""
+def test_referenced_id_cannot_change(api: Callable, row: str) -> None:
+    """Otherwise the referencing rows would change, with the derived client column."""
     response = unchanged_after(api, "root", "PATCH", row, {"id": 4_321})
 
     assert (response.status, response.code) == (409, "23503")
 
 
-def test_who_points_at_an_id_that_would_change_is_told(api: Callable) -> None:
-    """Those, too, that would lose it for null were the row deleted."""
+def test_referencing_table_is_reported(api: Callable) -> None:
+    """This includes foreign keys that a deletion sets to null."""
     response = unchanged_after(api, "root", "PATCH", "/inspectors?id=eq.1", {"id": 50})
 
     assert (response.status, response.code) == (409, "23503")
     assert response.json["details"] == 'Key (id)=(1) is still referenced from table "inspections".'
 
 
-def test_id_that_others_point_at_may_be_said_again(api: Callable) -> None:
+def test_referenced_id_may_be_set_to_itself(api: Callable) -> None:
     assert api("root").patch("/inspections?id=eq.2", {"id": 2, "notes": "x"}).status == 204
 
 
-def test_a_taken_id_is_told_before_who_points_at_the_row(api: Callable) -> None:
+def test_unique_violation_precedes_foreign_key_violation(api: Callable) -> None:
     response = unchanged_after(api, "root", "PATCH", "/buildings?id=eq.1", {"id": 2})
 
     assert (response.status, response.code) == (409, "23505")
 
 
 @pytest.mark.parametrize("order", ["name->a", "name->>a.desc", "clients(name->a).nullsfirst"])
-def test_order_by_a_path_orders_by_nothing(api: Callable, order: str) -> None:
-    """No column is JSON, and a path into anything else is null."""
+def test_order_of_write_by_json_path_is_ignored(api: Callable, order: str) -> None:
+    """No column is JSON, and a path into any other type is null."""
     asked = "/buildings?select=id,clients(name),inspections(id)&inspections.order=notes->a"
 
     response = api("root").get(f"{asked}&order={order}")

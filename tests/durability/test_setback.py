@@ -145,7 +145,7 @@ def test_a_key_that_is_not_the_files_has_to_be_changed_where_it_is_set(place):
 
     assert status == 1
     assert "the SECRET_KEY in use is not the one in" in said
-    assert said.endswith("say --key-is-new")
+    assert said.endswith("add --key-is-new")
     assert said.count("\n") == 0
     assert kept_key(place) == OLD_KEY
     assert run(place, "clock", "--set-back", "--key-is-new")[0] == 0

@@ -229,7 +229,9 @@ def test_too_few_descriptors_to_serve_with_are_told_at_the_start(
     limit: str, is_refused: bool
 ) -> None:
     """With half as many a worker says that it listens, ends at the first request, and is started again without end."""
-    question = "from serving.start.descriptors import too_few; print(too_few())"
+    question = (
+        "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
+    )
     told = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
         cwd=PROJECT, capture_output=True, text=True, check=True,

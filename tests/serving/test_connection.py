@@ -9,18 +9,17 @@ import pytest
 from gunicorn.http.errors import ParseException
 
 from serving.worker import limits
-from serving.worker.connection import Connection
+from serving.worker.connection import ClientConnection
 from serving.worker.refusal import Refused
-from serving.worker.request import SettingsCache
 from tests.serving.test_head_cache import SETTINGS
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[Connection, socket.socket]]:
+def pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
     client, server = socket.socketpair()
-    yield Connection(SETTINGS, server, ("10.0.0.7", 1), ("127.0.0.1", 2)), client
+    yield ClientConnection(SETTINGS, server, ("10.0.0.7", 1), ("127.0.0.1", 2)), client
     client.close()
     server.close()
 
@@ -42,7 +41,7 @@ def pair() -> Iterator[tuple[Connection, socket.socket]]:
     ],
 )
 def test_request_beyond_the_bounds_is_refused(
-    pair: tuple[Connection, socket.socket], sent: bytes, status: int
+    pair: tuple[ClientConnection, socket.socket], sent: bytes, status: int
 ) -> None:
     with pytest.raises(Refused) as refused:
         pair[0].receive(sent)
@@ -50,7 +49,7 @@ def test_request_beyond_the_bounds_is_refused(
     assert refused.value.status == status
 
 
-def test_chunks_are_bounded_together(pair: tuple[Connection, socket.socket]) -> None:
+def test_chunks_are_bounded_together(pair: tuple[ClientConnection, socket.socket]) -> None:
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
     pair[0].receive(CHUNKED)
     for _ in range(limits.BODY_BYTES_MAX // 65_536):
@@ -62,13 +61,15 @@ def test_chunks_are_bounded_together(pair: tuple[Connection, socket.socket]) -> 
     assert refused.value.status == 413
 
 
-def test_trailer_with_a_framing_field_is_refused(pair: tuple[Connection, socket.socket]) -> None:
+def test_trailer_with_a_framing_field_is_refused(
+    pair: tuple[ClientConnection, socket.socket],
+) -> None:
     with pytest.raises(ParseException):
         pair[0].receive(CHUNKED + b"0\r\nContent-Length: 3\r\n\r\n")
 
 
 def test_continue_is_sent_for_a_body_that_is_awaited(
-    pair: tuple[Connection, socket.socket],
+    pair: tuple[ClientConnection, socket.socket],
 ) -> None:
     connection, client = pair
     head = b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
@@ -83,7 +84,7 @@ def test_continue_is_sent_for_a_body_that_is_awaited(
         client.recv(100, socket.MSG_DONTWAIT)
 
 
-def test_body_has_to_arrive_at_the_least_rate(pair: tuple[Connection, socket.socket]) -> None:
+def test_body_has_to_arrive_at_the_least_rate(pair: tuple[ClientConnection, socket.socket]) -> None:
     connection = pair[0]
     connection.receive(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999\r\n\r\n")
     grace, rate = limits.BODY_GRACE_SECONDS, limits.BODY_BYTES_PER_SECOND_MIN
@@ -93,25 +94,3 @@ def test_body_has_to_arrive_at_the_least_rate(pair: tuple[Connection, socket.soc
     assert connection.due(101.0) == 100.0 + grace + 10
     connection.receive(b"x" * 100 * rate)
     assert connection.due(102.0) == 100.0 + limits.REQUEST_SECONDS_MAX
-
-
-def test_settings_are_looked_up_once() -> None:
-    class Settings:
-        lookups = 0
-
-        def __getattr__(self, name: str) -> str:
-            if name == "nothing":
-                raise AttributeError(name)
-            Settings.lookups += 1
-            return name
-
-    cache = SettingsCache(Settings())
-
-    assert [cache.keepalive, cache.keepalive, cache.timeout] == [
-        "keepalive",
-        "keepalive",
-        "timeout",
-    ]
-    assert Settings.lookups == 2
-    with pytest.raises(AttributeError):
-        assert cache.nothing

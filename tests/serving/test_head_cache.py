@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.worker import head_cache
-from serving.worker.connection import Connection
+from serving.worker.connection import ClientConnection
 from serving.worker.head_cache import CachedHeadRequest
 from serving.worker.head_cache import create
 from serving.worker.head_cache import read_block
@@ -162,7 +162,7 @@ def requests_of(pieces: list[bytes]) -> list[object]:
     """The requests that a connection assembles from pieces: target, body, and number; or the error."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        connection = Connection(SETTINGS, ours, CLIENT, SERVER)
+        connection = ClientConnection(SETTINGS, ours, CLIENT, SERVER)
         found: list[object] = []
         try:
             for piece in pieces:

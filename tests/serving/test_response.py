@@ -74,15 +74,3 @@ def test_response_has_the_same_bytes_as_gunicorns(
 
     assert b"".join(ours) == b"".join(written(Response, headers, pieces(), method))
     assert len(ours) == count
-
-
-def test_date_header_is_that_of_its_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = iter([0.0, 0.9, 1.0, 86_400.0])
-    monkeypatch.setattr(response, "time", types.SimpleNamespace(time=lambda: next(moments)))
-
-    assert [response.http_date() for _ in range(4)] == [
-        "Thu, 01 Jan 1970 00:00:00 GMT",
-        "Thu, 01 Jan 1970 00:00:00 GMT",
-        "Thu, 01 Jan 1970 00:00:01 GMT",
-        "Fri, 02 Jan 1970 00:00:00 GMT",
-    ]

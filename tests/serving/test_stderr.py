@@ -69,7 +69,7 @@ def test_lines_that_a_full_pipe_does_not_take_are_counted(
     assert 0 < count < 10
     assert read == f"{line}\n".encode() * count
     say("read again")
-    told = f"{10 - count} lines were left out: nobody read them\nread again\n"
+    told = f"{10 - count} lines were dropped: standard error was not read\nread again\n"
     assert os.read(pipe[0], 1 << 16) == told.encode()
     say("and again")
     assert os.read(pipe[0], 1 << 16) == b"and again\n"

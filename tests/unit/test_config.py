@@ -1,4 +1,4 @@
-"""The configuration: who wins, what is refused, and what a first start makes."""
+"""The configuration: precedence, invalid values and the files that a first start creates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def database(directory: Path) -> dict[str, object]:
     return {"DATABASE_URL": f"sqlite:///{directory / 'walkthrough.db'}"}
 
 
-def test_defaults_are_those_that_are_told():
+def test_documented_defaults():
     settings = config.load(GIVEN, {})
 
     assert settings == {
@@ -48,13 +48,13 @@ def test_defaults_are_those_that_are_told():
     }
 
 
-def test_the_database_lies_in_instance_unless_told():
+def test_default_database_is_in_instance():
     settings = config.load({"SECRET_KEY": SECRET}, {})
 
     assert settings["DATABASE_URL"] == f"sqlite:///{config.PROJECT}/instance/walkthrough.db"
 
 
-def test_a_relative_database_starts_at_the_project(monkeypatch, tmp_path):
+def test_relative_database_path_is_relative_to_project(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     settings = config.load({"SECRET_KEY": SECRET, "DATABASE_URL": "sqlite:///other/a.db"}, {})
@@ -62,7 +62,7 @@ def test_a_relative_database_starts_at_the_project(monkeypatch, tmp_path):
     assert settings["DATABASE_URL"] == f"sqlite:///{config.PROJECT}/other/a.db"
 
 
-def test_what_is_given_wins_over_the_environment_and_that_over_the_file(tmp_path):
+def test_overrides_precede_environment_and_secrets_file(tmp_path):
     config.prepare(database(tmp_path), {})
     kept = json.loads((tmp_path / "keys.json").read_text())
     environ = {"ANON_KEY": "from the environment", "MAX_ROWS": "5", "ACCESS_TOKEN_SECONDS": "120"}
@@ -76,7 +76,7 @@ def test_what_is_given_wins_over_the_environment_and_that_over_the_file(tmp_path
     assert settings["ACCESS_TOKEN_SECONDS"] == 120
 
 
-def test_a_given_secret_means_no_file_is_written_or_read(tmp_path):
+def test_configured_secret_key_needs_no_secrets_file(tmp_path):
     (tmp_path / "keys.json").write_text("no JSON, and readable by all")
 
     settings = config.prepare({**database(tmp_path), "SECRET_KEY": SECRET, "ANON_KEY": "a"}, {})
@@ -85,14 +85,14 @@ def test_a_given_secret_means_no_file_is_written_or_read(tmp_path):
     assert (tmp_path / "keys.json").read_text() == "no JSON, and readable by all"
 
 
-def test_loading_alone_makes_nothing(tmp_path):
+def test_load_creates_no_file(tmp_path):
     with pytest.raises(ConfigurationError, match="SECRET_KEY is not set"):
         config.load(database(tmp_path / "instance"), {})
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_first_start_makes_a_private_directory_and_private_keys(tmp_path):
+def test_prepare_creates_private_directory_and_secrets(tmp_path):
     settings = config.prepare(database(tmp_path / "instance"), {})
 
     assert mode(tmp_path / "instance") == 0o700
@@ -104,8 +104,8 @@ def test_a_first_start_makes_a_private_directory_and_private_keys(tmp_path):
 
 
 @pytest.mark.parametrize("given", [{}, {"SECRET_KEY": "s" * 32}])
-def test_directories_that_a_first_start_makes_outlast_a_power_cut(tmp_path, monkeypatch, given):
-    """What is acknowledged into the file would go with them."""
+def test_prepare_syncs_created_directories(tmp_path, monkeypatch, given):
+    """Otherwise a power cut could remove the directory of acknowledged writes."""
     synced, fsync = set(), os.fsync
 
     def watched(descriptor: int) -> None:
@@ -119,7 +119,7 @@ def test_directories_that_a_first_start_makes_outlast_a_power_cut(tmp_path, monk
 
 
 @pytest.mark.parametrize("name", ["feature%2Fx", "what?", "a b", "x#y", "a@b:c", "ü"])
-def test_the_project_may_lie_anywhere(tmp_path, monkeypatch, name):
+def test_project_path_may_contain_special_characters(tmp_path, monkeypatch, name):
     monkeypatch.setattr(config, "PROJECT", tmp_path / name)
 
     settings = config.prepare(None, {})
@@ -130,14 +130,14 @@ def test_the_project_may_lie_anywhere(tmp_path, monkeypatch, name):
     assert (file.parent / "keys.json").exists()
 
 
-def test_a_second_start_and_many_at_once_keep_the_first_keys(tmp_path):
+def test_concurrent_starts_share_the_first_keys(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: config.prepare(database(tmp_path), {}), range(16)))
 
     assert all(settings == found[0] for settings in found)
 
 
-def test_a_new_key_signs_and_the_old_one_verifies():
+def test_last_secret_key_signs_and_all_verify():
     old, new = "o" * 32, "n" * 32
 
     assert config.load({**GIVEN, "SECRET_KEY": [old, new]}, {})["SECRET_KEY"] == [old, new]
@@ -174,7 +174,7 @@ def test_a_new_key_signs_and_the_old_one_verifies():
         ),
     ],
 )
-def test_the_environments_texts_are_parsed(name, stated, parsed):
+def test_environment_values_are_parsed(name, stated, parsed):
     assert config.load(GIVEN, {name: stated})[name] == parsed
 
 
@@ -244,7 +244,7 @@ def test_the_environments_texts_are_parsed(name, stated, parsed):
         pytest.param({"DATABASE_URL": "sqlite:///a\0.db"}, "a zero byte", id="zero-byte"),
     ],
 )
-def test_what_is_wrong_is_refused_in_one_line(changes, message):
+def test_invalid_settings_are_refused_in_one_line(changes, message):
     with pytest.raises(ConfigurationError, match=message) as refusal:
         config.load({**GIVEN, **changes}, {})
 
@@ -252,14 +252,14 @@ def test_what_is_wrong_is_refused_in_one_line(changes, message):
     assert SECRET not in str(refusal.value)
 
 
-def test_a_secret_of_the_environment_that_is_no_text_is_refused():
+def test_secret_key_that_is_not_utf8_is_refused():
     environ = {"DATABASE_URL": "sqlite://", "SECRET_KEY": os.fsdecode(b"\xff" * 40)}
 
     with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is not UTF-8 text"):
         config.load(None, environ)
 
 
-def test_a_command_says_what_is_wrong_in_one_line_and_nothing_else():
+def test_command_prints_configuration_error_on_one_line():
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     done = subprocess.run(
         [sys.executable, "-m", "flask", "--app", "app", "keys"],
@@ -270,7 +270,7 @@ def test_a_command_says_what_is_wrong_in_one_line_and_nothing_else():
     assert (done.returncode, done.stderr, done.stdout) == (1, f"Error: {said}\n", "")
 
 
-def test_keys_that_others_can_read_are_refused(tmp_path):
+def test_readable_secrets_file_is_refused(tmp_path):
     config.prepare(database(tmp_path), {})
 
     for loose in (0o640, 0o604):
@@ -279,7 +279,7 @@ def test_keys_that_others_can_read_are_refused(tmp_path):
             config.load(database(tmp_path), {})
 
 
-def test_a_linked_an_empty_or_a_foreign_keys_file_is_refused(tmp_path):
+def test_symbolic_link_or_invalid_secrets_file_is_refused(tmp_path):
     config.make_secrets(tmp_path / "elsewhere.json")
     keys = tmp_path / "keys.json"
 
@@ -295,7 +295,7 @@ def test_a_linked_an_empty_or_a_foreign_keys_file_is_refused(tmp_path):
             config.prepare(database(tmp_path), {})
 
 
-def test_keys_that_are_a_directory_or_no_text_are_refused(tmp_path):
+def test_secrets_file_that_is_a_directory_or_binary_is_refused(tmp_path):
     (tmp_path / "keys.json").mkdir(mode=0o700)
     with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
         config.prepare(database(tmp_path), {})
@@ -307,7 +307,7 @@ def test_keys_that_are_a_directory_or_no_text_are_refused(tmp_path):
         config.prepare(database(tmp_path), {})
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+def test_directory_that_cannot_be_created_is_named(tmp_path):
     (tmp_path / "file").touch()
 
     with pytest.raises(ConfigurationError, match=r"file/below cannot be created: Not a directory$"):
@@ -322,9 +322,7 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path):
         pytest.param("link", errno.EPERM, id="file-system-without-links"),
     ],
 )
-def test_where_no_keys_can_be_kept_it_is_said_and_nothing_stays(
-    tmp_path, monkeypatch, call, number
-):
+def test_failed_secrets_file_leaves_no_draft(tmp_path, monkeypatch, call, number):
     def fail(*words: object, **more: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -340,14 +338,14 @@ def test_where_no_keys_can_be_kept_it_is_said_and_nothing_stays(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_gunicorn_would_read_besides_is_refused():
+def test_gunicorn_cmd_args_is_refused():
     config.refuse_arguments({"GUNICORN_CMD_ARGS": " "})
 
     with pytest.raises(ConfigurationError, match="GUNICORN_CMD_ARGS"):
         config.refuse_arguments({"GUNICORN_CMD_ARGS": "--bind 0.0.0.0:9999"})
 
 
-def test_keys_that_are_a_pipe_are_not_waited_for(tmp_path):
+def test_secrets_file_that_is_a_pipe_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "keys.json", 0o600)
 
     with pytest.raises(ConfigurationError, match="is not a regular file"):
@@ -355,14 +353,14 @@ def test_keys_that_are_a_pipe_are_not_waited_for(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["FLASK_DEBUG", "FLASK_TESTING", "DEBUG", "TESTING"])
-def test_a_debugging_server_is_refused(name):
+def test_debug_settings_are_refused(name):
     config.refuse_debugging({name: "0"})
 
     with pytest.raises(ConfigurationError, match=name):
         config.refuse_debugging({name: "1"})
 
 
-def test_the_address_is_this_machine_unless_told():
+def test_default_bind_address_is_loopback():
     assert config.bind_address({}) == ("127.0.0.1", 8000)
     assert config.bind_address({"HOST": "::1", "PORT": "81"}) == ("::1", 81)
     for port in ("0", "65536", "http"):
@@ -371,12 +369,12 @@ def test_the_address_is_this_machine_unless_told():
 
 
 @pytest.mark.parametrize("stated", ["0", "3601", "a"])
-def test_keepalive_seconds_beyond_the_bounds_are_refused(stated: str) -> None:
+def test_keepalive_seconds_outside_limits_are_refused(stated: str) -> None:
     with pytest.raises(config.ConfigurationError, match="KEEPALIVE_SECONDS"):
         config.keepalive_seconds({"KEEPALIVE_SECONDS": stated})
 
 
-def test_the_operating_document_lists_exactly_the_settings() -> None:
+def test_operating_document_lists_all_settings() -> None:
     document = (config.PROJECT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
     table = document.split("\n## Settings\n")[1].split("\n## ")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
@@ -407,14 +405,14 @@ def test_the_operating_document_lists_exactly_the_settings() -> None:
         ),
     ],
 )
-def test_standbys_of_nothing_are_refused(given, message):
+def test_invalid_standby_urls_are_refused(given, message):
     with pytest.raises(ConfigurationError) as refused:
         config.load({"SECRET_KEY": SECRET, **given}, {})
 
     assert str(refused.value) == message
 
 
-def test_standbys_are_listed_with_commas():
+def test_standby_urls_are_comma_separated():
     given = {"DATABASE_URL": "postgresql+psycopg://h/d", "SECRET_KEY": SECRET}
     stated = "postgresql+psycopg://a/d, postgresql+psycopg://b/d"
 

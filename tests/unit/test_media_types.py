@@ -1,4 +1,4 @@
-"""Accept: what is taken, what is ignored and what is refused. Pure room."""
+"""The Accept header: selection of a format, ignored and refused values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ACCEPTS: dict[str | None, MediaType] = {
 @pytest.mark.parametrize(
     ("accept", "media"), [pytest.param(*row, id=str(row[0])) for row in ACCEPTS.items()]
 )
-def test_accept_is_read_as(accept: str | None, media: MediaType) -> None:
+def test_accept_header_selects_format(accept: str | None, media: MediaType) -> None:
     assert parse_accept(accept) is media
 
 
@@ -86,7 +86,7 @@ def test_accept_is_read_as(accept: str | None, media: MediaType) -> None:
         ),
     ],
 )
-def test_what_is_not_offered_is_named(accept: str, message: str) -> None:
+def test_not_acceptable_names_the_accepted_types(accept: str, message: str) -> None:
     with pytest.raises(NotAcceptable) as refused:
         parse_accept(accept)
 
@@ -103,17 +103,17 @@ def test_what_is_not_offered_is_named(accept: str, message: str) -> None:
         ("text/csv, application/json;q=0.1", MediaType.JSON),
     ],
 )
-def test_the_root_offers_its_document(accept: str | None, media: MediaType) -> None:
+def test_root_offers_openapi(accept: str | None, media: MediaType) -> None:
     assert parse_accept(accept, DOCUMENT) is media
 
 
 @pytest.mark.parametrize("accept", ["text/csv", "application/vnd.pgrst.object+json"])
-def test_the_root_offers_nothing_else(accept: str) -> None:
+def test_root_refuses_other_formats(accept: str) -> None:
     with pytest.raises(NotAcceptable):
         parse_accept(accept, DOCUMENT)
 
 
 @given(st.text(max_size=80))
-def test_any_accept_is_read_or_refused(accept: str) -> None:
+def test_any_accept_header_is_parsed_or_refused(accept: str) -> None:
     with contextlib.suppress(NotAcceptable):
         assert parse_accept(accept) in ROWS

@@ -1,4 +1,4 @@
-"""Bodies that are not JSON: CSV and forms, and by which name each goes. Pure room."""
+"""CSV and form bodies, and their content types."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.bodies import read
         ("\ufeff\ufeffa\n\ufeff1\n", [{"\ufeffa": "\ufeff1"}]),
     ],
 )
-def test_csv_is_read_as(text: str, rows: list[Row]) -> None:
+def test_csv_is_parsed(text: str, rows: list[Row]) -> None:
     payload = read(text, CSV)
 
     assert payload.rows == rows
@@ -76,7 +76,7 @@ def test_malformed_csv_is_refused(text: str) -> None:
         read(text, CSV)
 
 
-def test_malformed_csv_names_the_line() -> None:
+def test_malformed_csv_error_names_the_line() -> None:
     with pytest.raises(MalformedCsv) as refused:
         read('a\n1\n\nx"y\n', CSV)
 
@@ -84,12 +84,12 @@ def test_malformed_csv_names_the_line() -> None:
 
 
 @pytest.mark.parametrize("body", [b"a\nx\x00y\n", b"a\n\xff\n", b"a\n\xed\xa0\x80\n"])
-def test_csv_holds_characters_only(body: bytes) -> None:
+def test_csv_must_be_utf8(body: bytes) -> None:
     with pytest.raises(InvalidPayload, match=r"^Empty or invalid body$"):
         read(body, CSV)
 
 
-def test_columns_of_csv_are_bounded() -> None:
+def test_csv_columns_are_limited() -> None:
     assert len(read(",".join(map(str, range(100))), CSV).rows) == 0
 
     with pytest.raises(LimitExceeded, match="at most 100 columns"):
@@ -110,12 +110,12 @@ def test_columns_of_csv_are_bounded() -> None:
         ("a=1;b=2", {"a": "1;b=2"}),
     ],
 )
-def test_form_is_read_as(text: str, row: Row) -> None:
+def test_form_is_parsed(text: str, row: Row) -> None:
     assert read(text, FORM) == Payload([row], tuple(row), True, False)
 
 
 @pytest.mark.parametrize("text", ["a=%ff", "a=%00", "%ed%a0%80=1"])
-def test_a_form_holds_characters_only(text: str) -> None:
+def test_form_must_be_utf8(text: str) -> None:
     with pytest.raises(Undecodable):
         read(text, FORM)
 
@@ -135,7 +135,7 @@ def test_a_form_holds_characters_only(text: str) -> None:
         "application/json; charset=utf8; profile=x",
     ],
 )
-def test_json_goes_by_these_names(content_type: str | None) -> None:
+def test_json_content_types(content_type: str | None) -> None:
     assert read('{"a": 1}', content_type).rows == [{"a": 1}]
 
 
@@ -159,7 +159,7 @@ def test_json_goes_by_these_names(content_type: str | None) -> None:
         ("application/x-www-form-urlencoded;charset=x", f"{FORM};charset=x"),
     ],
 )
-def test_other_content_types_are_refused(content_type: str, message: str) -> None:
+def test_unsupported_content_types_are_refused(content_type: str, message: str) -> None:
     with pytest.raises(UnsupportedMediaType) as refused:
         read('{"a": 1}', content_type)
 
@@ -167,7 +167,7 @@ def test_other_content_types_are_refused(content_type: str, message: str) -> Non
 
 
 @given(st.lists(st.lists(TEXTS, min_size=2, max_size=2), max_size=4))
-def test_cells_survive_csv(cells: list[list[str]]) -> None:
+def test_csv_round_trip(cells: list[list[str]]) -> None:
     quoted = (",".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in cells)
 
     rows = read("\n".join(["a,b", *quoted]), CSV).rows

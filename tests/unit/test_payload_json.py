@@ -1,4 +1,4 @@
-"""Bodies of writes: JSON, what it holds and every way it can be broken, and floods of any kind. Pure room."""
+"""JSON bodies: rows, invalid JSON, limits and oversized input."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from tests.waiting import TIMED
         ('{"a": "\\\\u0000"}', Payload([{"a": "\\u0000"}], ("a",), True, False)),
     ],
 )
-def test_json_is_read_as(text: str, payload: Payload) -> None:
+def test_json_is_parsed(text: str, payload: Payload) -> None:
     assert read(text) == payload
 
 
@@ -72,7 +72,7 @@ def test_json_is_read_as(text: str, payload: Payload) -> None:
         ("1.7976931348623157e308", 1.7976931348623157e308),
     ],
 )
-def test_numbers_keep_their_kind_and_digits(literal: str, value: float) -> None:
+def test_numbers_keep_type_and_digits(literal: str, value: float) -> None:
     parsed = read(f'{{"a": {literal}}}').rows[0]["a"]
 
     assert parsed == value
@@ -98,7 +98,7 @@ def test_numbers_keep_their_kind_and_digits(literal: str, value: float) -> None:
         b"\x00",
     ],
 )
-def test_what_is_no_json_is_refused(body: str | bytes) -> None:
+def test_invalid_json_is_refused(body: str | bytes) -> None:
     with pytest.raises(InvalidPayload, match=r"^Empty or invalid"):
         read(body)
 
@@ -110,7 +110,7 @@ def test_what_is_no_json_is_refused(body: str | bytes) -> None:
         *("[1]", "[[]]", "[null]", '["a"]', "[{}, 1]", "[[{}]]", "[{}, null]"),
     ],
 )
-def test_only_objects_are_rows(text: str) -> None:
+def test_rows_must_be_objects(text: str) -> None:
     with pytest.raises(InvalidPayload) as refused:
         read(text)
 
@@ -125,7 +125,7 @@ def test_only_objects_are_rows(text: str) -> None:
         ('[{}, {"a": [["\\u0000"]]}]', "\\u0000 cannot be converted to text."),
     ],
 )
-def test_escapes_that_no_text_holds_are_refused(text: str, details: str) -> None:
+def test_nul_escape_is_refused(text: str, details: str) -> None:
     with pytest.raises(UntranslatableText) as refused:
         read(text)
 
@@ -142,7 +142,7 @@ def test_escapes_that_no_text_holds_are_refused(text: str, details: str) -> None
         ('{"a": {"b": {"\\ud800": 1}}}', "\\ud800 is half of a surrogate pair."),
     ],
 )
-def test_escapes_that_are_no_characters_are_no_json(text: str, details: str) -> None:
+def test_lone_surrogate_escape_is_refused(text: str, details: str) -> None:
     with pytest.raises(InvalidPayload) as refused:
         read(text)
 
@@ -165,7 +165,7 @@ def test_escapes_that_are_no_characters_are_no_json(text: str, details: str) -> 
     ],
     ids=lambda value: value[:20],
 )
-def test_numbers_without_end_are_refused(literal: str, message: str) -> None:
+def test_infinite_and_overlong_numbers_are_refused(literal: str, message: str) -> None:
     with pytest.raises(NumberOutOfRange) as refused:
         read(f'{{"a": {literal}}}')
 
@@ -174,14 +174,14 @@ def test_numbers_without_end_are_refused(literal: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("literal", ["0.0", "-0e-400", "0.000e999", "5e-324"])
-def test_numbers_that_are_nothing_or_next_to_it_are_read(literal: str) -> None:
+def test_zero_and_smallest_doubles_are_accepted(literal: str) -> None:
     assert read(f'{{"a": {literal}}}').rows == [{"a": float(literal)}]
 
 
 @pytest.mark.parametrize(
     ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
 )
-def test_nesting_is_bounded(opening: str, closing: str) -> None:
+def test_nesting_depth_is_limited(opening: str, closing: str) -> None:
     inside = 63  # the row itself is the first level
 
     assert read(
@@ -192,7 +192,7 @@ def test_nesting_is_bounded(opening: str, closing: str) -> None:
             read('{"a":' + opening * levels + "1" * (opening != "[") + closing * levels + "}")
 
 
-def test_a_thousand_rows_are_taken_and_no_more() -> None:
+def test_payload_rows_are_limited_to_1000() -> None:
     assert len(read("[" + ",".join(["{}"] * 1000) + "]").rows) == 1000
     assert len(read("a\n" + "x\n" * 1000, CSV).rows) == 1000
 
@@ -202,7 +202,7 @@ def test_a_thousand_rows_are_taken_and_no_more() -> None:
         read("a\n" + "x\n" * 1001, CSV)
 
 
-def test_unequal_keys_are_refused_when_told() -> None:
+def test_require_uniform_refuses_differing_keys() -> None:
     unequal, equal = read('[{"a": 1}, {"b": 1}]'), read('[{"a": 1}, {"a": 1}]')
 
     assert equal.require_uniform() is equal
@@ -226,7 +226,7 @@ FLOODS = {
 
 @TIMED
 @pytest.mark.parametrize(("body", "content_type"), FLOODS.values(), ids=FLOODS)
-def test_floods_are_answered_at_once(body: bytes, content_type: str) -> None:
+def test_oversized_input_is_refused_quickly(body: bytes, content_type: str) -> None:
     gc.collect()
     gc.freeze()  # to look through what thousands of other tests left behind is no part of the answer
     try:
@@ -241,7 +241,7 @@ def test_floods_are_answered_at_once(body: bytes, content_type: str) -> None:
 
 
 @given(st.binary(max_size=120), st.sampled_from(["application/json", CSV, FORM]))
-def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
+def test_any_bytes_are_parsed_or_refused(body: bytes, content_type: str) -> None:
     with contextlib.suppress(Fault):
         assert isinstance(parse_payload(body, content_type), Payload)
 
@@ -250,7 +250,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 
 
 @given(st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), max_size=4))
-def test_rows_survive_json(rows: list[Row]) -> None:
+def test_json_round_trip(rows: list[Row]) -> None:
     finite = [
         {key: value for key, value in row.items() if value not in (math.inf, -math.inf)}
         for row in rows

@@ -1,4 +1,4 @@
-"""Prefer: what is taken, what is ignored and what is refused. Pure room."""
+"""The Prefer header: applied, ignored and refused preferences."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ PREFERS: dict[str, Preferences] = {
 @pytest.mark.parametrize(
     ("header", "preferences"), [pytest.param(*row, id=row[0][:60]) for row in PREFERS.items()]
 )
-def test_prefer_is_read_as(header: str, preferences: Preferences) -> None:
+def test_prefer_header_is_parsed(header: str, preferences: Preferences) -> None:
     assert parse_prefer([header], zones) == preferences
 
 
-def test_several_headers_count_as_one() -> None:
+def test_repeated_prefer_headers_are_combined() -> None:
     preferences = parse_prefer(["count=exact", "return=minimal, count=planned"], zones)
 
     assert preferences == Preferences(count=Count.EXACT, representation=Return.MINIMAL)
@@ -116,7 +116,7 @@ def test_several_headers_count_as_one() -> None:
         ("handling=strict, handling=lenient, x", "Invalid preferences: x"),
     ],
 )
-def test_strict_handling_names_what_nobody_knows(header: str, details: str) -> None:
+def test_strict_handling_names_unknown_preferences(header: str, details: str) -> None:
     with pytest.raises(InvalidPreferences) as refused:
         parse_prefer([header], zones)
 
@@ -126,17 +126,15 @@ def test_strict_handling_names_what_nobody_knows(header: str, details: str) -> N
 
 @pytest.mark.parametrize("handling", ["", "handling=lenient, ", "handling=strict, "])
 @pytest.mark.parametrize("name", ["", "Nowhere/Land", "-4", "+05:30", "../../etc/passwd"])
-def test_a_time_zone_that_is_none_is_refused_however_it_is_asked_for(
-    handling: str, name: str
-) -> None:
-    """Moments in another zone than the one asked for look as good as those in it."""
+def test_unknown_time_zone_is_refused(handling: str, name: str) -> None:
+    """Timestamps in a wrong zone would look valid."""
     with pytest.raises(UnknownTimezone) as refused:
         parse_prefer([f"{handling}timezone={name}, timezone=UTC"], zones)
 
     assert refused.value.message == f'invalid value for parameter "TimeZone": "{name}"'
 
 
-def test_time_zones_are_those_of_the_machine_unless_told() -> None:
+def test_default_time_zones_are_the_systems() -> None:
     assert parse_prefer(["timezone=America/New_York"]).timezone == "America/New_York"
     with pytest.raises(UnknownTimezone):
         parse_prefer(["timezone=posixrules/.."])
@@ -165,36 +163,38 @@ COMMON = "count=exact, tx=rollback, handling=strict, timezone=UTC"
         (Operation.CALL, f"{COMMON.removesuffix(', timezone=UTC')}, max-affected=3"),
     ],
 )
-def test_only_what_was_honoured_is_told(operation: Operation, applied: str) -> None:
+def test_preference_applied_lists_honoured_preferences(operation: Operation, applied: str) -> None:
     assert parse_prefer([EVERYTHING], zones).applied(operation) == applied
 
 
 @pytest.mark.parametrize("operation", Operation)
-def test_nothing_is_told_when_nothing_was_asked(operation: Operation) -> None:
+def test_no_preference_gives_no_preference_applied(operation: Operation) -> None:
     assert parse_prefer(["foo=bar"], zones).applied(operation) is None
 
 
-def test_max_affected_is_not_honoured_leniently() -> None:
+def test_lenient_max_affected_is_not_applied() -> None:
     assert parse_prefer(["max-affected=1"], zones).applied(Operation.DELETE) is None
 
 
 def recorded() -> list[object]:
-    """List every distinct (method, Prefer) that was answered well, with what the answer told."""
+    """Return each recorded method and Prefer header of a successful response, with its Preference-Applied."""
     found = {}
     for case in CASES:
         prefer = case["headers"].get("Prefer")
         if prefer and case["expect"]["status"] < 300 and "/rpc/" not in case["path"]:
-            told = case["expect"]["headers"].get("preference-applied")
-            found[case["method"], prefer] = told
-    return [pytest.param(*key, told, id=" ".join(key)) for key, told in found.items()]
+            expected = case["expect"]["headers"].get("preference-applied")
+            found[case["method"], prefer] = expected
+    return [pytest.param(*key, expected, id=" ".join(key)) for key, expected in found.items()]
 
 
-@pytest.mark.parametrize(("method", "prefer", "told"), recorded())
-def test_preference_applied_is_as_recorded(method: str, prefer: str, told: str | None) -> None:
-    assert parse_prefer([prefer]).applied(OPERATIONS[method]) == told
+@pytest.mark.parametrize(("method", "prefer", "expected"), recorded())
+def test_preference_applied_matches_recorded_responses(
+    method: str, prefer: str, expected: str | None
+) -> None:
+    assert parse_prefer([prefer]).applied(OPERATIONS[method]) == expected
 
 
 @given(st.text(max_size=80))
-def test_any_prefer_is_read_or_refused(header: str) -> None:
+def test_any_prefer_header_is_parsed_or_refused(header: str) -> None:
     with contextlib.suppress(InvalidPreferences, UnknownTimezone):
         assert isinstance(parse_prefer([header], zones), Preferences)

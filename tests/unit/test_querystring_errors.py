@@ -1,4 +1,4 @@
-"""What the parser of query strings refuses and why, and every bound of it."""
+"""The query string parser: errors and limits."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ UNPARSABLE = [
 
 
 @pytest.mark.parametrize("text", UNPARSABLE)
-def test_malformed_text_is_refused(text: str) -> None:
+def test_malformed_parameter_is_refused(text: str) -> None:
     with pytest.raises(Unparsable):
         ask(text)
 
@@ -145,7 +145,7 @@ OTHERS: list[tuple[str, type[Fault], str]] = [
 
 
 @pytest.mark.parametrize(("text", "fault", "message"), OTHERS, ids=[row[0][:60] for row in OTHERS])
-def test_refusal_names_the_fact(text: str, fault: type[Fault], message: str) -> None:
+def test_parse_error_attributes(text: str, fault: type[Fault], message: str) -> None:
     with pytest.raises(Fault) as refused:
         ask(text)
 
@@ -153,7 +153,7 @@ def test_refusal_names_the_fact(text: str, fault: type[Fault], message: str) -> 
     assert message in refused.value.message
 
 
-def test_raw_bytes_that_are_no_utf8_are_refused() -> None:
+def test_invalid_utf8_is_refused() -> None:
     with pytest.raises(Undecodable):
         parse(b"id=eq.\xff")
 
@@ -212,14 +212,14 @@ def test_raw_bytes_that_are_no_utf8_are_refused() -> None:
         ),
     ],
 )
-def test_message_is_worded_as_postgrest_does(text: str, message: str, details: str) -> None:
+def test_message_matches_postgrest(text: str, message: str, details: str) -> None:
     with pytest.raises(Unparsable) as refused:
         ask(text)
 
     assert (refused.value.message, refused.value.details) == (message, details)
 
 
-def test_hint_says_where_to_look() -> None:
+def test_details_name_expected_tokens() -> None:
     with pytest.raises(NotEmbedded) as refused:
         ask("nope.id=eq.1")
 
@@ -290,7 +290,7 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize(("bound", "what", "text"), BOUNDS.values(), ids=BOUNDS)
-def test_bound_is_met_at_n_and_named_at_n_plus_1(bound: int, what: str, text: object) -> None:
+def test_limit_allows_n_and_refuses_n_plus_1(bound: int, what: str, text: object) -> None:
     assert callable(text)
     assert isinstance(ask(text(bound)), Query)
 
@@ -298,7 +298,7 @@ def test_bound_is_met_at_n_and_named_at_n_plus_1(bound: int, what: str, text: ob
         ask(text(bound + 1))
 
 
-def test_bounds_can_be_told() -> None:
+def test_limits_are_configurable() -> None:
     assert parse(b"a=eq.1&b=eq.2", Limits(conditions=2)).values == ("1", "2")
 
     with pytest.raises(LimitExceeded, match="at most 1 conditions"):
@@ -339,7 +339,7 @@ FLOODS = {
 
 @TIMED
 @pytest.mark.parametrize("text", FLOODS.values(), ids=FLOODS)
-def test_floods_are_answered_at_once(text: str) -> None:
+def test_oversized_input_is_refused_quickly(text: str) -> None:
     begun = time.process_time()
 
     with contextlib.suppress(Fault):

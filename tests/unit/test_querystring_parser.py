@@ -1,4 +1,4 @@
-"""As what the parser reads a query string: selects, filters, trees, orders, and where a parameter goes."""
+"""The query string parser: select, filters, logic trees, order, and the node that each parameter addresses."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ SELECTS: dict[str, tuple[Column | Embed, ...]] = {
 @pytest.mark.parametrize(
     ("text", "items"), [pytest.param(*row, id=row[0]) for row in SELECTS.items()]
 )
-def test_select_is_read_as(text: str, items: tuple[Column | Embed, ...]) -> None:
+def test_select_is_parsed(text: str, items: tuple[Column | Embed, ...]) -> None:
     assert root(f"select={text}").items == items
 
 
@@ -188,7 +188,7 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
 @pytest.mark.parametrize(
     ("text", "condition", "values"), [pytest.param(k, *v, id=k) for k, v in FILTERS.items()]
 )
-def test_filter_is_read_as(text: str, condition: Filter, values: tuple[Value, ...]) -> None:
+def test_filter_is_parsed(text: str, condition: Filter, values: tuple[Value, ...]) -> None:
     query = ask(text)
 
     assert query.shape.root.conditions == (condition,)
@@ -264,7 +264,7 @@ TREES: dict[str, tuple[Condition, tuple[Value, ...]]] = {
 @pytest.mark.parametrize(
     ("text", "tree", "values"), [pytest.param(k, *v, id=k) for k, v in TREES.items()]
 )
-def test_logic_tree_is_read_as(text: str, tree: LogicTree, values: tuple[Value, ...]) -> None:
+def test_logic_tree_is_parsed(text: str, tree: LogicTree, values: tuple[Value, ...]) -> None:
     query = ask(text)
 
     assert query.shape.root.conditions == (tree,)
@@ -298,7 +298,7 @@ ORDERS: dict[str, tuple[OrderTerm, ...]] = {
 @pytest.mark.parametrize(
     ("text", "terms"), [pytest.param(*row, id=row[0]) for row in ORDERS.items()]
 )
-def test_order_is_read_as(text: str, terms: tuple[OrderTerm, ...]) -> None:
+def test_order_is_parsed(text: str, terms: tuple[OrderTerm, ...]) -> None:
     assert root(f"order={text}").order == terms
 
 
@@ -313,7 +313,7 @@ def embedded(node: Node, *places: int) -> Node:
     return node
 
 
-def test_parameters_reach_the_embed_they_are_addressed_to() -> None:
+def test_parameters_apply_to_the_addressed_embed() -> None:
     query = ask(
         "select=id,b:buildings(id,clients(name))&b.city=eq.Boston&b.order=id.desc&b.limit=3"
         "&b.offset=1&buildings.clients.name=like.A*&b.not.or=(x.eq.1,x.eq.2)&id=gt.0&limit=9"
@@ -330,7 +330,7 @@ def test_parameters_reach_the_embed_they_are_addressed_to() -> None:
 
 
 @pytest.mark.parametrize("key", ["not.b.or", "b.not.or", "b.not.not.or", '"b".not.or'])
-def test_not_may_stand_anywhere_in_the_path_of_a_tree(key: str) -> None:
+def test_logic_tree_path_accepts_not_at_any_position(key: str) -> None:
     query = ask(f"select=b(id)&{key}=(x.eq.1)")
 
     assert embedded(query.shape.root, 0).conditions == (LogicTree("or", (eq("x", 0),), True),)
@@ -347,7 +347,7 @@ def test_not_may_stand_anywhere_in_the_path_of_a_tree(key: str) -> None:
         pytest.param("t,t(id)", "t", 1, id="never a column"),
     ],
 )
-def test_the_first_embed_of_that_name_is_meant(select: str, name: str, place: int) -> None:
+def test_path_selects_first_embed_of_that_name(select: str, name: str, place: int) -> None:
     node = root(f"select={select}&{name}.id=eq.1")
 
     assert embedded(node, place).conditions == (eq("id", 0),)
@@ -371,11 +371,11 @@ def test_the_first_embed_of_that_name_is_meant(select: str, name: str, place: in
         pytest.param("sel%65ct=id", Shape(Node((ID,))), id="an escaped key"),
     ],
 )
-def test_request_is_read_as(text: str, shape: Shape) -> None:
+def test_query_string_is_parsed(text: str, shape: Shape) -> None:
     assert ask(text).shape == shape
 
 
-def test_filters_of_one_column_all_hold() -> None:
+def test_repeated_filters_are_combined() -> None:
     assert root("a=gte.1&a=lt.5").conditions == (
         Filter("a", "gte", value=0),
         Filter("a", "lt", value=1),
@@ -383,7 +383,7 @@ def test_filters_of_one_column_all_hold() -> None:
 
 
 @pytest.mark.parametrize("number", ["0", "007", "9223372036854775807"])
-def test_limit_and_offset_are_whole_numbers(number: str) -> None:
+def test_limit_and_offset_must_be_integers(number: str) -> None:
     assert ask(f"limit={number}&offset={number}").values == (int(number), int(number))
 
 
@@ -395,5 +395,5 @@ def test_queries_that_differ_in_values_share_a_shape() -> None:
     assert one.values != other.values
 
 
-def test_a_short_query_string_is_parsed_once() -> None:
+def test_short_query_string_is_cached() -> None:
     assert parse(b"select=id&id=in.(1)") is parse(b"select=" + b"id&id=in.(1)")

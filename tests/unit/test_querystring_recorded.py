@@ -1,7 +1,4 @@
-"""The query string's parser: what it takes, what it refuses and why, and how long it may think.
-
-Pure room: no database, no app. Recorded query strings come from `data/cases.json`.
-"""
+"""The query string parser over recorded query strings (`data/cases.json`) and random input."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ FAULTS_BY_CODE = {"PGRST100": Unparsable, "PGRST108": NotEmbedded}
 
 
 def recorded() -> list[object]:
-    """List every distinct query string of a table request, with the fault it has here, if any."""
+    """Return each recorded query string of a table request, with the expected fault or None."""
     found: dict[str, str | None] = {}
     for case in CASES:
         url = urlsplit(case["path"])
@@ -46,9 +43,7 @@ def recorded() -> list[object]:
 
 
 @pytest.mark.parametrize(("query", "code"), recorded())
-def test_recorded_query_strings_are_taken_or_refused_as_recorded(
-    query: str, code: str | None
-) -> None:
+def test_recorded_query_strings_are_accepted_or_refused(query: str, code: str | None) -> None:
     query_string = query.encode()
 
     if code is None:
@@ -77,7 +72,7 @@ def test_recorded_query_strings_are_taken_or_refused_as_recorded(
         pytest.param(b"a=%0d%0a", [("a", "\r\n")], id="line ends are values too"),
     ],
 )
-def test_pairs_are_decoded_as(encoded: bytes, decoded: list[tuple[str, str | None]]) -> None:
+def test_pairs_are_decoded(encoded: bytes, decoded: list[tuple[str, str | None]]) -> None:
     assert pairs(encoded) == decoded
 
 
@@ -100,7 +95,7 @@ def test_any_bytes_are_parsed_or_refused(query_string: bytes) -> None:
 
 
 @given(st.lists(WORDS, max_size=40).map("".join))
-def test_any_words_are_parsed_or_refused(text: str) -> None:
+def test_any_grammar_tokens_are_parsed_or_refused(text: str) -> None:
     try:
         query = parse(text.encode())
     except Fault:
@@ -111,7 +106,7 @@ def test_any_words_are_parsed_or_refused(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=60))
-def test_any_value_survives_the_way(value: str) -> None:
+def test_any_value_round_trips(value: str) -> None:
     quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
     query = parse(
@@ -155,7 +150,7 @@ PARAMETERS = st.builds(
 @example("select=a,b(a)&b.a=eq.1&a=not.gte.2&limit=1")
 @example("a=eq." + "x" * 64 + "&b=eq." + "x" * 65)
 @example("&".join(f"a=eq.{number}" for number in range(LIMITS.conditions + 1)))
-def test_what_is_remembered_of_a_query_is_nothing_but_its_form(text: str) -> None:
+def test_cached_template_holds_no_values(text: str) -> None:
     query_string = text.encode()
     anew = outcome(query_string, Limits(query_bytes=LIMITS.query_bytes))
 
@@ -163,7 +158,7 @@ def test_what_is_remembered_of_a_query_is_nothing_but_its_form(text: str) -> Non
     assert outcome(query_string, LIMITS) == anew  # and again, from memory
 
 
-def test_another_value_is_another_query_of_the_same_form() -> None:
+def test_template_is_filled_with_other_values() -> None:
     first, second = (parse(b"select=a&a=eq.%d&limit=3" % number) for number in (1, 2))
 
     assert (first.values, second.values) == (("1", 3), ("2", 3))

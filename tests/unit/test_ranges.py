@@ -1,4 +1,4 @@
-"""Range, and limit and offset beside it: what is taken, what is ignored and what is refused. Pure room."""
+"""The Range header and its intersection with limit and offset."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "PUT", "DELETE")
         *(("3-2", method, EVERY_ROW) for method in ("POST", "PATCH", "PUT", "DELETE")),
     ],
 )
-def test_range_is_read_as(header: str | None, method: str, window: tuple[int, int | None]) -> None:
+def test_range_header_is_parsed(
+    header: str | None, method: str, window: tuple[int, int | None]
+) -> None:
     assert parse_range(header, method) == window
 
 
-def test_a_range_that_ends_before_it_begins_is_refused() -> None:
+def test_inverted_range_is_refused() -> None:
     with pytest.raises(UnsatisfiableRange) as refused:
         parse_range("3-2", "GET")
 
@@ -62,7 +64,7 @@ def test_a_range_that_ends_before_it_begins_is_refused() -> None:
 @pytest.mark.parametrize(
     "header", ["9223372036854775808-", "0-9223372036854775807", "0-99999999999999999999"]
 )
-def test_a_range_beyond_every_row_is_out_of_range(header: str) -> None:
+def test_range_beyond_bigint_is_out_of_range(header: str) -> None:
     with pytest.raises(NumberOutOfRange):
         parse_range(header, "GET")
 
@@ -79,31 +81,31 @@ def test_a_range_beyond_every_row_is_out_of_range(header: str) -> None:
         ((0, 0), (0, 0)),
     ],
 )
-def test_range_and_limit_hold_both(
+def test_range_and_limit_are_intersected(
     asked: tuple[int, int | None], window: tuple[int, int | None]
 ) -> None:
     assert intersect((1, 3), asked) == window
 
 
-def test_without_a_range_the_query_decides() -> None:
+def test_missing_range_uses_query_limit() -> None:
     assert intersect(EVERY_ROW, (4, 2)) == (4, 2)
     assert intersect((2, None), EVERY_ROW) == (2, None)
 
 
 @pytest.mark.parametrize("header", [EVERY_ROW, (1, 3)])
-def test_a_limit_of_zero_begins_at_the_first_row(header: tuple[int, int | None]) -> None:
+def test_limit_zero_requires_offset_zero(header: tuple[int, int | None]) -> None:
     with pytest.raises(NegativeLimit):
         intersect(header, (3, 0))
 
 
 @pytest.mark.parametrize("asked", [(5, None), (9, 2), (0, 1)])
-def test_range_and_limit_without_a_row_in_common_are_refused(asked: tuple[int, int | None]) -> None:
+def test_disjoint_range_and_limit_are_refused(asked: tuple[int, int | None]) -> None:
     with pytest.raises(NegativeLimit):
         intersect((1, 3), asked)
 
 
 @given(st.text(alphabet="0123456789- ,=x", max_size=30), st.sampled_from(METHODS))
-def test_any_range_is_read_or_refused(header: str, method: str) -> None:
+def test_any_range_header_is_parsed_or_refused(header: str, method: str) -> None:
     with contextlib.suppress(Fault):
         offset, limit = parse_range(header, method)
 

@@ -1,4 +1,6 @@
-"""What is installed, by lists that agree. A first start that is cut short: the next one makes what is missing."""
+"""bin/venv.sh and the requirements files: interrupted installations are repeated, and all files pin the same
+versions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ MAKE = ". bin/venv.sh && make_venv requirements.txt"
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A project that asks for nothing, so that nothing is fetched."""
+    """A project without requirements, so that nothing is downloaded."""
     (tmp_path / "bin").mkdir()
     shutil.copy(PROJECT / "bin" / "venv.sh", tmp_path / "bin")
     (tmp_path / "requirements.txt").write_text("# nothing\n")
@@ -45,7 +47,7 @@ def require_made(place: Path) -> None:
     assert make(place) == (0, "")
 
 
-def test_the_project_finds_its_own_modules_whatever_the_environment_says(place: Path) -> None:
+def test_pythonsafepath_is_unset(place: Path) -> None:
     said = subprocess.run(
         ["sh", "-euc", ". bin/venv.sh; echo ${PYTHONSAFEPATH-unset}"],
         cwd=place, env={**os.environ, "PYTHONSAFEPATH": "1"}, capture_output=True, text=True, check=True,
@@ -65,7 +67,7 @@ def test_the_project_finds_its_own_modules_whatever_the_environment_says(place: 
         (("", ""), None),
     ],
 )
-def test_of_several_pythons_the_first_quick_one_is_taken(tmp_path, kinds, chosen):
+def test_first_optimized_python_is_chosen(tmp_path, kinds, chosen):
     names = []
     for number, kind in enumerate(kinds):
         python = tmp_path / f"python{number}"
@@ -85,7 +87,7 @@ def test_of_several_pythons_the_first_quick_one_is_taken(tmp_path, kinds, chosen
         assert (done.returncode, done.stdout, done.stderr) == (0, names[chosen] + "\n", "")
 
 
-def test_what_a_python_is_it_tells():
+def test_kind_of_python_is_detected():
     tell = [
         sys.executable,
         "-c",
@@ -103,8 +105,8 @@ def test_what_a_python_is_it_tells():
 
 
 @pytest.mark.long
-def test_an_environment_without_pip_is_made_anew(place):
-    """The program is there long before pip is."""
+def test_environment_without_pip_is_recreated(place):
+    """The interpreter exists long before pip does."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], cwd=place, check=True)
 
     assert make(place)[0] == 0
@@ -113,17 +115,17 @@ def test_an_environment_without_pip_is_made_anew(place):
 
 
 @pytest.mark.long
-def test_two_starts_at_once_install_one_after_the_other(place):
-    """Each would clear away what the other has begun."""
+def test_concurrent_installations_are_serialized(place):
+    """Otherwise each would remove what the other installs."""
     with (place / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         second = subprocess.Popen(
             ["sh", "-euc", MAKE], cwd=place, stderr=subprocess.PIPE, text=True
         )
 
-        told = second.stderr.readline()
+        expected = second.stderr.readline()
 
-        assert told == "walkthrough: waiting for another start that is installing into .venv\n"
+        assert expected == "walkthrough: waiting for another start that is installing into .venv\n"
         assert not (place / ".venv").exists()
     assert second.wait(timeout=120) == 0
     second.stderr.close()
@@ -131,8 +133,8 @@ def test_two_starts_at_once_install_one_after_the_other(place):
 
 
 @pytest.mark.long
-def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
-    """pip takes one whose description is there for installed, whatever it lacks."""
+def test_interrupted_installation_is_repeated(place):
+    """pip treats a package with metadata as installed, even if files are missing."""
     fails = place / "fake"
     fails.write_text('#!/bin/sh\n[ "$2" != pip ] || { touch .venv/half; kill -9 $$; }\n')
     fails.chmod(0o755)
@@ -150,7 +152,7 @@ def test_what_an_installation_left_that_was_cut_short_is_no_package(place):
 
 
 @pytest.mark.long
-def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
+def test_failed_installation_keeps_the_environment(place):
     assert make(place)[0] == 0
     (place / "requirements.txt").write_text("no-such-package-as-this\n")  # without a hash
     (place / ".venv" / "kept").touch()
@@ -162,8 +164,8 @@ def test_what_pip_takes_back_by_itself_is_no_reason_to_begin_anew(place):
     assert (place / ".venv" / "kept").exists()
 
 
-def test_all_lists_of_packages_pin_the_same_versions() -> None:
-    """What is tested is what serves: a list that was made anew alone would part them."""
+def test_requirements_files_pin_the_same_versions() -> None:
+    """The tested versions are those that are deployed."""
     pinned: dict[str, set[str]] = {}
     for path in (PROJECT / "requirements.txt", *(PROJECT / "requirements").glob("*.txt")):
         for name, version in PIN.findall(path.read_text(encoding="utf-8")):
