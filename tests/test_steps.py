@@ -167,7 +167,7 @@ def test_who_is_deleted_is_sought_client_by_client(apps: dict[str, Flask]) -> No
             driver.set_progress_handler(look, 1)
             transaction.run("DELETE FROM inspectors WHERE id = 999")
             driver.set_progress_handler(
-                transaction.connection.overdue, sqlite.OPCODES_BETWEEN_LOOKS
+                transaction.connection.overdue, sqlite.OPCODES_PER_CHECK
             )
             transaction.roll_back_at_end()
         counted.append(looks)
