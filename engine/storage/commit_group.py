@@ -28,8 +28,8 @@ NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit",
 class CommitGroup:
     """One open transaction and the writes in it. The thread that holds the writer lock owns the group.
 
-    `members` counts the writes to keep. `pooled` is the connection's entry in its pool. `fault` is what kept the group
-    from being committed; it is final once the lock `ended` is free.
+    `members` counts the writes to commit. `pooled` is the connection's entry in its pool. `fault` is what kept the
+    group from being committed; it is final once the lock `ended` is free.
     """
 
     def __init__(self, connection: sqlite.Connection, pooled: sa.PoolProxiedConnection) -> None:
@@ -52,7 +52,7 @@ class CommitGroup:
 
     @property
     def bounds(self) -> Bounds:
-        """The statements that begin, keep and undo the next member."""
+        """The statements that begin, commit and roll back the next member."""
         return NESTED if self.connection.driver_connection.in_transaction else FIRST
 
     def end(self) -> None:

@@ -1,8 +1,7 @@
-"""Whole files: one connection for upkeep, and copies that are complete or not there.
+"""Copies of database files, and connections to files for maintenance.
 
-A copy goes through SQLite's backup API in one step: one moment of the database, whoever writes to it
-meanwhile. It is made under another name, synced, opened again and checked, and only then gets its own,
-by a rename. Copying the files themselves is no backup: the log may hold half of what they mean.
+A copy is one snapshot of the database, made by SQLite's backup API while others write. It is written to a draft,
+synced, reopened, checked and renamed. A plain copy of the files is no backup: the log may hold part of the rows.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from engine.storage.atomic_files import drafted
 
 
 class UnsoundCopy(Exception):
-    """A database that did not pass its check. The message is one line."""
+    """A copy failed its check. The message is one line."""
 
 
 Check = Callable[[Any], None]
-"""Looks at an open copy, may change it, and raises if it is not to be kept."""
+"""Checks an open copy and may change it. It raises if the copy must be discarded."""
 
 Opened = Callable[[Path], contextlib.AbstractContextManager[Any]]
-"""The driver's connection to any file, for the time of a block; the file is not changed by it."""
+"""Opens a file for the duration of a block, without changing it."""
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """The driver's connection to a file that is there, for upkeep; set up like any other."""
+    """Yield a connection to an existing file for maintenance, with the usual settings."""
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite.driver.connect(uri, uri=True, factory=sqlite.DriverConnection)
     try:
@@ -47,7 +46,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def opened_to_copy(path: Path) -> Iterator[Any]:
-    """The driver's connection to any file, which it does not change."""
+    """Yield a read-only connection to any SQLite file."""
     connection = sqlite.driver.connect(
         f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
     )
@@ -61,26 +60,25 @@ def opened_to_copy(path: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[Any]:
-    """Fold a file's log into it, and keep everybody but this connection out of the file for the time of a block.
+    """Checkpoint a file's log and yield a connection that locks the file exclusively.
 
-    Only if nobody has it open: else, and whenever it cannot be folded, the driver's error is raised, and the log
-    is where it was. Who opens the file meanwhile waits for SQLite's lock. If the file has lost its name by then it
-    can be read yet, and no log of it comes to lie beside whatever has the name: SQLite writes to no file that was
-    moved.
+    Raise the driver's error if another connection is open or the checkpoint fails. The log stays then. Other programs
+    wait for SQLite's lock. A file that is renamed meanwhile can still be read. SQLite does not write to it, so no log
+    appears beside its successor.
     """
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite.driver.connect(uri, uri=True, isolation_level=None)
     try:
         connection.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_MILLISECONDS}")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = 1")  # these two: macOS
+        connection.execute("PRAGMA fullfsync = 1")  # for macOS, as the next line
         connection.execute("PRAGMA checkpoint_fullfsync = 1")
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
         connection.execute(
             "PRAGMA locking_mode = EXCLUSIVE"
-        ).fetchall()  # the lock stays after the COMMIT
+        ).fetchall()  # the lock outlives the COMMIT
         connection.execute("BEGIN EXCLUSIVE")
-        # With a log, which somebody may have begun anew since, readers are let in beside whoever writes.
+        # Another program may have restored WAL mode since. Readers would then get in.
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             raise sqlite.driver.OperationalError("database is locked")
         connection.execute("COMMIT")
@@ -91,9 +89,9 @@ def held(path: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def without_companions(path: Path) -> Iterator[None]:
-    """Put the files beside a database aside for the time of a block: back if it fails, away if it does not.
+    """Rename the log and its index for the duration of a block. Restore them if it fails, else remove them.
 
-    A power cut in between leaves them under their other names, `.walkthrough.db-wal.…`.
+    A power cut in between leaves them under the other names, `.walkthrough.db-wal.…`.
     """
     aside = {
         found: found.with_name(f".{found.name}.{secrets.token_hex(8)}")
@@ -117,8 +115,7 @@ def without_companions(path: Path) -> Iterator[None]:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Make `target`, where nothing is, a copy of the database as it is at one moment: whole, 0600, its owner's, or not
-    at all."""
+    """Copy one snapshot of a database to the new file `target`, atomically, with mode 0600 and the source's owner."""
     with drafted(target, like=source) as draft:
         fill(source, draft)
         draft.replace(target)
@@ -128,16 +125,16 @@ def copy(source: Path, target: Path) -> None:
 def fill(
     source: Path, draft: Path, check: Check | None = None, opened: Opened = opened_to_copy
 ) -> None:
-    """Make a draft a copy of the database as it is at one moment: whole and checked."""
+    """Write one snapshot of a database to a draft, and check and sync it."""
     with opened(source) as original:
         write_copy(original, draft)
     settle(draft, check)
 
 
 def compact(path: Path, check: Check) -> None:
-    """Put a copy in a file's place in which each table and index is in one piece: whole, checked, or not at all.
+    """Replace a file atomically by a checked copy without free pages or fragmentation (VACUUM).
 
-    Nobody else may have the file open, or what they write meanwhile would be lost.
+    Raise the driver's error if another connection is open: its writes would be lost.
     """
     with drafted(path, like=path) as draft, held(path) as original:
         original.execute("VACUUM INTO ?", (str(draft),))
@@ -147,7 +144,7 @@ def compact(path: Path, check: Check) -> None:
 
 
 def settle(draft: Path, check: Check | None) -> None:
-    """Look a copy over, and have the disk keep it."""
+    """Check a copy and sync it."""
     with reopened(draft) as connection:
         require_sound(connection)
         if check is not None:
@@ -158,8 +155,8 @@ def settle(draft: Path, check: Check | None) -> None:
 def write_copy(original: Any, draft: Path) -> None:
     copied = sqlite.driver.connect(str(draft), isolation_level=None)
     try:
-        original.backup(copied)  # all pages in one step: a single moment
-        # One file, without companions, that can be read from a disk one cannot write to.
+        original.backup(copied)  # all pages in one step: a single snapshot
+        # A single file, which a read-only disk can hold.
         copied.execute("PRAGMA journal_mode = DELETE").fetchall()
     finally:
         copied.close()
@@ -178,15 +175,15 @@ def reopened(draft: Path) -> Iterator[Any]:
 
 
 def require_sound(connection: Any) -> None:
-    """Read all of it, as one that was never read may turn out to be none."""
-    for question in ("PRAGMA integrity_check(1)", FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
-        found = connection.execute(question).fetchone()
-        if found is not None and found[0] != "ok":
-            raise UnsoundCopy(f"the copy is not sound: {found[0]}")
+    """Raise UnsoundCopy unless the whole copy passes SQLite's integrity check and the foreign-key checks."""
+    for query in ("PRAGMA integrity_check(1)", FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
+        row = connection.execute(query).fetchone()
+        if row is not None and row[0] != "ok":
+            raise UnsoundCopy(f"the copy is not sound: {row[0]}")
 
 
 def sync(path: Path) -> None:
-    """Have the disk keep a file, or the names in a directory."""
+    """Sync a file, or the names in a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

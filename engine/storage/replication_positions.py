@@ -1,7 +1,7 @@
-"""How far a replica's snapshot has to have replayed to stand in for the primary's.
+"""How far a replica must have replayed for its snapshot to replace the primary's (docs/decisions/0021).
 
-The rows of a caller, and who may read them, are the same in two snapshots of one database if the last audit line that
-decides rights is the same, and the caller's own last line is in both (docs/decisions/0021). Only a server has replicas.
+Two snapshots give a caller the same rights if they hold the same last audit line that decides rights. The replica's
+snapshot must also hold the last audit line of the caller. Only PostgreSQL has replicas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ReplicationPositions:
 
 
 def last_line_of(actor_id: sa.ColumnElement[str]) -> sa.ScalarSelect[int]:
-    """Return the query for an actor's last line, by the index made for it (schema.sql)."""
+    """Return the subquery for an actor's last line. Its expression selects the matching index (schema.sql)."""
     indexed = LINE.c.id + sa.literal_column("0")
     return sa.select(sa.func.max(indexed)).where(LINE.c.actor_id == actor_id).scalar_subquery()
 

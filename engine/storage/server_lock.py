@@ -1,7 +1,7 @@
-"""Is this database being served? One server per file, held by a lock that ends with its processes.
+"""The lock that lets one server at a time serve a database file. It ends with the server's processes.
 
-The lock is on a file of its own, `<database>.serving`: whoever closes any descriptor of the database
-itself drops the locks that SQLite holds on it.
+The lock is on a separate file, `<database>.serving`. Closing any descriptor of the database itself would drop SQLite's
+locks on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 
 class AlreadyServed(Exception):
-    """Another process serves this database."""
+    """Another process serves the database."""
 
     def __init__(self, database: Path) -> None:
         super().__init__(f"{database} is being served by another process")
@@ -22,10 +22,10 @@ class AlreadyServed(Exception):
 
 
 class ServingLock:
-    """The right to serve a database; `found_unclean` when the last one to have it did not end well.
+    """The lock of a server. `found_unclean` says that the previous server did not end cleanly.
 
-    It is inherited over a fork and not over an exec, so it lasts until the last worker is gone, even
-    if the arbiter was killed; a second arbiter beside the first does not get it.
+    A fork inherits the lock and an exec does not. The lock therefore lasts until the last worker has ended, even if the
+    arbiter is killed.
     """
 
     def __init__(self, path: Path, descriptor: int, found_unclean: bool) -> None:
@@ -46,35 +46,38 @@ class ServingLock:
                 raise AlreadyServed(database) from error
             if _is_at(path, descriptor):
                 return cls(path, descriptor, found_unclean)
-            os.close(descriptor)  # removed by its last holder between our open and our lock
+            os.close(descriptor)  # its previous holder removed it between open and lock
 
     def release(self) -> None:
-        """Say that this server ended well."""
+        """Release the lock and record a clean end."""
         if self._descriptor is not None:
             self.path.unlink(missing_ok=True)
             self.abandon()
 
     def give_back(self) -> None:
-        """Leave everything as it was found: whoever did not serve says nothing of how it ended."""
+        """Release the lock of a server that has not served, and leave the previous state."""
         if self.found_unclean:
             self.abandon()
         else:
             self.release()
 
     def abandon(self) -> None:
-        """Let go and leave the mark of an unclean end, so that the next start looks closely."""
+        """Release the lock and leave the mark of an unclean end. The next start then checks the database."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def is_served(database: Path | None) -> TypeGuard[Path]:
-    """Whether somebody has the right to serve a file now, this process's own server included. It may be asked by many
-    at a time. What cannot be opened nobody is found at: whoever takes the right is told why."""
+    """Return whether a server serves the file, this process's own server included.
+
+    Concurrent calls do not disturb each other. A lock file that cannot be opened counts as free; `ServingLock.take`
+    raises its error.
+    """
     if database is None:
         return False
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe would be waited for
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # opening a pipe would block
         descriptor = os.open(_path_of(database), flags)
     except OSError:
         return False

@@ -1,8 +1,7 @@
 """The SQL functions that SQLite lacks: regular expressions, case folding, casts, time zones, doubles.
 
-They are pure, take time linear in their input, and never raise into SQL: a value that is none of its type
-is noted in the connection's list of faults and becomes null, and the transaction that ran the
-statement raises the first of them (see `Transaction` in engine/storage/transaction.py).
+They are pure, take time linear in their input, and never raise into SQL. An invalid value becomes null, and its fault
+is added to the connection's list. The transaction raises the first fault after the statement (`Transaction.all`).
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from models.types import Bound
 
 PATTERN_MEMORY_BYTES = (
     8 << 20
-)  # of one compiled expression; with less RE2 falls back on what is 40 times slower
-PATTERNS_KEPT = 32
+)  # per compiled expression; with less, RE2 falls back to a 40 times slower matcher
+PATTERNS_CACHED_MAX = 32
 
-JSON_DEPTH_MAX = 1_000  # SQLite reads no deeper
-JSON_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
-"""What makes JSON deeper, and texts, in which the same stands for itself."""
+JSON_DEPTH_MAX = 1_000  # SQLite's own limit
+JSON_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+"""Brackets, which change the depth of JSON, and strings, in which brackets do not count."""
 
 
 class UnknownType(Fault):
-    """A cast to a type that does not exist here (42704)."""
+    """The target type of a cast does not exist (42704)."""
 
 
 class CannotCast(Fault):
-    """A cast between types that have none (42846)."""
+    """There is no cast between two types (42846)."""
 
 
 def pattern_options(ignore_case: bool) -> Any:
@@ -53,11 +52,11 @@ def pattern_options(ignore_case: bool) -> Any:
     options.max_mem = PATTERN_MEMORY_BYTES
     options.log_errors = False
     options.case_sensitive = not ignore_case
-    options.dot_nl = True  # as in PostgreSQL, where a line break is a character like any other
+    options.dot_nl = True  # as in PostgreSQL: `.` matches a line break
     return options
 
 
-@lru_cache(maxsize=PATTERNS_KEPT)
+@lru_cache(maxsize=PATTERNS_CACHED_MAX)
 def compiled(pattern: str, ignore_case: bool) -> Any:
     return re2.compile(pattern, pattern_options(ignore_case))
 
@@ -67,32 +66,32 @@ def has_regular_expressions() -> bool:
 
 
 def regular_expression_fault(pattern: str, ignore_case: bool) -> str | None:
-    """Why a pattern is refused, or None if it compiles: one without case may be too large where the other is not."""
+    """Return why a pattern is refused, or None if it compiles. Ignoring case needs more memory."""
     try:
         compiled(pattern, ignore_case)
-    except re2.error as refused:
-        reason = refused.args[0] if refused.args else "syntax error"
+    except re2.error as error:
+        reason = error.args[0] if error.args else "syntax error"
         return reason.decode() if isinstance(reason, bytes) else str(reason)
     return None
 
 
 def matches(value: Bound, pattern: str) -> int | None:
-    """`value ~ pattern`, case-sensitively."""
+    """Return `value ~ pattern` as 0 or 1, or None for null."""
     return None if value is None else int(compiled(pattern, False).search(str(value)) is not None)
 
 
 def imatches(value: Bound, pattern: str) -> int | None:
-    """`value ~* pattern`."""
+    """Return `value ~* pattern` as 0 or 1, or None for null."""
     return None if value is None else int(compiled(pattern, True).search(str(value)) is not None)
 
 
 def fold(value: Bound) -> str | None:
-    """Both sides of ilike."""
+    """Return a text in one case, for both sides of `ilike`."""
     return None if value is None else fold_case(str(value))
 
 
 def double_text(value: float | None) -> str | None:
-    """A double's shortest text that reads back as the same double."""
+    """Return the shortest text that reads back as the same double."""
     return None if value is None else repr(value)
 
 
@@ -102,8 +101,10 @@ def zone(name: str) -> ZoneInfo:
 
 
 def in_timezone(value: str | None, name: str) -> str | None:
-    """A stored timestamp in a time zone, as PostgreSQL prints it in JSON; in UTC, where that zone's calendar has left
-    the four digits of a year."""
+    """Return a stored timestamp in a time zone, as PostgreSQL prints it in JSON.
+
+    The timestamp stays in UTC if its year in that zone has more than four digits.
+    """
     if value is None:
         return None
     moment = datetime.datetime.fromisoformat(value)
@@ -114,7 +115,7 @@ def in_timezone(value: str | None, name: str) -> str | None:
 
 
 def cast_clock(value: str | None, name: str) -> str | None:
-    """A date or a text as a timestamp to be stored: a clock's in a time zone, unless it says an offset."""
+    """Return a date or text as a timestamp to store. Without an offset, it is local time in the zone."""
     return None if value is None else types.read_timestamp(value, zone(name))
 
 
@@ -131,15 +132,15 @@ TYPE_NAMES = {
     "timestamp with time zone": "timestamp with time zone",
     "bool": "boolean", "boolean": "boolean", "uuid": "uuid", "json": "json", "jsonb": "json",
 }  # fmt: skip
-"""The types a select may cast to, by every name that PostgreSQL gives them."""
+"""PostgreSQL's names of the types that a select may cast to, and their canonical names."""
 
 
 def type_named(name: str) -> str:
-    """A cast's target by its canonical name."""
-    found = TYPE_NAMES.get(" ".join(name.lower().split()))
-    if found is None:
+    """Return the canonical name of a cast's target type; raise UnknownType."""
+    canonical = TYPE_NAMES.get(" ".join(name.lower().split()))
+    if canonical is None:
         raise UnknownType(f'type "{name}" does not exist')
-    return found
+    return canonical
 
 
 INTEGERS = {
@@ -156,7 +157,7 @@ CASTABLE = {
              "boolean", "uuid", "json"},
     "date": {"date", "text", "timestamp", "timestamp with time zone"},
     "timestamp with time zone": {"timestamp with time zone", "timestamp", "date", "time", "text"},
-    # No column is one of these two; the least and the greatest of what was cast to one are.
+    # No column has the next two types, but min() and max() of a cast do.
     "timestamp": {"timestamp with time zone", "timestamp", "date", "time", "text"},
     "time": {"time", "text"},
     "uuid": {"uuid", "text"},
@@ -165,14 +166,14 @@ CASTABLE = {
 
 
 def require_castable(source: str, target: str) -> None:
-    """Refuse a cast that PostgreSQL has no words for."""
+    """Raise CannotCast for a cast that PostgreSQL does not offer."""
     family = "number" if source in {"numeric", "double precision", "real", "smallint"} else source
     if target not in CASTABLE[family]:
         raise CannotCast(f"cannot cast type {source} to {target}")
 
 
 def cast_value(value: Bound, source: str, target: str) -> Bound:
-    """A value of the type `source` as the type `target`; raises the fact that it is none."""
+    """Return a value of type `source` as type `target`; raise the fault of an invalid value."""
     if value is None or source == target:
         return value
     if target in INTEGERS:
@@ -195,7 +196,7 @@ def cast_integer(value: Bound, source: str, target: str) -> int:
     if isinstance(value, str):
         return types.read_integer(target, low, high)(value)
     assert value is not None
-    # PostgreSQL rounds a double half to even, a numeric half away from zero.
+    # PostgreSQL rounds halves of a double to even, and halves of a numeric away from zero.
     exact = Decimal(repr(value)) if source == "numeric" else None
     number = int(exact.to_integral_value(ROUND_HALF_UP)) if exact is not None else round(value)
     if not low <= number <= high:
@@ -204,7 +205,7 @@ def cast_integer(value: Bound, source: str, target: str) -> int:
 
 
 def cast_number(value: str | float, source: str, target: str) -> float:
-    """A number as a double, a numeric (of a double the 15 digits that are sure) or a real.
+    """Return a number as a double, a numeric (with the 15 reliable digits of a double) or a real.
 
     >>> cast_number(42.519999999999996, "double precision", "numeric")
     42.52
@@ -213,13 +214,13 @@ def cast_number(value: str | float, source: str, target: str) -> float:
     """
     number = types.read_double(value, target) if isinstance(value, str) else float(value)
     if target == "numeric" and source in ("double precision", "real"):
-        sure = float(f"{number:.15g}")
-        return number if math.isinf(sure) else sure
+        rounded = float(f"{number:.15g}")
+        return number if math.isinf(rounded) else rounded
     return nearest_real(number) if target == "real" else number
 
 
 def nearest_real(number: float) -> float:
-    """The fewest digits that mean the same real, a number of four bytes.
+    """Return the number with the fewest digits that has the same four-byte real.
 
     >>> nearest_real(1 / 3), nearest_real(2.4094455242156982), nearest_real(16777217.0)
     (0.33333334, 2.4094455, 16777216.0)
@@ -251,7 +252,7 @@ def cast_text(value: Bound, source: str) -> str:
 
 
 def number_text(value: float) -> str:
-    """A double as PostgreSQL prints it: no `.0` on a whole number, and of more than 15 digits an exponent.
+    """Return a double as PostgreSQL prints it: whole numbers without `.0`, an exponent beyond 15 digits.
 
     >>> number_text(42.0), number_text(-0.0), number_text(1e15), number_text(1234567890123456.0)
     ('42', '-0', '1e+15', '1.234567890123456e+15')
@@ -281,13 +282,13 @@ def cast_json(value: str) -> str:
         json.loads(value, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise types.InvalidInput("invalid input syntax for type json") from None
-    if is_deeper(value, JSON_DEPTH_MAX):  # how deep Python reads depends on its version
+    if is_deeper(value, JSON_DEPTH_MAX):  # Python's own limit depends on its version
         raise types.InvalidInput("invalid input syntax for type json")
     return value
 
 
 def is_deeper(text: str, depth_max: int) -> bool:
-    """Whether JSON has arrays and objects in more arrays and objects than that.
+    """Return whether arrays and objects in JSON are nested deeper than `depth_max`.
 
     >>> is_deeper('[[], {"[[[": 1}]', 2), is_deeper("[[[]]]", 2)
     (False, True)
@@ -295,12 +296,12 @@ def is_deeper(text: str, depth_max: int) -> bool:
     if text.count("[") + text.count("{") <= depth_max:
         return False
     depth = 0
-    for mark in JSON_MARKS.findall(text):
-        if mark in "[{":
+    for part in JSON_TOKENS.findall(text):
+        if part in "[{":
             depth += 1
             if depth > depth_max:
                 return True
-        elif mark in "]}":
+        elif part in "]}":
             depth -= 1
     return False
 
@@ -316,52 +317,52 @@ def cast_datetime(value: str, source: str, target: str) -> str:
         return types.read_timestamp(value)
     if target == "time" and source == "text":
         return types.read_time(value)
-    # What its clock shows, in whichever zone that is.
-    face = types.read_clock_face(value)
-    return face if target == "timestamp" else face[11:]
+    # The local date and time, without the zone.
+    local = types.read_clock_face(value)
+    return local if target == "timestamp" else local[11:]
 
 
-def noting(function: Callable[..., Bound], faults: list[Fault]) -> Callable[..., Bound]:
-    """The same function, with faults noted instead of raised."""
+def recording_faults(function: Callable[..., Bound], faults: list[Fault]) -> Callable[..., Bound]:
+    """Return the function with its faults added to a list and not raised."""
 
-    def run_or_note(*arguments: Any) -> Bound:
+    def run_or_record(*arguments: Any) -> Bound:
         try:
             return function(*arguments)
         except Fault as fault:
             faults.append(fault)
             return None
 
-    return run_or_note
+    return run_or_record
 
 
 def finite(value: float | None) -> float | None:
-    """A sum or an average of doubles, which PostgreSQL refuses where it is infinite."""
+    """Return a sum or average of doubles; raise OutOfRange if it is infinite, as PostgreSQL does."""
     if value is not None and math.isinf(value):
         raise types.OutOfRange("value out of range: overflow")
     return value
 
 
-SURE_DIGITS = 16
-"""Of a quotient, PostgreSQL's numeric gives at least these."""
+QUOTIENT_DIGITS_MIN = 16
+"""PostgreSQL computes a numeric quotient to at least this many digits."""
 
 
 def average_text(total: int | None, count: int) -> str | None:
-    """An average as PostgreSQL's numeric prints it: it counts digits by four, from the first on.
+    """Return an average as PostgreSQL's numeric prints it, which stores decimal digits in groups of four.
 
     >>> average_text(21, 6), average_text(5, 5), average_text(None, 0)
     ('3.5000000000000000', '1.00000000000000000000', None)
     """
     if total is None:
         return None
-    (places, first), (places_below, first_below) = by_four(abs(total)), by_four(count)
+    (places, first), (places_below, first_below) = digit_groups(abs(total)), digit_groups(count)
     weight = places - places_below - (first <= first_below)
-    scale = max(SURE_DIGITS - 4 * weight, 0)
-    with localcontext(prec=SURE_DIGITS + scale + 24, rounding=ROUND_HALF_UP):
+    scale = max(QUOTIENT_DIGITS_MIN - 4 * weight, 0)
+    with localcontext(prec=QUOTIENT_DIGITS_MIN + scale + 24, rounding=ROUND_HALF_UP):
         return f"{(Decimal(total) / count).quantize(Decimal(1).scaleb(-scale)):f}"
 
 
-def by_four(number: int) -> tuple[int, int]:
-    """How many groups of four digits follow the first one, and that one."""
+def digit_groups(number: int) -> tuple[int, int]:
+    """Return the number of groups of four digits after the first one, and the first one."""
     places = 0
     while number >= 10_000:
         number //= 10_000
@@ -370,16 +371,16 @@ def by_four(number: int) -> tuple[int, int]:
 
 
 def install(connection: Any, faults: list[Fault]) -> None:
-    """Give a SQLite connection these functions; what fails in them is noted in `faults`."""
+    """Define these functions on an SQLite connection; their faults are added to `faults`."""
     for name, arguments, function in (
         ("matches", 2, matches),
         ("imatches", 2, imatches),
         ("fold", 1, fold),
         ("double_text", 1, double_text),
         ("in_timezone", 2, in_timezone),
-        ("cast_value", 3, noting(cast_value, faults)),
-        ("cast_clock", 2, noting(cast_clock, faults)),
-        ("finite", 1, noting(finite, faults)),
+        ("cast_value", 3, recording_faults(cast_value, faults)),
+        ("cast_clock", 2, recording_faults(cast_clock, faults)),
+        ("finite", 1, recording_faults(finite, faults)),
         ("average_text", 2, average_text),
     ):
         connection.create_function(name, arguments, function, deterministic=True)

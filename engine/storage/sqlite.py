@@ -1,8 +1,7 @@
-"""How a SQLite file is opened, bounded, and understood when it complains.
+"""Connections to an SQLite file: their settings, deadlines and errors.
 
-The driver is pysqlite3 where it is installed (it brings a current SQLite), the standard library's
-elsewhere. Every connection is set up and read back here: WAL, FULL, foreign keys, no trust in the
-schema. Nothing else in the house opens the file.
+The driver is pysqlite3 if installed, since it brings a current SQLite, else the standard library's. Every connection is
+set up and verified here: WAL, `synchronous = FULL`, foreign keys, no trusted schema. No other module opens the file.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ except ImportError:  # no wheel for this platform
 
 from engine.maintenance import migrations
 from engine.query import constraints
-from engine.storage import library_limits as switches
-from engine.storage import sql_functions as functions
+from engine.storage import library_limits
+from engine.storage import sql_functions
 from models import types
 from models.errors import Fault
 
@@ -34,17 +33,21 @@ DEVELOPMENT_APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
 BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
-# Of the connection that writes: of a thousand new rows, in a dozen indexes, SQLite's own 2,000 would be written to the
-# log before their COMMIT, and read again, several times over.
+# With SQLite's default of 2,000 KiB, an INSERT of 1,000 rows into a dozen indexes spills pages to the log before COMMIT
+# and reads them again.
 WRITER_CACHE_KIB = 8_000
-# Of each that reads: a worker opens as many as statements overlap, and lists go as often as with SQLite's own 2,000.
+# A worker opens one connection per concurrent statement. Lists are as fast as with 2,000 KiB.
 READER_CACHE_KIB = 1_000
-LARGE_CHARACTERS_MAX = 2_000_000  # of large statements, each of which the driver may keep
-# A look at the deadline takes the interpreter's lock; this many opcodes last a millisecond.
-OPCODES_BETWEEN_LOOKS = 10_000
-VERSION_MIN = (3, 43, 0)  # 3.40 refuses json_object() in triggers, where no schema is trusted
-VERSION_THAT_TELLS = (3, 51, 0)  # how long its log is; older ones fold it when asked
-VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each has each inner array parsed again
+LARGE_CHARACTERS_MAX = 2_000_000  # of large statements in the driver's statement cache
+# A check of the deadline takes the interpreter lock. This many opcodes last a millisecond.
+OPCODES_PER_CHECK = 10_000
+VERSION_MIN = (3, 43, 0)  # 3.40 refuses json_object() in triggers of an untrusted schema
+VERSION_WITH_NOOP_CHECKPOINT = (
+    3,
+    51,
+    0,
+)  # reports the size of the log; older ones checkpoint instead
+VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each parses each inner array again
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file
 CHECKPOINTS_IN_BACKGROUND = driver.sqlite_version_info >= VERSION_SAFE
 CHECKPOINT_PAGES = 1_000  # of 4 KiB, SQLite's own default
@@ -59,21 +62,21 @@ PRAGMAS: tuple[tuple[str, object, object], ...] = (
 
 
 class TimedOut(Fault):
-    """A statement that ran past its deadline and was stopped (57014)."""
+    """A statement was stopped at its deadline (57014)."""
 
 
 class ResponseTooLarge(Fault):
-    """More bytes of rows, or of one row, than a response may have (54000)."""
+    """The rows exceed the limit of a response (54000)."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"the response is larger than {switches.VALUE_BYTES_MAX} bytes",
+            f"the response is larger than {library_limits.VALUE_BYTES_MAX} bytes",
             hint="Narrow the select or lower the limit.",
         )
 
 
 class DiskFull(Fault):
-    """No room for a write (53100)."""
+    """The disk is full (53100)."""
 
 
 class DiskFailed(Fault):
@@ -81,11 +84,11 @@ class DiskFailed(Fault):
 
 
 class FileCorrupt(Fault):
-    """The file is not a sound database any more (XX001)."""
+    """The database file is damaged (XX001)."""
 
 
 class NotADatabase(FileCorrupt):
-    """The file does not even begin like a database."""
+    """The file has no SQLite header."""
 
 
 DISK_FAULTS = (DiskFull, DiskFailed, FileCorrupt)
@@ -99,33 +102,36 @@ HARMLESS = (
     constraints.CheckViolation,
     types.OutOfRange,
 )
-"""What leaves a connection as good as it was. After anything else it is dropped."""
+"""Faults after which a connection stays usable. Any other fault closes it."""
 
 
 class WrongSetting(RuntimeError):
-    """A connection that is not what it must be; nothing is run on it. The message is one line."""
+    """A connection lacks a required setting and must not be used. The message is one line."""
 
 
 class ForeignFile(WrongSetting):
-    """A sound database of another program or of a development version. It is not changed."""
+    """The file is a database of another program or of a development version. It stays unchanged."""
 
 
 class DriverConnection(driver.Connection):  # type: ignore[misc]
-    """The driver's connection, with room for what we know of it."""
+    """The driver's connection, with the application's state of it."""
 
     walkthrough: Connection
 
     def close(self) -> None:
-        """Close it, and let go of what it calls: the driver's own reference is in the way of the collector, and with
-        it all the statements that the connection has kept would stay."""
-        with suppress(driver.ProgrammingError):  # it is closed already
+        """Close the connection and drop its callbacks.
+
+        The driver's reference to a callback is invisible to the garbage collector. It would keep the connection and its
+        cached statements alive.
+        """
+        with suppress(driver.ProgrammingError):  # closed before
             self.set_progress_handler(None, 0)
         super().close()
         self.__dict__.pop("walkthrough", None)
 
 
 class Connection:
-    """A driver's connection, its deadline, the faults its functions noted, and whether it is broken.
+    """The state of a driver's connection: its deadline, the faults of SQL functions, and whether it is broken.
 
     `version` is the data version of its last snapshot. `data_mark` is what `PRAGMA data_version` returned in it.
     """
@@ -152,36 +158,38 @@ class Connection:
         self.version: int | None = None
         self.large_characters = 0
         self.interruption: KeyboardInterrupt | None = None
-        """Ctrl-C while SQLite asked for the time: it stops the statement, and would be told as its end in time."""
+        """A Ctrl-C during a deadline check. It stops the statement, and would otherwise be reported as a timeout."""
 
     @property
     def is_worn(self) -> bool:
-        """Whether the driver may keep so many large statements that a new connection is better: it keeps 512,
-        however large, and forgets none when it is told to."""
+        """Whether large statements fill the driver's statement cache, so that a new connection should replace this one.
+
+        The driver caches 512 statements of any size and cannot drop one.
+        """
         return self.large_characters > LARGE_CHARACTERS_MAX
 
     def wait_until(self, deadline: float) -> None:
-        """Have SQLite wait until this moment for programs that do not take the writer lock."""
+        """Have SQLite wait until a deadline for programs that do not take the writer lock."""
         left = max(0.0, deadline - time.monotonic()) * 1_000
-        # In steps, so that the statements are few; the full wait, nearly always, costs nothing.
+        # Rounded up to steps, so that few PRAGMAs are sent. The usual full wait sends none.
         wait = min(BUSY_MILLISECONDS, math.ceil(left / BUSY_STEP) * BUSY_STEP)
         if wait != self.busy_milliseconds:
             self.driver_connection.execute(f"PRAGMA busy_timeout = {wait}")
             self.busy_milliseconds = wait
 
     def pages_logged(self) -> tuple[int, int] | None:
-        """How many pages the log has, and how many of them are in the file again; None if that cannot be told."""
-        if driver.sqlite_version_info < VERSION_THAT_TELLS:
+        """Return the number of pages in the log and how many are checkpointed; None if SQLite cannot report it."""
+        if driver.sqlite_version_info < VERSION_WITH_NOOP_CHECKPOINT:
             return None
-        question = "PRAGMA wal_checkpoint(NOOP)"
+        query = "PRAGMA wal_checkpoint(NOOP)"
         try:
-            _, pages, in_file = self.driver_connection.execute(question).fetchone()
+            _, pages, checkpointed = self.driver_connection.execute(query).fetchone()
         except ERRORS:
-            return None  # what was committed stands, and the next one tells
-        return int(pages), int(in_file)
+            return None  # the next call reports it
+        return int(pages), int(checkpointed)
 
     def failed(self, error: Exception) -> Exception:
-        """Note what an error of the driver leaves of the connection; the error as a fact. Raises an interruption."""
+        """Return the fault of a driver's error, and mark the connection as broken if needed. Raise a pending Ctrl-C."""
         fault = translate(error)
         if isinstance(error, ERRORS) and not isinstance(fault, HARMLESS):
             self.broken = True
@@ -191,7 +199,7 @@ class Connection:
         return fault
 
     def overdue(self) -> int:
-        """What SQLite asks every so many opcodes; 1 stops the statement."""
+        """Return 1 to stop the statement. SQLite calls this every OPCODES_PER_CHECK opcodes."""
         try:
             return 1 if time.monotonic() > self.deadline else 0
         except KeyboardInterrupt as interruption:
@@ -199,7 +207,7 @@ class Connection:
             return 1
 
     def in_time(self) -> int:
-        """What a costly filter asks before each value: a thousand opcodes of it could last for seconds."""
+        """Return 1 before the deadline, else 0. A costly filter calls this for each value."""
         if time.monotonic() <= self.deadline:
             return 1
         if not self.faults:
@@ -211,22 +219,22 @@ def timed_out() -> TimedOut:
     return TimedOut("canceling statement due to statement timeout")
 
 
-switches.set_up_every_connection(driver)
+library_limits.set_up_every_connection(driver)
 
 
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
-    """Set a fresh connection up, and make sure that the settings took."""
+    """Set up a new connection and verify its settings; raise WrongSetting."""
     if driver.sqlite_version_info < VERSION_MIN:
         raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.43 or later is needed")
     driver_connection.isolation_level = None
-    switches.set_up(driver_connection)
+    library_limits.set_up(driver_connection)
     run = driver_connection.execute
     run(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     for name, value, expected in PRAGMAS:
         run(f"PRAGMA {name} = {value}")
-        found = run(f"PRAGMA {name}").fetchone()[0]
-        if found != expected:
-            raise WrongSetting(f"PRAGMA {name} is {found}, not {expected}")
+        actual = run(f"PRAGMA {name}").fetchone()[0]
+        if actual != expected:
+            raise WrongSetting(f"PRAGMA {name} is {actual}, not {expected}")
     if sys.platform == "darwin":
         run("PRAGMA fullfsync = 1")
         run("PRAGMA checkpoint_fullfsync = 1")
@@ -237,9 +245,9 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     if mode != "wal":
         raise WrongSetting(f"journal_mode is {mode}, not wal: is this a network or read-only disk?")
     connection = Connection(driver_connection)
-    functions.install(driver_connection, connection.faults)
+    sql_functions.install(driver_connection, connection.faults)
     driver_connection.create_function("in_time", 0, connection.in_time)
-    driver_connection.set_progress_handler(connection.overdue, OPCODES_BETWEEN_LOOKS)
+    driver_connection.set_progress_handler(connection.overdue, OPCODES_PER_CHECK)
     if writable:
         run(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
         # Since SQLite 3.51.3 a background thread checkpoints (wal.py).
@@ -253,7 +261,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
 
 
 def refuse_foreign(driver_connection: Any) -> None:
-    """Raise ForeignFile unless a file is ours or empty: to set its mode would be to write to it."""
+    """Raise ForeignFile unless the file is empty or the application's own. Setting its journal mode would change it."""
     run = driver_connection.execute
     application_id = run("PRAGMA application_id").fetchone()[0]
     tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
@@ -271,9 +279,7 @@ def require_own(application_id: int) -> None:
 
 NOT_NULL = re.compile(r"NOT NULL constraint failed: (\w+)\.(\w+)")
 
-Fact = Callable[[str], Exception]
-
-FACTS: tuple[tuple[str, Fact], ...] = (
+FAULTS: tuple[tuple[str, Callable[[str], Exception]], ...] = (
     ("UNIQUE constraint failed: ", constraints.unique_violation),
     ("CHECK constraint failed: ", constraints.CheckViolation),
     ("check:", constraints.CheckViolation),
@@ -292,23 +298,23 @@ FACTS: tuple[tuple[str, Fact], ...] = (
     ("integer overflow", lambda _: types.OutOfRange("bigint out of range")),
     ("database is locked", lambda _: constraints.Locked("canceling statement due to lock timeout")),
 )
-"""How the driver's errors begin, and the facts they tell of. Its numbers are the primary codes only."""
+"""The prefixes of the driver's messages and their faults. The driver reports no extended error codes."""
 
 
 ERRORS = (driver.Error, UnicodeDecodeError)
-"""What a driver raises: also, when it cannot even read SQLite's own words about a damaged file."""
+"""The errors of a driver. It raises UnicodeDecodeError if a damaged file garbles SQLite's message."""
 
 
 def translate(error: Exception) -> Exception:
-    """A driver's error as the fact it tells of; what is no caller's business stays what it is."""
+    """Return the fault of a driver's error; the error itself if a caller must not see it."""
     if isinstance(error, UnicodeDecodeError):
         return FileCorrupt("the database file is damaged")
     text = str(error)
-    if found := NOT_NULL.match(text):
-        return constraints.NotNullViolation(found[1], found[2])
-    for beginning, fact in FACTS:
-        if text.startswith(beginning):
-            return fact(text.removeprefix(beginning))
+    if match := NOT_NULL.match(text):
+        return constraints.NotNullViolation(match[1], match[2])
+    for prefix, make_fault in FAULTS:
+        if text.startswith(prefix):
+            return make_fault(text.removeprefix(prefix))
     return error
 
 

@@ -1,6 +1,6 @@
 """Cached results of reads, each valid for one version of the database.
 
-There is one invalidation rule: an entry answers only a snapshot of the same data version (`models/data_version.py`).
+There is one invalidation rule: an entry is valid only for a snapshot of the same data version (`DataVersion`).
 A snapshot without a version computes each time.
 """
 
@@ -71,18 +71,18 @@ class VersionedCache:
                 return cast(Result, entry.value)
             other = self.computing.get((version, key))
             if other is None:
-                mine = self.computing[version, key] = Computation()
+                own = self.computing[version, key] = Computation()
         if other is not None:
             other.done.wait(WAIT_SECONDS_MAX)
             return other.result[0] if other.result is not None else compute()
         try:
             value = compute()
-            mine.result = (value,)
+            own.result = (value,)
             return self.put(version, key, value, bytes_of)
         finally:
             with self.mutex:
                 del self.computing[version, key]
-            mine.done.set()
+            own.done.set()
 
     def put(
         self,
@@ -120,7 +120,7 @@ class VersionedCache:
 
 
 def size_of(value: object) -> int:
-    """The bytes of a text, or of the texts of a list or tuple; anything else is small."""
+    """Return the bytes of a text, or of the texts in a list or tuple; 0 for anything else, which is small."""
     if isinstance(value, str):
         return getsizeof(value)
     if isinstance(value, list | tuple):

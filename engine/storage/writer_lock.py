@@ -4,7 +4,7 @@ SQLite admits one writer at a time and leaves the order to chance. Before 3.51.3
 can corrupt the file. Threads of one process wait in a first-come queue. The process itself holds an exclusive `flock`
 on a file beside the database. When another process has that lock, a helper thread blocks in `flock` for the head of
 the queue, so that every wait ends at its deadline. A process passes the file lock between its own threads for
-RUN_SECONDS_MAX, then gives it to other processes: a hand-over between processes costs a thread and two switches.
+RUN_SECONDS_MAX, then gives it to other processes. A hand-over between processes costs a thread and two switches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from dataclasses import field
 from pathlib import Path
 
-from engine.storage import atomic_files as drafts
+from engine.storage import atomic_files
 from engine.storage.sqlite import DiskFailed
 from models.errors import Fault
 
@@ -95,13 +95,13 @@ class WriterLock:
             if not self.is_held:
                 self.is_held = True
                 return
-            mine = Waiter(joins)
-            self.waiting.append(mine)
-        if mine.is_next.wait(max(0.0, deadline - time.monotonic())):
+            waiter = Waiter(joins)
+            self.waiting.append(waiter)
+        if waiter.is_next.wait(max(0.0, deadline - time.monotonic())):
             return
         with self.mutex:
-            if not mine.is_next.is_set():
-                self.waiting.remove(mine)
+            if not waiter.is_next.is_set():
+                self.waiting.remove(waiter)
                 raise LockTimeout
 
     def hand_over(self) -> bool:
@@ -157,7 +157,9 @@ class WriterLock:
                 self.descriptor = os.open(self.path, flags, 0o600)
             except OSError as error:
                 raise DiskFailed(f"the lock file cannot be opened: {error.strerror}") from error
-            drafts.hand_over(self.descriptor, self.path.with_suffix(""))  # to the database's owner
+            atomic_files.hand_over(
+                self.descriptor, self.path.with_suffix("")
+            )  # to the database's owner
             self.owner = os.getpid()
         return self.descriptor
 

@@ -9,10 +9,10 @@ import pytest
 from engine.maintenance.migrations import migrate
 from engine.storage import atomic_files as drafts
 from tests.durability.served import Served
-from tests.durability.test_setback import OLD_KEY
-from tests.durability.test_setback import kept_key
-from tests.durability.test_setback import place
-from tests.durability.test_setback import run
+from tests.durability.test_clock_reset import OLD_KEY
+from tests.durability.test_clock_reset import kept_key
+from tests.durability.test_clock_reset import place
+from tests.durability.test_clock_reset import run
 
 SERVICE = (65_534, 65_534)
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which alone gives files away")
