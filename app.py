@@ -24,9 +24,7 @@ class NotStarted(click.ClickException):
     """The service cannot start. The command line prints the message on one line; `__cause__` holds the reason."""
 
 
-def create_app(
-    overrides: Mapping[str, object] | None = None, *, has_right_to_serve: bool = False
-) -> Flask:
+def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_serve: bool = False) -> Flask:
     """Return the configured application; raise NotStarted or ConfigurationError.
 
     `overrides` take precedence over the environment, and the environment over the secrets file. Set
@@ -37,14 +35,9 @@ def create_app(
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(
-        TokenSigner(settings["SECRET_KEY"]),
-        settings["ANON_KEY"],
-        settings["SERVICE_KEY"],
-        settings["REQUIRE_APIKEY"],
+        TokenSigner(settings["SECRET_KEY"]), settings["ANON_KEY"], settings["SERVICE_KEY"], settings["REQUIRE_APIKEY"]
     )
-    app.extensions["walkthrough.renew_signing_key"] = partial(
-        config.renew_signing_key, used=settings["SECRET_KEY"]
-    )
+    app.extensions["walkthrough.renew_signing_key"] = partial(config.renew_signing_key, used=settings["SECRET_KEY"])
     try:
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock

@@ -11,8 +11,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 from urllib.parse import urlsplit
@@ -63,9 +62,7 @@ class Settings(TypedDict):
     TRUSTED_PROXIES: tuple[Network, ...]
 
 
-def load(
-    overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
-) -> Settings:
+def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Return the parsed configuration; raise ConfigurationError if it is invalid. Other keys in `overrides`
     are ignored.
     """
@@ -91,9 +88,7 @@ def load(
     return settings
 
 
-def prepare(
-    overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ
-) -> Settings:
+def prepare(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Create the database's directory and the secrets file if they are missing; then return `load`."""
     raw = _merge(overrides, environ)
     path = database_path(_database_url(raw))
@@ -213,9 +208,7 @@ def _write_once(path: Path, drawn: Mapping[str, object]) -> None:
 def _write_new(path: Path, drawn: Mapping[str, object], like: Path | None = None) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        if (
-            like is not None and os.geteuid() == 0
-        ):  # the service's user must still be able to read it
+        if like is not None and os.geteuid() == 0:  # the service's user must still be able to read it
             status = like.lstat()
             os.fchown(descriptor, status.st_uid, status.st_gid)
         json.dump(drawn, file, indent=1)
@@ -305,9 +298,7 @@ def refuse_debugging(environ: Mapping[str, str] = os.environ) -> None:
 def refuse_arguments(environ: Mapping[str, str] = os.environ) -> None:
     """Raise ConfigurationError for GUNICORN_CMD_ARGS, which would override the settings of gunicorn.conf.py."""
     if environ.get("GUNICORN_CMD_ARGS", "").strip():
-        raise ConfigurationError(
-            "GUNICORN_CMD_ARGS is set: the settings are those of gunicorn.conf.py"
-        )
+        raise ConfigurationError("GUNICORN_CMD_ARGS is set: the settings are those of gunicorn.conf.py")
 
 
 def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
@@ -371,9 +362,7 @@ def _standbys(raw: Mapping[str, object], database_url: str) -> tuple[str, ...]:
     if not value:
         return ()
     if _parse_url("DATABASE_URL", database_url).drivername in DRIVERS:
-        raise ConfigurationError(
-            "DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys"
-        )
+        raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
     if any(_parse_url("DATABASE_READ_URL", each).drivername in DRIVERS for each in value):
         raise ConfigurationError("DATABASE_READ_URL is a list of URLs like DATABASE_URL's")
     return value
@@ -458,9 +447,7 @@ def _flag(raw: Mapping[str, object], name: str, default: bool) -> bool:
     raise ConfigurationError(f"{name} is 1 or 0, not '{value}'")
 
 
-def _whole_number(
-    raw: Mapping[str, object], name: str, default: int, minimum: int, maximum: int = 2**31 - 1
-) -> int:
+def _whole_number(raw: Mapping[str, object], name: str, default: int, minimum: int, maximum: int = 2**31 - 1) -> int:
     value = str(default if raw.get(name) in (None, "") else raw[name]).strip()
     if not (value.isascii() and value.isdigit() and len(value) < 12):
         raise ConfigurationError(f"{name} is a whole number, not '{value}'")
@@ -488,9 +475,7 @@ def _origin(text: str) -> str:
     except ValueError:  # an incomplete IPv6 address, or an invalid port
         is_origin = False
     if not is_origin:
-        raise ConfigurationError(
-            f"CORS_ORIGINS: '{text}' is not an origin such as https://app.example"
-        )
+        raise ConfigurationError(f"CORS_ORIGINS: '{text}' is not an origin such as https://app.example")
     if text.count("/") != 2 or "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigurationError(f"CORS_ORIGINS: '{text}' is more than scheme, host and port")
     if "*" in text:
@@ -502,9 +487,7 @@ def _network(text: str) -> Network:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError as error:
-        raise ConfigurationError(
-            f"TRUSTED_PROXIES: '{text}' is not an address or network"
-        ) from error
+        raise ConfigurationError(f"TRUSTED_PROXIES: '{text}' is not an address or network") from error
 
 
 def _text_list(raw: Mapping[str, object], name: str) -> list[str]:

@@ -25,12 +25,8 @@ from gunicorn.workers.base import Worker  # noqa: E402
 import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
 from routes import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
-from serving import shutdown  # noqa: E402
-from serving import standard_error  # noqa: E402
-from serving.start import checks  # noqa: E402
-from serving.start import descriptors  # noqa: E402
-from serving.start import memory  # noqa: E402
-from serving.start import ports  # noqa: E402
+from serving import shutdown, standard_error  # noqa: E402
+from serving.start import checks, descriptors, memory, ports  # noqa: E402
 from serving.worker import limits  # noqa: E402
 
 Setting = TypeVar("Setting")
@@ -47,9 +43,7 @@ def read_setting(read: Callable[[], Setting]) -> Setting:
 # Imported for PostgreSQL only.
 POSTGRESQL = ("engine.postgres.schema", "engine.query.dialect.postgresql")
 
-KEYS_DRAWN = (
-    "no keys.json beside the database: created new keys; tokens signed with older keys are invalid"
-)
+KEYS_DRAWN = "no keys.json beside the database: created new keys; tokens signed with older keys are invalid"
 
 wsgi_app = "wsgi:app"
 chdir = str(PROJECT)
@@ -211,9 +205,7 @@ def _check_database(server: Arbiter) -> None:
     if lock is None:
         checks.require_usable(None, partial(_run_check, server))
     elif lock.found_unclean:
-        checks.require_usable(
-            lock, partial(_run_check, server, "quick"), "the check after an unclean stop"
-        )
+        checks.require_usable(lock, partial(_run_check, server, "quick"), "the check after an unclean stop")
     else:
         checks.require_usable(lock, partial(_run_check, server, "none"))
 

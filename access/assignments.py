@@ -12,29 +12,19 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import Role
-from access.policy import CLIENT_ADMIN
-from access.policy import CLIENT_MANAGER
-from access.policy import GRANT_TABLES
-from access.policy import AccessRule
+from access.caller import Caller, GrantKind, Role
+from access.policy import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, AccessRule
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.constraints import ForeignKeyViolation
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Binding
-from engine.query.statement import Statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
-from engine.query.write.insert import Conflict
-from engine.query.write.insert import Insertion
+from engine.query.statement import Binding, Statement, new_value, parameter
+from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.row_security import RowDenied
 from engine.storage.transaction import Transaction
 from models import User
-from models.errors import Denial
-from models.errors import Fault
+from models.errors import Denial, Fault
 
 IDS_MAX = 1_000  # per array
 
@@ -78,22 +68,13 @@ def assign_to_client_manager(
     """Grant buildings and inspections to a client manager."""
     require_grantee(transaction, caller, CLIENT_MANAGER, manager_id)
     return (
-        insert_grants(
-            transaction, caller, CLIENT_MANAGER, manager_id, GrantKind.BUILDING, building_ids
-        ),
-        insert_grants(
-            transaction, caller, CLIENT_MANAGER, manager_id, GrantKind.INSPECTION, inspection_ids
-        ),
+        insert_grants(transaction, caller, CLIENT_MANAGER, manager_id, GrantKind.BUILDING, building_ids),
+        insert_grants(transaction, caller, CLIENT_MANAGER, manager_id, GrantKind.INSPECTION, inspection_ids),
     )
 
 
 def assign_to_user(
-    transaction: Transaction,
-    caller: Caller,
-    role: Role,
-    grantee_id: str,
-    kind: GrantKind,
-    ids: Sequence[int],
+    transaction: Transaction, caller: Caller, role: Role, grantee_id: str, kind: GrantKind, ids: Sequence[int]
 ) -> AssignmentCounts:
     """Grant buildings or inspections to a user of a role."""
     require_grantee(transaction, caller, role, grantee_id)
@@ -117,12 +98,7 @@ def plan_grantee(database: str, rule: AccessRule, role: Role) -> Statement:
 
 
 def insert_grants(
-    transaction: Transaction,
-    caller: Caller,
-    role: Role,
-    grantee_id: str,
-    kind: GrantKind,
-    ids: Sequence[int],
+    transaction: Transaction, caller: Caller, role: Role, grantee_id: str, kind: GrantKind, ids: Sequence[int]
 ) -> AssignmentCounts:
     grants = GRANT_TABLES[role, kind]
     rows = [{grants.grantee: grantee_id, grants.target: each} for each in dict.fromkeys(ids)]

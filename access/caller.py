@@ -6,8 +6,7 @@ A grant profile (role and kinds of grant) is part of a plan's key. A caller adds
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 
 class Role(StrEnum):
@@ -37,12 +36,7 @@ GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
     (role, buildings, inspections): GrantProfile(
         role,
         frozenset(
-            kind
-            for kind, is_held in (
-                (GrantKind.BUILDING, buildings),
-                (GrantKind.INSPECTION, inspections),
-            )
-            if is_held
+            kind for kind, is_held in ((GrantKind.BUILDING, buildings), (GrantKind.INSPECTION, inspections)) if is_held
         ),
     )
     for role in Role

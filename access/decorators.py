@@ -9,28 +9,18 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from functools import partial
-from functools import wraps
-from typing import TypeVar
-from typing import cast
+from functools import lru_cache, partial, wraps
+from typing import TypeVar, cast
 
 from flask import Flask
 
-from access import policy
-from access import request_state
-from access.accounts.access_token import Claims
-from access.accounts.access_token import InvalidToken
-from access.accounts.access_token import TokenSigner
-from access.accounts.access_token import require_in_force
+from access import policy, request_state
+from access.accounts.access_token import Claims, InvalidToken, TokenSigner, require_in_force
 from access.accounts.refresh_token import RefreshTokens
-from access.caller import SERVICE_CALLER
-from access.caller import Caller
-from access.caller import Role
+from access.caller import SERVICE_CALLER, Caller, Role
 from access.policy import PermissionDenied
 from access.session import look_up_caller
-from engine.current import on_any_server
-from engine.current import reading
+from engine.current import on_any_server, reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
 from models.errors import Fault
@@ -66,17 +56,13 @@ class Authentication:
 class Authenticator:
     """The keys of an application. An application creates one from its configuration."""
 
-    def __init__(
-        self, signers: TokenSigner, anon_key: str | None, service_key: str | None, required: bool
-    ) -> None:
+    def __init__(self, signers: TokenSigner, anon_key: str | None, service_key: str | None, required: bool) -> None:
         self.signers = signers
         self.refresh_tokens = RefreshTokens(signers.signer.secret_keys)
         self.anon_key = anon_key
         self.service_key = service_key
         self.required = required
-        self.authenticate_cached = lru_cache(maxsize=AUTHENTICATIONS_CACHED_MAX)(
-            self.authenticate_uncached
-        )
+        self.authenticate_cached = lru_cache(maxsize=AUTHENTICATIONS_CACHED_MAX)(self.authenticate_uncached)
 
     def authenticate(self, apikey: str | None, authorization: str | None) -> Authentication:
         """Return the authentication of a request from its two headers. Faults are not cached.
@@ -87,9 +73,7 @@ class Authenticator:
             return self.authenticate_uncached(apikey, authorization)
         return self.authenticate_cached(apikey, authorization)
 
-    def authenticate_uncached(
-        self, apikey: str | None, authorization: str | None
-    ) -> Authentication:
+    def authenticate_uncached(self, apikey: str | None, authorization: str | None) -> Authentication:
         """Return the same without the cache. The result depends on the headers and the keys alone."""
         check_apikey(self, apikey)
         token = bearer_token(self, authorization)
@@ -123,16 +107,10 @@ def check_apikey(keys: Authenticator, apikey: str | None) -> None:
     """Raise InvalidApiKey if the apikey is wrong, or if it is required and missing."""
     if apikey is None:
         if keys.required:
-            raise InvalidApiKey(
-                "No API key found in request",
-                hint="No `apikey` request header was found.",
-            )
+            raise InvalidApiKey("No API key found in request", hint="No `apikey` request header was found.")
     # Both comparisons always run, so that the duration reveals nothing.
     elif not (keys.is_anon(apikey) | keys.is_service(apikey)):
-        raise InvalidApiKey(
-            "Invalid API key",
-            hint="Double check your API key.",
-        )
+        raise InvalidApiKey("Invalid API key", hint="Double check your API key.")
 
 
 def bearer_token(keys: Authenticator, header: str | None) -> str | None:
@@ -191,9 +169,7 @@ def guarded(
     @wraps(view)
     def guarded_view(*arguments: object, **named: object) -> object:
         environ = request_state.request().environ
-        authentication = authenticator().authenticate(
-            environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")
-        )
+        authentication = authenticator().authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION"))
         if authentication.is_anonymous:
             raise AnonymousDenied(f"permission denied for {denied}")
         state = request_state.state()
@@ -314,11 +290,7 @@ def requires_administrator(*, writes: bool) -> Callable[[View], View]:
 def require_valid_credentials() -> None:
     """Raise a fault if the apikey is missing or wrong, or if the request has a token that does not count."""
     environ = request_state.request().environ
-    claims = (
-        authenticator()
-        .authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION"))
-        .claims
-    )
+    claims = authenticator().authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")).claims
     if claims is not None:
         require_in_force(claims, current_time())
         with reading() as transaction:

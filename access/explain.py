@@ -11,34 +11,27 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import Role
-from access.policy import GRANT_TABLES
-from access.policy import POLICIES
-from access.policy import AccessRule
-from access.policy import PermissionDenied
-from access.policy import building_grant
-from access.policy import every_row
-from access.policy import inspection_grant
-from access.policy import through_building
-from access.predicate import CALLER
-from access.predicate import AnyOf
-from access.predicate import Predicate
-from access.predicate import alias
+from access.caller import Caller, GrantKind, Role
+from access.policy import (
+    GRANT_TABLES,
+    POLICIES,
+    AccessRule,
+    PermissionDenied,
+    building_grant,
+    every_row,
+    inspection_grant,
+    through_building,
+)
+from access.predicate import CALLER, AnyOf, Predicate, alias
 from access.session import caller_of_user
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
-from engine.query.statement import Binding
-from engine.query.statement import Statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
+from engine.query.statement import Binding, Statement, new_value, parameter
 from engine.storage.transaction import Transaction
 from models import User
-from models.fields import Model
-from models.fields import Row
+from models.fields import Model, Row
 
 EVIDENCE: dict[Predicate, tuple[GrantKind, str]] = {
     building_grant: (GrantKind.BUILDING, "id"),
@@ -75,17 +68,13 @@ class Explanation:
 NOT_ALLOWED = Explanation(False, ())
 
 
-def is_readable(
-    transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str
-) -> bool:
+def is_readable(transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str) -> bool:
     """Return whether both the caller and the user may read a row; raise UserNotReadable."""
     user = readable_user(transaction, caller, user_id)
     return can_read(transaction, caller, model, key) and can_read(transaction, user, model, key)
 
 
-def explain(
-    transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str
-) -> Explanation:
+def explain(transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str) -> Explanation:
     """Return whether and why a user may read a row; raise UserNotReadable.
 
     For a row that the caller may not read, return that the user may not.
@@ -99,9 +88,7 @@ def explain(
         return NOT_ALLOWED
     reasons = tuple(
         Reason(alternative_name(alternative, user.role), *row[place + 1 : place + 3])
-        for place, alternative in zip(
-            range(0, len(row), 3), alternatives_of(user.role, model), strict=True
-        )
+        for place, alternative in zip(range(0, len(row), 3), alternatives_of(user.role, model), strict=True)
         if row[place]
     )
     return Explanation(bool(reasons), reasons)
@@ -109,11 +96,7 @@ def explain(
 
 def readable_user(transaction: Transaction, caller: Caller, user_id: str) -> Caller:
     """Return the user as a caller; raise UserNotReadable if the caller may not read them."""
-    user = (
-        caller_of_user(transaction, user_id)
-        if can_read(transaction, caller, User, user_id)
-        else None
-    )
+    user = caller_of_user(transaction, user_id) if can_read(transaction, caller, User, user_id) else None
     if user is None:
         raise UserNotReadable
     return user
@@ -141,10 +124,7 @@ def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Stateme
     columns = [
         column
         for alternative in alternatives_of(rule.profile.role, model)
-        for column in (
-            sa.case((alternative(rule.profile, row.c), 1)),
-            *evidence(rule, alternative, row.c),
-        )
+        for column in (sa.case((alternative(rule.profile, row.c), 1)), *evidence(rule, alternative, row.c))
     ]
     chosen = sa.select(*columns).select_from(row)
     return planner.finish(chosen.where(row.c.id == row_id(planner)))

@@ -11,35 +11,35 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import GrantKind
-from access.caller import GrantProfile
-from access.caller import Role
-from access.predicate import CALLER
-from access.predicate import AnyOf
-from access.predicate import Condition
-from access.predicate import Predicate
-from access.predicate import alias
-from access.predicate import all_of
-from access.predicate import any_of
-from access.predicate import equals
-from access.predicate import in_small_subquery
-from access.predicate import in_subquery
-from engine.query.rule import Action
-from engine.query.rule import ReadScope
-from models import AuditLog
-from models import Building
-from models import Client
-from models import ClientAdminBuildingAccess
-from models import ClientAdminInspectionAccess
-from models import ClientManagerBuildingAccess
-from models import ClientManagerInspectionAccess
-from models import Inspection
-from models import Inspector
-from models import ReportLead
-from models import User
+from access.caller import GrantKind, GrantProfile, Role
+from access.predicate import (
+    CALLER,
+    AnyOf,
+    Condition,
+    Predicate,
+    alias,
+    all_of,
+    any_of,
+    equals,
+    in_small_subquery,
+    in_subquery,
+)
+from engine.query.rule import Action, ReadScope
+from models import (
+    AuditLog,
+    Building,
+    Client,
+    ClientAdminBuildingAccess,
+    ClientAdminInspectionAccess,
+    ClientManagerBuildingAccess,
+    ClientManagerInspectionAccess,
+    Inspection,
+    Inspector,
+    ReportLead,
+    User,
+)
 from models.errors import Denial
-from models.fields import Model
-from models.fields import Row
+from models.fields import Model, Row
 
 SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
 
@@ -97,9 +97,7 @@ def inspection_grant(profile: GrantProfile, inspection: Row) -> Condition:
 
 def of_granted_inspection(profile: GrantProfile, reading: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    return in_small_subquery(
-        reading.inspection_id, inspection.c.id, visible_by_grant(profile, inspection.c)
-    )
+    return in_small_subquery(reading.inspection_id, inspection.c.id, visible_by_grant(profile, inspection.c))
 
 
 def on_visible_inspection(profile: GrantProfile, inspector: Row) -> Condition:
@@ -141,9 +139,7 @@ def on_own_building(profile: GrantProfile, grant: Row) -> Condition:
 
 def on_own_inspection(profile: GrantProfile, grant: Row) -> Condition:
     inspection = alias(Inspection, "rule_inspections")
-    return in_subquery(
-        grant.inspection_id, inspection.c.id, client_ownership(profile, inspection.c)
-    )
+    return in_subquery(grant.inspection_id, inspection.c.id, client_ownership(profile, inspection.c))
 
 
 def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition:
@@ -170,11 +166,7 @@ class GrantTable:
 
 GRANT_TABLES: dict[tuple[Role, GrantKind], GrantTable] = {
     (CLIENT_ADMIN, GrantKind.BUILDING): GrantTable(
-        ClientAdminBuildingAccess,
-        "admin_id",
-        "building_id",
-        GrantKind.BUILDING,
-        ignore_own_client=True,
+        ClientAdminBuildingAccess, "admin_id", "building_id", GrantKind.BUILDING, ignore_own_client=True
     ),
     (CLIENT_ADMIN, GrantKind.INSPECTION): GrantTable(
         ClientAdminInspectionAccess, "admin_id", "inspection_id", GrantKind.INSPECTION
@@ -211,11 +203,7 @@ AUDIT = {
     CLIENT_MANAGER: Policy(read=no_row),
 }
 
-ADMIN_GRANTS = {
-    SUPER_ADMIN: EVERYTHING,
-    CLIENT_ADMIN: Policy(read=to_own_user),
-    CLIENT_MANAGER: Policy(read=no_row),
-}
+ADMIN_GRANTS = {SUPER_ADMIN: EVERYTHING, CLIENT_ADMIN: Policy(read=to_own_user), CLIENT_MANAGER: Policy(read=no_row)}
 
 POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
@@ -235,9 +223,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     ReportLead: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(
-            read=any_of(client_ownership, of_granted_inspection),
-            write=client_ownership,
-            implied_by=Inspection,
+            read=any_of(client_ownership, of_granted_inspection), write=client_ownership, implied_by=Inspection
         ),
         CLIENT_MANAGER: Policy(read=of_granted_inspection, implied_by=Inspection),
     },
@@ -246,11 +232,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         CLIENT_ADMIN: Policy(read=every_row),
         CLIENT_MANAGER: Policy(read=on_visible_inspection, implied_by=Inspection),
     },
-    Client: {
-        SUPER_ADMIN: EVERYTHING,
-        CLIENT_ADMIN: Policy(read=own_client),
-        CLIENT_MANAGER: Policy(read=own_client),
-    },
+    Client: {SUPER_ADMIN: EVERYTHING, CLIENT_ADMIN: Policy(read=own_client), CLIENT_MANAGER: Policy(read=own_client)},
     User: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(read=client_ownership, write=own_manager),
@@ -315,10 +297,7 @@ def sees_all(role: Role, model: type[Model]) -> bool:
     return policy is not None and policy.read is every_row
 
 
-READ_SCOPES: dict[Predicate, ReadScope] = {
-    every_row: ReadScope.EVERYTHING,
-    client_ownership: ReadScope.OWN_CLIENT,
-}
+READ_SCOPES: dict[Predicate, ReadScope] = {every_row: ReadScope.EVERYTHING, client_ownership: ReadScope.OWN_CLIENT}
 
 
 @cache

@@ -13,12 +13,10 @@ import sqlalchemy as sa
 
 from access.caller import GrantProfile
 from engine.query.catalog import aliased
-from engine.query.dialect.in_subquery import InSubquery
-from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.in_subquery import InSubquery, SmallInSubquery
 from engine.query.statement import parameter
 from models import User
-from models.fields import Model
-from models.fields import Row
+from models.fields import Model, Row
 
 Condition = sa.ColumnElement[bool]
 Predicate = Callable[[GrantProfile, Row], Condition]

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flask
-from flask import Flask
-from flask import Request
+from flask import Flask, Request
 
 application: Callable[[], Flask] = flask.current_app._get_current_object  # type: ignore[attr-defined]
 """Return the current application."""

@@ -6,33 +6,19 @@ and tokens of another role or client. The sign-in routes distinguish these cases
 
 from __future__ import annotations
 
-from functools import cache
-from functools import partial
+from functools import cache, partial
 
 import sqlalchemy as sa
 
-from access.accounts.access_token import REFUSED
-from access.accounts.access_token import Claims
-from access.accounts.access_token import RefusedClaims
-from access.caller import GRANT_PROFILES
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import Role
+from access.accounts.access_token import REFUSED, Claims, RefusedClaims
+from access.caller import GRANT_PROFILES, Caller, GrantKind, Role
 from access.policy import GRANT_TABLES
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding
-from engine.query.statement import Slot
-from engine.query.statement import Statement
-from engine.query.statement import compile_statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
-from engine.storage.replication_positions import ReplicationPositions
-from engine.storage.replication_positions import last_line_of
-from engine.storage.replication_positions import last_rights
+from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
+from engine.storage.replication_positions import ReplicationPositions, last_line_of, last_rights
 from engine.storage.transaction import Transaction
 from models.building import Building
-from models.credential import CREDENTIALS
-from models.credential import SESSIONS
+from models.credential import CREDENTIALS, SESSIONS
 from models.types import Bound
 from models.user import User
 
@@ -102,8 +88,7 @@ def holds_grant(role: Role, kind: GrantKind, user: sa.FromClause) -> sa.ColumnEl
 def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
     """Return the caller of verified claims; raise RefusedClaims if the claims no longer hold."""
     result: LookUp | None = transaction.cached(
-        ("caller", claims.role, claims.user_id, claims.session_id),
-        partial(read_user, transaction, claims),
+        ("caller", claims.role, claims.user_id, claims.session_id), partial(read_user, transaction, claims)
     )
     if result is None:
         raise UserGone(REFUSED)
@@ -113,9 +98,7 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
         transaction.positions = positions
     if (disabled_until or 0) > transaction.unix:
         raise UserDisabled(REFUSED)
-    is_current = (
-        has_session if claims.session_id is not None else is_issued_since(claims, tokens_since)
-    )
+    is_current = has_session if claims.session_id is not None else is_issued_since(claims, tokens_since)
     if not is_current:
         raise SessionGone(REFUSED)
     if role != claims.role.value or client_id != claims.client_id:
@@ -155,9 +138,7 @@ def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
 @cache
 def person_statement(database: str) -> Statement:
     user = User.__table__
-    statement = sa.select(user.c.role, user.c.client_id).where(
-        user.c.id == parameter("caller_id", user.c.id.type)
-    )
+    statement = sa.select(user.c.role, user.c.client_id).where(user.c.id == parameter("caller_id", user.c.id.type))
     return compile_statement(statement, DIALECTS[database].sa_dialect, {})
 
 

@@ -10,21 +10,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from bench import databases
-from bench import programs
-from bench import report
-from bench import sections
+from bench import databases, programs, report, sections
 from bench.compare import Difference
-from bench.databases import Databases
-from bench.databases import Psql
-from bench.environment import Environment
-from bench.environment import Options
+from bench.databases import Databases, Psql
+from bench.environment import Environment, Options
 from bench.load_generator import RequestsFailed
-from bench.measure import Measurer
-from bench.measure import Rounds
-from bench.servers import PROJECT
-from bench.servers import ServerNotStarted
-from bench.servers import Servers
+from bench.measure import Measurer, Rounds
+from bench.servers import PROJECT, ServerNotStarted, Servers
 
 RESULTS: Final = PROJECT / "bench" / "RESULTS.md"
 DESCRIPTION: Final = (

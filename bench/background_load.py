@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from contextlib import ExitStack
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import cycle
 from typing import Final
 

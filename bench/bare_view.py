@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from flask import Flask
-from flask import Response
+from flask import Flask, Response
 
 ROW = {
     "id": 123_456,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.dataset import Dataset
-from bench.dataset import DatasetUser
+from bench.dataset import Dataset, DatasetUser
 
 INSPECTIONS_A_CALLER: Final = 200  # 40,000 for 200 managers
 SUPER_ADMIN_FACTOR: Final = 10
@@ -68,10 +66,7 @@ def save_callers(callers: Callers, path: Path) -> None:
 def load_callers(path: Path) -> Callers:
     saved = json.loads(path.read_text(encoding="utf-8"))
     by_role = {
-        role: [
-            DatasetCaller(DatasetUser(**each["user"]), each["buildings"], each["inspections"])
-            for each in callers
-        ]
+        role: [DatasetCaller(DatasetUser(**each["user"]), each["buildings"], each["inspections"]) for each in callers]
         for role, callers in saved["by_role"].items()
     }
     return Callers(saved["inspection_count"], by_role)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from dataclasses import replace
-from typing import Any
-from typing import Final
-from typing import Protocol
-from urllib.parse import parse_qs
-from urllib.parse import urlsplit
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qs, urlsplit
 
 from bench.callers import Callers
 from bench.dialect import HttpAnswer
-from bench.requests import Comparison
-from bench.requests import HttpCall
-from bench.requests import Request
+from bench.requests import Comparison, HttpCall, Request
 
 CALLS_COMPARED: Final = 12
 ATTEMPTS: Final = 10
@@ -51,9 +45,7 @@ def summary(answer: HttpAnswer) -> str:
     return f"{answer.status} {answer.content_range} {answer.body[:600].decode(errors='replace')}"
 
 
-def require_equal_answers(
-    request: Request, callers: Callers, first: Sender, second: Sender
-) -> None:
+def require_equal_answers(request: Request, callers: Callers, first: Sender, second: Sender) -> None:
     """Send some of a request's calls to both servers; raise Difference at the first unequal pair."""
     if request.comparison not in (Comparison.ROWS, Comparison.NUMBERS):
         return
@@ -105,9 +97,7 @@ def sort_embedded(row: Any) -> Any:
     if not isinstance(row, dict):
         return row
     return {
-        name: sorted(value, key=lambda each: json.dumps(each, sort_keys=True))
-        if isinstance(value, list)
-        else value
+        name: sorted(value, key=lambda each: json.dumps(each, sort_keys=True)) if isinstance(value, list) else value
         for name, value in row.items()
     }
 
@@ -115,9 +105,7 @@ def sort_embedded(row: Any) -> Any:
 def numbers(found: dict[str, Any]) -> dict[str, Any]:
     """Return a dashboard without its time and without zero counts."""
     return {
-        name: {label: count for label, count in value.items() if count}
-        if isinstance(value, dict)
-        else value
+        name: {label: count for label, count in value.items() if count} if isinstance(value, dict) else value
         for name, value in found.items()
         if name not in TIMESTAMPS
     }

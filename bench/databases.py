@@ -13,33 +13,21 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.callers import Callers
-from bench.callers import choose_callers
-from bench.callers import load_callers
-from bench.callers import save_callers
-from bench.dataset import COLUMNS
-from bench.dataset import Dataset
-from bench.dataset import Row
-from bench.dataset import generate
+from bench.callers import Callers, choose_callers, load_callers, save_callers
+from bench.dataset import COLUMNS, Dataset, Row, generate
 from bench.pocketbase.store import fill_directory
-from bench.servers import PROJECT
-from bench.servers import file_url
-from bench.servers import service_environ
+from bench.servers import PROJECT, file_url, service_environ
 from engine.storage.sqlite import driver
 
 HERE: Final = Path(__file__).resolve().parent
 LOADED: Final = "_loaded"  # the suffix of databases that are only copied
-MIGRATIONS: Final = (
-    "../engine/maintenance/migrations/__init__.py"  # an older file would be migrated at its start
-)
+MIGRATIONS: Final = "../engine/maintenance/migrations/__init__.py"  # an older file would be migrated at its start
 SQL_FILES: Final = ("schema.pg.sql", "policies.pg.sql")
 SEQUENCED: Final = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
 ROLES: Final = """
@@ -124,9 +112,7 @@ def ensure_file(cache: Path, size: int) -> tuple[Path, Callers]:
     """Return Walkthrough's file of that many inspections, and its callers; load the file if it is missing."""
     home = cache / f"sqlite-{size}"
     file, mark, saved = home / "walkthrough.db", home / "digest", home / "callers.json"
-    expected = digest(
-        "dataset.py", "callers.py", "../schema.sql", MIGRATIONS, "../engine/storage/file_copies.py"
-    )
+    expected = digest("dataset.py", "callers.py", "../schema.sql", MIGRATIONS, "../engine/storage/file_copies.py")
     exists = mark.exists() and saved.exists() and loaded(file).exists()
     if not (exists and mark.read_text() == expected):
         shutil.rmtree(home, ignore_errors=True)
@@ -162,9 +148,7 @@ def ensure_postgrest_database(psql: Psql, size: int) -> str:
     if has_digest(psql, database, expected):
         return name
     log(f"loading {size:,} inspections into PostgreSQL")
-    psql.run(
-        "postgres", f"drop database if exists {database};\n{ROLES}\ncreate database {database};"
-    )
+    psql.run("postgres", f"drop database if exists {database};\n{ROLES}\ncreate database {database};")
     for path in SQL_FILES:
         psql.run(database, (HERE / path).read_text(encoding="utf-8"))
     dataset = generate(size)
@@ -245,9 +229,7 @@ def make_file(file: Path) -> None:
     subprocess.run(words, cwd=PROJECT, env=service_environ(file_url(file), port=0), check=True)
 
 
-def with_clients(
-    rows: Iterator[Row], clients: dict[int, int], owners: dict[int, int]
-) -> Iterator[Row]:
+def with_clients(rows: Iterator[Row], clients: dict[int, int], owners: dict[int, int]) -> Iterator[Row]:
     """Yield inspections with their building's client, and store it in `owners` for the readings."""
     for row in rows:
         client = clients[int(str(row[1]))]

@@ -9,10 +9,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC
-from datetime import date
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
 SEED = 20_260
 TODAY = date(2026, 6, 30)  # fixed: later inspections have the status scheduled
@@ -144,9 +141,7 @@ def _grants(owners: list[int], users: tuple[DatasetUser, ...]) -> dict[str, tupl
 
 def _timestamp(day: date, draw: random.Random) -> str:
     """Return a random time of that day in ISO 8601, in UTC."""
-    at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(
-        seconds=draw.randrange(86_400)
-    )
+    at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(seconds=draw.randrange(86_400))
     return at.isoformat()
 
 
@@ -171,11 +166,7 @@ def _user_rows(dataset: Dataset) -> Iterator[Row]:
 
 def _inspector_rows(dataset: Dataset) -> Iterator[Row]:
     for inspector in range(1, INSPECTORS + 1):
-        yield (
-            inspector,
-            f"{TREES[inspector % 10]} Inspector {inspector}",
-            f"i{inspector}@example.org",
-        )
+        yield (inspector, f"{TREES[inspector % 10]} Inspector {inspector}", f"i{inspector}@example.org")
 
 
 def _building_rows(dataset: Dataset) -> Iterator[Row]:
@@ -221,11 +212,7 @@ def _reading_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("readings")
     reading = 0
     for row in _inspection_rows(dataset):
-        count = (
-            draw.randint(*LEAD_READINGS)
-            if row[2] == "lead"
-            else int(draw.random() < OTHER_READING_SHARE)
-        )
+        count = draw.randint(*LEAD_READINGS) if row[2] == "lead" else int(draw.random() < OTHER_READING_SHARE)
         for _ in range(count):
             reading += 1
             yield reading, row[0], draw.randrange(1, 40), draw.choices(RESULTS, RESULT_WEIGHTS)[0]
@@ -244,12 +231,7 @@ def _building_grant_rows(dataset: Dataset) -> Iterator[Row]:
     for manager, buildings in dataset.grants.items():
         grantor = _admin_of(dataset, clients[manager])
         for building in buildings:
-            yield (
-                manager,
-                building,
-                grantor,
-                _timestamp(TODAY - timedelta(days=draw.randrange(900)), draw),
-            )
+            yield (manager, building, grantor, _timestamp(TODAY - timedelta(days=draw.randrange(900)), draw))
 
 
 def _inspection_grant_rows(dataset: Dataset) -> Iterator[Row]:
@@ -269,9 +251,7 @@ def _inspection_grant_rows(dataset: Dataset) -> Iterator[Row]:
             continue
         grantor = _admin_of(dataset, user.client_id)
         candidates = wanted[user.client_id]
-        for inspection in sorted(
-            draw.sample(candidates, min(INSPECTIONS_A_MANAGER, len(candidates)))
-        ):
+        for inspection in sorted(draw.sample(candidates, min(INSPECTIONS_A_MANAGER, len(candidates)))):
             yield user.id, inspection, grantor, _timestamp(TODAY, draw)
 
 

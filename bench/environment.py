@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from bench import floors
-from bench.databases import Databases
-from bench.databases import Psql
+from bench.databases import Databases, Psql
 from bench.dialect import Dialect
-from bench.measure import Measurer
-from bench.measure import Rounds
-from bench.measure import Target
+from bench.measure import Measurer, Rounds, Target
 from bench.pocketbase.dialect import PocketBase
 from bench.programs import Programs
-from bench.requests import HttpCall
-from bench.requests import Request
-from bench.servers import Server
-from bench.servers import Servers
-from bench.servers import file_url
-from bench.shared_tables import PRE_REQUEST
-from bench.shared_tables import WithClientIds
-from bench.shared_tables import renew_shared_tables
+from bench.requests import HttpCall, Request
+from bench.servers import Server, Servers, file_url
+from bench.shared_tables import PRE_REQUEST, WithClientIds, renew_shared_tables
 
 WALKTHROUGH: Final = "walkthrough"
 ON_POSTGRESQL: Final = "walkthrough-postgresql"
@@ -119,9 +110,7 @@ class Environment:
         """PostgREST on a new copy of Walkthrough's tables."""
         assert SHARED_TABLES not in self.running
         database = renew_shared_tables(self.psql, databases)
-        server = self.servers.postgrest(
-            SHARED_TABLES, self.programs.postgrest, database, PRE_REQUEST
-        )
+        server = self.servers.postgrest(SHARED_TABLES, self.programs.postgrest, database, PRE_REQUEST)
         self.running[SHARED_TABLES] = server
         dialect = WithClientIds(databases.callers)
         return Target(SHARED_TABLES, server, databases.callers, dialect, self.psql, database)
@@ -132,9 +121,7 @@ class Environment:
             return []
         name = f"{POCKETBASE}-{databases.size}"
         if name not in self.running:
-            self.running[name] = self.servers.pocketbase(
-                name, self.programs.pocketbase, databases.pocketbase
-            )
+            self.running[name] = self.servers.pocketbase(name, self.programs.pocketbase, databases.pocketbase)
         return [Target(POCKETBASE, self.running[name], databases.callers, PocketBase())]
 
     def bare_view(self, databases: Databases) -> Target:

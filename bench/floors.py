@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from bench.measure import Measurement
-from bench.requests import ADMIN
-from bench.requests import MANAGER
-from bench.requests import ROOT
-from bench.requests import Request
+from bench.requests import ADMIN, MANAGER, ROOT, Request
 
 TOLERANCE: Final = 0.03
 WALKTHROUGH, ON_POSTGRESQL = "walkthrough", "walkthrough-postgresql"
@@ -102,9 +96,7 @@ def _with_floor(floor: Floor, section: str, found: Iterable[Measurement]) -> Ite
             yield measurement
 
 
-def _ratio(
-    floor: Floor, section: str, size: int, title: str, measurement: Measurement
-) -> Iterator[tuple[str, ...]]:
+def _ratio(floor: Floor, section: str, size: int, title: str, measurement: Measurement) -> Iterator[tuple[str, ...]]:
     if section != "writes-shared-tables":
         ratio = measurement.ratio(WALKTHROUGH, POSTGREST)
         yield from _at_least(title, f"{size:,}", "file", ratio, floor.on_file)
@@ -136,17 +128,13 @@ def _limits(figures: RunFigures) -> Iterator[tuple[str, ...]]:
     yield from _at_most("start to first answer", "", figures.start_seconds, START_SECONDS_MAX, " s")
 
 
-def _at_least(
-    title: str, size: str, database: str, measured: float | None, floor: float
-) -> Iterator[tuple[str, ...]]:
+def _at_least(title: str, size: str, database: str, measured: float | None, floor: float) -> Iterator[tuple[str, ...]]:
     if measured is not None:
         result = verdict(measured / floor)
         yield title, size, database, f"{measured:.2f} ×", f"≥ {floor:g} ×", result
 
 
-def _at_most(
-    title: str, size: str, measured: float | None, limit: float, unit: str
-) -> Iterator[tuple[str, ...]]:
+def _at_most(title: str, size: str, measured: float | None, limit: float, unit: str) -> Iterator[tuple[str, ...]]:
     if measured is not None:
         result = verdict(limit / measured)
         yield title, size, "file", f"{measured:.2f}{unit}", f"≤ {limit:g}{unit}", result

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Final
 from bench.dialect import Dialect
 from bench.http_client import send
 from bench.requests import HttpCall
-from bench.servers import Server
-from bench.servers import Servers
+from bench.servers import Server, Servers
 
 STARTS: Final = 3
 ANSWER_SECONDS_MAX: Final = 60.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import http.client
 from typing import Final
 
-from bench.dialect import Dialect
-from bench.dialect import HttpAnswer
+from bench.dialect import Dialect, HttpAnswer
 from bench.requests import HttpCall
 
 ANSWER_SECONDS_MAX: Final = 30.0

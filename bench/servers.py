@@ -14,14 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final
-from typing import Self
+from typing import Final, Self
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 SECRET: Final = "a-secret-of-the-benchmark-and-of-nothing-else"  # noqa: S105
@@ -74,16 +72,9 @@ class Servers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         # A second Ctrl-C must not interrupt this.
-        handlers = {
-            each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)
-        }
+        handlers = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
         while self.started:
             _stop(*self.started.pop())
         if self.sockets is not None:
@@ -164,17 +155,7 @@ class Servers:
         cluster = home / "cluster"
         if not (cluster / "PG_VERSION").exists():
             shutil.rmtree(cluster, ignore_errors=True)
-            words = [
-                "-D",
-                str(cluster),
-                "-A",
-                "trust",
-                "-U",
-                "postgres",
-                "-E",
-                "UTF8",
-                "--locale=C",
-            ]
+            words = ["-D", str(cluster), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"]
             if _status([str(programs / "initdb"), *words], user) != 0:
                 raise ServerNotStarted(f"initdb could not make {cluster}")
         if not _is_running(cluster):
@@ -183,11 +164,7 @@ class Servers:
         self.sockets = Path(tempfile.mkdtemp(prefix="walkthrough-bench-"))
         if user is not None:
             shutil.chown(self.sockets, user)
-        settings = {
-            **POSTGRESQL_SETTINGS,
-            "listen_addresses": "",
-            "unix_socket_directories": self.sockets,
-        }
+        settings = {**POSTGRESQL_SETTINGS, "listen_addresses": "", "unix_socket_directories": self.sockets}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self.sockets.chmod(0o755)
         pid = self.start(
@@ -299,9 +276,7 @@ def _status(words: Sequence[str], user: str | None) -> int:
 def _require_reach(path: Path, user: str) -> None:
     """Raise ServerNotStarted if a user cannot enter a directory, as below a home of mode 0700."""
     if _status(["test", "-x", str(path)], user) != 0:
-        raise ServerNotStarted(
-            f"{user} cannot enter {path}: give --cache a directory that the user may enter"
-        )
+        raise ServerNotStarted(f"{user} cannot enter {path}: give --cache a directory that the user may enter")
 
 
 def _is_running(cluster: Path) -> bool:

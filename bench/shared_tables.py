@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from bench.callers import Callers
-from bench.databases import Databases
-from bench.databases import Psql
-from bench.databases import clone
+from bench.databases import Databases, Psql, clone
 from bench.dialect import Dialect
-from bench.requests import ADMIN
-from bench.requests import HttpCall
+from bench.requests import ADMIN, HttpCall
 
 POLICIES: Final = Path(__file__).resolve().parent / "policies.pg.sql"
 PRE_REQUEST: Final = "rule.begin"
@@ -61,9 +58,7 @@ class WithClientIds(Dialect):
     def __init__(self, callers: Callers) -> None:
         super().__init__()
         self.owners = {
-            building: caller.user.client_id
-            for caller in callers.by_role[ADMIN]
-            for building in caller.buildings
+            building: caller.user.client_id for caller in callers.by_role[ADMIN] for building in caller.buildings
         }
 
     def translate(self, call: HttpCall) -> HttpCall:

@@ -44,9 +44,7 @@ class Tokens:
 
 def sign(claims: dict[str, object], key: str) -> str:
     """Return a compact JWS, signed by HS256."""
-    parts = [
-        _encode(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims)
-    ]
+    parts = [_encode(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims)]
     signature = hmac.digest(key.encode(), ".".join(parts).encode(), hashlib.sha256)
     return ".".join([*parts, _encode(signature)])
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from datetime import UTC
-from datetime import date
-from datetime import datetime
+from datetime import UTC, date, datetime
 
 from demo.passwords import with_passwords
-from demo.portfolio import SEED
-from demo.portfolio import compose
+from demo.portfolio import SEED, compose
 
 
 def main(arguments: list[str]) -> None:

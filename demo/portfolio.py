@@ -8,21 +8,19 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Sequence
-from datetime import UTC
-from datetime import date
-from datetime import datetime
-from datetime import time
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
-from demo.vocabulary import BUILDING_TYPES
-from demo.vocabulary import COMPANIES
-from demo.vocabulary import INSPECTORS
-from demo.vocabulary import NOTES
-from demo.vocabulary import NOTES_CANCELLED
-from demo.vocabulary import NOTES_OPEN
-from demo.vocabulary import NOTES_UNDER_WAY
-from demo.vocabulary import SUPER_ADMIN
-from demo.vocabulary import Neighborhood
+from demo.vocabulary import (
+    BUILDING_TYPES,
+    COMPANIES,
+    INSPECTORS,
+    NOTES,
+    NOTES_CANCELLED,
+    NOTES_OPEN,
+    NOTES_UNDER_WAY,
+    SUPER_ADMIN,
+    Neighborhood,
+)
 
 Row = dict[str, object]
 Portfolio = dict[str, list[Row]]
@@ -105,9 +103,7 @@ class _Composer:
         return rows
 
     def _building(self, number: int, client_id: int, name: str, neighborhood: Neighborhood) -> Row:
-        building_type = self.rng.choices(BUILDING_TYPES, [each.weight for each in BUILDING_TYPES])[
-            0
-        ]
+        building_type = self.rng.choices(BUILDING_TYPES, [each.weight for each in BUILDING_TYPES])[0]
         floors = self.rng.randint(*building_type.floors)
         since = self._moment(self.founded + timedelta(days=self.rng.randint(2, 70)), 11)
         return {
@@ -162,15 +158,11 @@ class _Composer:
     def _status(self, kind: str, day: date) -> str:
         age_days = (self.today - day).days
         if kind == "emergency":
-            return self._weighted_choice(
-                in_progress=50 if age_days < 4 else 0, completed=80, failed=20
-            )
+            return self._weighted_choice(in_progress=50 if age_days < 4 else 0, completed=80, failed=20)
         if age_days < 0:
             return self._weighted_choice(scheduled=96, cancelled=4)
         if age_days <= DAYS_UNDER_WAY:
-            return self._weighted_choice(
-                scheduled=15, in_progress=25, completed=50, failed=7, cancelled=3
-            )
+            return self._weighted_choice(scheduled=15, in_progress=25, completed=50, failed=7, cancelled=3)
         if age_days <= DAYS_OVERDUE:
             return self._weighted_choice(scheduled=10, completed=75, failed=10, cancelled=5)
         return self._weighted_choice(completed=84, failed=11, cancelled=5)
@@ -186,11 +178,7 @@ class _Composer:
         return self.rng.choice((region - 1, region, 7, 8))
 
     def _notes(self, kind: str, status: str, building: Row) -> str | None:
-        notes_by_status = {
-            "scheduled": NOTES_OPEN,
-            "in_progress": NOTES_UNDER_WAY,
-            "cancelled": NOTES_CANCELLED,
-        }
+        notes_by_status = {"scheduled": NOTES_OPEN, "in_progress": NOTES_UNDER_WAY, "cancelled": NOTES_CANCELLED}
         templates = notes_by_status.get(status) or NOTES[kind, status]
         if self.rng.random() < (0.75 if status == "scheduled" else 0.1):
             return None
@@ -207,30 +195,20 @@ class _Composer:
             if inspection["inspection_type"] != "lead" or status not in ("completed", "failed"):
                 continue
             gun_id = self.rng.choice((20417, 20418, 31122, 40950))
-            results = [
-                self._weighted_choice(negative=95, inconclusive=5)
-                for _ in range(self._count(6, 18))
-            ]
+            results = [self._weighted_choice(negative=95, inconclusive=5) for _ in range(self._count(6, 18))]
             if status == "failed":
                 for index in self.rng.sample(range(len(results)), self._count(1, 4)):
                     results[index] = "positive"
             for result in results:
                 rows.append(
-                    {
-                        "id": len(rows) + 1,
-                        "inspection_id": inspection["id"],
-                        "gun_id": gun_id,
-                        "result": result,
-                    }
+                    {"id": len(rows) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "result": result}
                 )
         return rows
 
     def _count(self, least: int, most: int) -> int:
         return self.rng.randint(least, most)
 
-    def _grants(
-        self, users: Sequence[Row], buildings: Sequence[Row], inspections: Sequence[Row]
-    ) -> Portfolio:
+    def _grants(self, users: Sequence[Row], buildings: Sequence[Row], inspections: Sequence[Row]) -> Portfolio:
         """Grant each client's buildings to its managers, and some rows of one client to the admin of another."""
         root = users[0]
         admins = {user["client_id"]: user for user in users if user["role"] == "client_admin"}
@@ -243,19 +221,13 @@ class _Composer:
             for index, building in enumerate(own[:-1]):  # the last building has no manager
                 to_managers.append(self._grant("manager", team[index % len(team)], building, admin))
             visits = [visit for visit in inspections if visit["building_id"] == own[-1]["id"]]
-            to_managers_single += [
-                self._grant("manager", team[0], visit, admin) for visit in visits[-2:]
-            ]
+            to_managers_single += [self._grant("manager", team[0], visit, admin) for visit in visits[-2:]]
         neighbour, foreign = admins[1], [row for row in buildings if row["client_id"] == 2]
-        foreign_inspections = [
-            row for row in inspections if row["building_id"] == foreign[-1]["id"]
-        ]
+        foreign_inspections = [row for row in inspections if row["building_id"] == foreign[-1]["id"]]
         return {
             "client_admin_building_access": [self._grant("admin", neighbour, foreign[0], root)],
             "client_manager_building_access": to_managers,
-            "client_admin_inspection_access": [
-                self._grant("admin", neighbour, foreign_inspections[-1], root)
-            ],
+            "client_admin_inspection_access": [self._grant("admin", neighbour, foreign_inspections[-1], root)],
             "client_manager_inspection_access": to_managers_single,
         }
 

@@ -67,15 +67,9 @@ COMPANIES = (
         ),
         (
             Neighborhood("Boston", "MA", "02110", 42.3567, -71.0512, ("Atlantic Ave", "Broad St")),
-            Neighborhood(
-                "Boston", "MA", "02127", 42.3349, -71.0386, ("Dorchester St", "E Broadway")
-            ),
-            Neighborhood(
-                "Boston", "MA", "02124", 42.2867, -71.0706, ("Ashmont St", "Dorchester Ave")
-            ),
-            Neighborhood(
-                "Cambridge", "MA", "02139", 42.3647, -71.1042, ("Prospect St", "Pearl St")
-            ),
+            Neighborhood("Boston", "MA", "02127", 42.3349, -71.0386, ("Dorchester St", "E Broadway")),
+            Neighborhood("Boston", "MA", "02124", 42.2867, -71.0706, ("Ashmont St", "Dorchester Ave")),
+            Neighborhood("Cambridge", "MA", "02139", 42.3647, -71.1042, ("Prospect St", "Pearl St")),
         ),
     ),
     Company(
@@ -99,16 +93,10 @@ COMPANIES = (
             "The Prospect",
         ),
         (
-            Neighborhood(
-                "Chicago", "IL", "60647", 41.9219, -87.7010, ("N Kedzie Ave", "W Palmer St")
-            ),
-            Neighborhood(
-                "Chicago", "IL", "60657", 41.9403, -87.6541, ("N Sheffield Ave", "W Belmont Ave")
-            ),
+            Neighborhood("Chicago", "IL", "60647", 41.9219, -87.7010, ("N Kedzie Ave", "W Palmer St")),
+            Neighborhood("Chicago", "IL", "60657", 41.9403, -87.6541, ("N Sheffield Ave", "W Belmont Ave")),
             Neighborhood("Chicago", "IL", "60608", 41.8517, -87.6694, ("S Damen Ave", "W 18th St")),
-            Neighborhood(
-                "Milwaukee", "WI", "53202", 43.0462, -87.8998, ("N Prospect Ave", "E Brady St")
-            ),
+            Neighborhood("Milwaukee", "WI", "53202", 43.0462, -87.8998, ("N Prospect Ave", "E Brady St")),
         ),
     ),
     Company(
@@ -130,18 +118,10 @@ COMPANIES = (
             "Fremont Canal House",
         ),
         (
-            Neighborhood(
-                "Portland", "OR", "97214", 45.5142, -122.6430, ("SE Hawthorne Blvd", "SE Ash St")
-            ),
-            Neighborhood(
-                "Portland", "OR", "97227", 45.5452, -122.6767, ("N Mississippi Ave", "N Shaver St")
-            ),
-            Neighborhood(
-                "Seattle", "WA", "98107", 47.6690, -122.3766, ("Ballard Ave NW", "NW Market St")
-            ),
-            Neighborhood(
-                "Seattle", "WA", "98144", 47.5846, -122.2991, ("Beacon Ave S", "S McClellan St")
-            ),
+            Neighborhood("Portland", "OR", "97214", 45.5142, -122.6430, ("SE Hawthorne Blvd", "SE Ash St")),
+            Neighborhood("Portland", "OR", "97227", 45.5452, -122.6767, ("N Mississippi Ave", "N Shaver St")),
+            Neighborhood("Seattle", "WA", "98107", 47.6690, -122.3766, ("Ballard Ave NW", "NW Market St")),
+            Neighborhood("Seattle", "WA", "98144", 47.5846, -122.2991, ("Beacon Ave S", "S McClellan St")),
         ),
     ),
 )

@@ -11,9 +11,7 @@ from flask import Flask
 
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
-from engine.storage.database import CACHED_STATEMENTS_MAX
-from engine.storage.database import LOCK_SECONDS_MAX
-from engine.storage.database import Database
+from engine.storage.database import CACHED_STATEMENTS_MAX, LOCK_SECONDS_MAX, Database
 from engine.storage.pool import CONNECTIONS_MAX
 from models.errors import Fault
 from models.fields import db
@@ -23,9 +21,7 @@ class InvalidDatabaseUrl(Fault):
     """A URL that names no file and no server. The message omits the URL, which may hold a password."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "a database's URL begins with sqlite:/// and a path, or with postgresql+psycopg://"
-        )
+        super().__init__("a database's URL begins with sqlite:/// and a path, or with postgresql+psycopg://")
 
 
 def attach(app: Flask) -> Database:
@@ -71,9 +67,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
     try:
         postgresql = importlib.import_module("engine.postgres.schema")
     except ImportError as error:
-        raise MaintenanceError(
-            f"PostgreSQL needs the packages of requirements/postgres.txt: {error}"
-        ) from error
+        raise MaintenanceError(f"PostgreSQL needs the packages of requirements/postgres.txt: {error}") from error
     database: Database = postgresql.attached(url, standbys)
     return database
 
@@ -81,9 +75,7 @@ def attach_server(app: Flask, url: sa.URL) -> Database:
 def attach_file(app: Flask, url: sa.URL) -> Database:
     """Return a SQLite database. Raise MaintenanceError for a database in memory."""
     if not names_file(url):
-        raise MaintenanceError(
-            "DATABASE_URL names no file, and a database in memory is not durable"
-        )
+        raise MaintenanceError("DATABASE_URL names no file, and a database in memory is not durable")
     app.config["SQLALCHEMY_DATABASE_URI"] = url
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(writable=True)
     app.config["SQLALCHEMY_BINDS"] = {"reader": {"url": url, **engine_options(writable=False)}}
@@ -114,9 +106,7 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
     return {
         "module": sqlite.driver,
         "hide_parameters": True,
-        "pool_size": 1
-        if writable
-        else CONNECTIONS_MAX + 2,  # plus one each for the data version and the checkpointer
+        "pool_size": 1 if writable else CONNECTIONS_MAX + 2,  # plus one each for the data version and the checkpointer
         "max_overflow": 0,
         "pool_timeout": LOCK_SECONDS_MAX,
         "pool_reset_on_return": None,

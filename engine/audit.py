@@ -15,11 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding
-from engine.query.statement import Statement
-from engine.query.statement import compile_statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
+from engine.query.statement import Binding, Statement, compile_statement, new_value, parameter
 from engine.storage.transaction import Transaction
 from models import RESOURCES
 from models.audit_log import AuditLog
@@ -74,22 +70,14 @@ def triggers() -> Iterator[str]:
         sql_table: Any = RESOURCES[table].__table__
         columns = tuple(each.name for each in sql_table.c if not each.info["hidden"])
         key = tuple(each.name for each in sql_table.primary_key)
-        yield trigger(
-            table, "insert", "AFTER INSERT", "", row_event(table, columns, key, None, "NEW")
-        )
+        yield trigger(table, "insert", "AFTER INSERT", "", row_event(table, columns, key, None, "NEW"))
         # BEFORE, since a cascade may delete the grantee of a grant.
-        yield trigger(
-            table, "delete", "BEFORE DELETE", "", row_event(table, columns, key, "OLD", None)
-        )
+        yield trigger(table, "delete", "BEFORE DELETE", "", row_event(table, columns, key, "OLD", None))
         owner = OWNER_COLUMNS.get(table)
         same = f"OLD.{owner} IS NEW.{owner}" if owner else ""
         yield trigger(table, "update", "AFTER UPDATE", same, update_event(table, columns, key))
         if owner:
-            both = (
-                row_event(table, columns, key, "OLD", None)
-                + "\n"
-                + row_event(table, columns, key, None, "NEW")
-            )
+            both = row_event(table, columns, key, "OLD", None) + "\n" + row_event(table, columns, key, None, "NEW")
             yield trigger(table, "move", "AFTER UPDATE", f"OLD.{owner} IS NOT NEW.{owner}", both)
 
 
@@ -98,9 +86,7 @@ def trigger(table: str, name: str, when: str, condition: str, body: str) -> str:
     return f"CREATE TRIGGER {table}_audit_{name} {when} ON {table}{guard}\nBEGIN\n{body}\nEND;"
 
 
-def row_event(
-    table: str, columns: tuple[str, ...], key: tuple[str, ...], old: str | None, new: str | None
-) -> str:
+def row_event(table: str, columns: tuple[str, ...], key: tuple[str, ...], old: str | None, new: str | None) -> str:
     """Return the statement that logs a whole row, inserted or deleted."""
     row = old or new or ""
     pairs = ", ".join(f"'{name}', {row}.{name}" for name in columns)
@@ -125,16 +111,11 @@ def update_event(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> 
         after=differences("NEW", columns),
     )
     any_difference = " OR ".join(f"OLD.{name} IS NOT NEW.{name}" for name in columns)
-    return insert.replace(
-        " FROM audit_context;", f" FROM audit_context\n    WHERE {any_difference};"
-    )
+    return insert.replace(" FROM audit_context;", f" FROM audit_context\n    WHERE {any_difference};")
 
 
 def differences(row: str, columns: tuple[str, ...]) -> str:
-    parts = [
-        f"SELECT '{name}' AS name, {row}.{name} AS value WHERE OLD.{name} IS NOT NEW.{name}"
-        for name in columns
-    ]
+    parts = [f"SELECT '{name}' AS name, {row}.{name} AS value WHERE OLD.{name} IS NOT NEW.{name}" for name in columns]
     return f"(SELECT json_group_object(name, value) FROM ({' UNION ALL '.join(parts)}))"  # noqa: S608
 
 
@@ -180,9 +161,7 @@ def record_refusal(
     minute_ago = write_timestamp(transaction.moment - datetime.timedelta(minutes=1))
     if earlier is None or str(earlier) < minute_ago:
         details = {"message": message}
-        record_event(
-            transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details
-        )
+        record_event(transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details)
 
 
 def last_event_id(transaction: Transaction) -> int:

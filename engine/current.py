@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from flask import Flask
-from flask import current_app
+from flask import Flask, current_app
 
-from engine.storage.database import LOCK_SECONDS_MAX
-from engine.storage.database import Database
-from engine.storage.transaction import CURRENT
-from engine.storage.transaction import Transaction
+from engine.storage.database import LOCK_SECONDS_MAX, Database
+from engine.storage.transaction import CURRENT, Transaction
 
 Result = TypeVar("Result")
 
@@ -32,9 +28,7 @@ def reading() -> AbstractContextManager[Transaction]:
 
 
 def writing(
-    wait_seconds_max: float = LOCK_SECONDS_MAX,
-    *,
-    is_brief: bool = False,
+    wait_seconds_max: float = LOCK_SECONDS_MAX, *, is_brief: bool = False
 ) -> AbstractContextManager[Transaction]:
     """Return a transaction that writes. Raise LockTimeout if the writer lock is not free in time."""
     return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)

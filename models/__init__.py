@@ -6,10 +6,12 @@ from models.audit_log import AuditLog
 from models.building import Building
 from models.client import Client
 from models.fields import Model
-from models.grant import ClientAdminBuildingAccess
-from models.grant import ClientAdminInspectionAccess
-from models.grant import ClientManagerBuildingAccess
-from models.grant import ClientManagerInspectionAccess
+from models.grant import (
+    ClientAdminBuildingAccess,
+    ClientAdminInspectionAccess,
+    ClientManagerBuildingAccess,
+    ClientManagerInspectionAccess,
+)
 from models.inspection import Inspection
 from models.inspector import Inspector
 from models.report_lead import ReportLead

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import column
-from models.types import BIGINT
-from models.types import JSON
-from models.types import TEXT
-from models.types import TIMESTAMP
-from models.types import UUID
+from models.fields import ColumnDefault, Model, column
+from models.types import BIGINT, JSON, TEXT, TIMESTAMP, UUID
 
 BULK_RELATION = "archive"
 """`relation` of an entry that stands for many rows, such as an import."""

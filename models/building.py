@@ -6,14 +6,8 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import column
-from models.types import BIGINT
-from models.types import DOUBLE
-from models.types import INTEGER
-from models.types import TEXT
-from models.types import TIMESTAMP
+from models.fields import ColumnDefault, Model, column
+from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP
 
 
 class Building(Model):
@@ -21,9 +15,7 @@ class Building(Model):
 
     __tablename__ = "buildings"
     __table_args__ = (
-        sa.ForeignKeyConstraint(
-            ["client_id"], ["clients.id"], name="buildings_client_id_fkey", ondelete="RESTRICT"
-        ),
+        sa.ForeignKeyConstraint(["client_id"], ["clients.id"], name="buildings_client_id_fkey", ondelete="RESTRICT"),
     )
 
     indexed_texts: ClassVar = ("city",)

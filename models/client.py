@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import column
-from models.types import BIGINT
-from models.types import TEXT
-from models.types import TIMESTAMP
+from models.fields import ColumnDefault, Model, column
+from models.types import BIGINT, TEXT, TIMESTAMP
 
 
 class Client(Model):

@@ -64,8 +64,5 @@ DEVICES = sa.Table(
 )
 
 FACTS = sa.Table(
-    "facts",
-    metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
+    "facts", metadata, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
 )

@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy.orm import DeclarativeBase
-from sqlalchemy.orm import MappedColumn
-from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm import DeclarativeBase, MappedColumn, mapped_column
 
 from models.types import ColumnType
 

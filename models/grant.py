@@ -6,21 +6,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import column
-from models.types import BIGINT
-from models.types import TIMESTAMP
-from models.types import UUID
+from models.fields import ColumnDefault, Model, column
+from models.types import BIGINT, TIMESTAMP, UUID
 
 
 def grant_keys(table: str, grantee: str, target: str, targets: str) -> tuple[Any, ...]:
     """Return the foreign keys of a grant table: two to users, one to the granted row."""
 
     def foreign_key(name: str, parent: str, ondelete: str) -> sa.ForeignKeyConstraint:
-        return sa.ForeignKeyConstraint(
-            [name], [f"{parent}.id"], name=f"{table}_{name}_fkey", ondelete=ondelete
-        )
+        return sa.ForeignKeyConstraint([name], [f"{parent}.id"], name=f"{table}_{name}_fkey", ondelete=ondelete)
 
     return (
         foreign_key(grantee, "users", "CASCADE"),

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
 from models.building import Building
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import Row
-from models.fields import SkipScan
-from models.fields import column
-from models.types import BIGINT
-from models.types import DATE
-from models.types import TEXT
-from models.types import TIMESTAMP
+from models.fields import ColumnDefault, Model, Row, SkipScan, column
+from models.types import BIGINT, DATE, TEXT, TIMESTAMP
 
 
 def client_of_building(row: Row) -> sa.ColumnElement[Any]:
@@ -39,19 +31,14 @@ class Inspection(Model):
             ondelete="RESTRICT",
         ),
         sa.ForeignKeyConstraint(
-            ["inspector_id"],
-            ["inspectors.id"],
-            name="inspections_inspector_id_fkey",
-            ondelete="SET NULL",
+            ["inspector_id"], ["inspectors.id"], name="inspections_inspector_id_fkey", ondelete="SET NULL"
         ),
     )
     # Hidden. It equals the building's client, by a foreign key (docs/decisions/0010).
     derived: ClassVar = {"client_id": client_of_building}
     indexed_texts: ClassVar = ("status",)
     index_prefix: ClassVar = {"building_id": "client_id"}
-    skip_scan: ClassVar = SkipScan(
-        "clients", owner="client_id", partition_by="status", order="date_visited"
-    )
+    skip_scan: ClassVar = SkipScan("clients", owner="client_id", partition_by="status", order="date_visited")
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
     building_id = column(BIGINT, required=True)

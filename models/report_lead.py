@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import Row
-from models.fields import column
+from models.fields import ColumnDefault, Model, Row, column
 from models.inspection import Inspection
-from models.types import BIGINT
-from models.types import INTEGER
-from models.types import TEXT
+from models.types import BIGINT, INTEGER, TEXT
 
 
 def client_of_inspection(row: Row) -> sa.ColumnElement[Any]:

@@ -75,9 +75,7 @@ def invalid(name: str, quoted: str) -> InvalidInput:
 
 
 INTEGER_TEXT = re.compile(r"[ \t\n\r\f\v]*[+-]?[0-9]+[ \t\n\r\f\v]*", re.ASCII)
-FLOAT_TEXT = re.compile(
-    r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*", re.ASCII
-)
+FLOAT_TEXT = re.compile(r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*", re.ASCII)
 DIGITS_MAX = 400  # int() and float() take quadratic time for long numbers
 
 
@@ -117,9 +115,7 @@ def has_vanished(text: str) -> bool:
 def read_string(text: str) -> str:
     """Return the text unchanged. Raise NulInText, or TextTooLong beyond TEXT_BYTES_MAX bytes."""
     if "\0" in text:
-        raise NulInText(
-            "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text."
-        )
+        raise NulInText("unsupported Unicode escape sequence", "\\u0000 cannot be converted to text.")
     if len(text) * 4 > TEXT_BYTES_MAX and len(text.encode()) > TEXT_BYTES_MAX:
         raise TextTooLong(f"value too long: text holds at most {TEXT_BYTES_MAX} bytes")
     return text
@@ -162,9 +158,7 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
     name = "timestamp with time zone"
     day, rest = read_day(text.strip(), name)
     clock, offset = read_clock(rest, name, text) if rest else (datetime.timedelta(), None)
-    midnight = datetime.datetime(
-        day.year, day.month, day.day, tzinfo=offset or zone or datetime.UTC
-    )
+    midnight = datetime.datetime(day.year, day.month, day.day, tzinfo=offset or zone or datetime.UTC)
     try:
         return write_timestamp(later_reading(midnight + clock).astimezone(datetime.UTC))
     except (ValueError, OverflowError):
@@ -212,18 +206,14 @@ def later_reading(local: datetime.datetime) -> datetime.datetime:
     return later if before is not None and after is not None and after < before else local
 
 
-def read_clock(
-    rest: str, name: str, text: str
-) -> tuple[datetime.timedelta, datetime.tzinfo | None]:
+def read_clock(rest: str, name: str, text: str) -> tuple[datetime.timedelta, datetime.tzinfo | None]:
     """Return the time since midnight, up to 24 hours, and the offset, from the text after a date."""
     found = TIME_TEXT.fullmatch(rest)
     if found is None:
         raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
     hours, minutes, seconds = int(found[1]), int(found[2]), int(found[3] or 0)
     microseconds = round(int((found[4] or "0").ljust(9, "0")) / 1000)
-    clock = datetime.timedelta(
-        hours=hours, minutes=minutes, seconds=seconds, microseconds=microseconds
-    )
+    clock = datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=microseconds)
     if minutes > 59 or seconds > 60 or clock > DAY:
         raise out_of_range(text)
     return clock, read_offset(found[5], text)
@@ -372,13 +362,7 @@ DOUBLE = ColumnType(
     numeric=True,
 )
 TEXT = ColumnType("text", read_string, from_json_string, sa.Text(), (("type", "string"),))
-DATE = ColumnType(
-    "date",
-    read_date,
-    from_json(read_date),
-    stored(sa.DATE()),
-    (("type", "string"), ("format", "date")),
-)
+DATE = ColumnType("date", read_date, from_json(read_date), stored(sa.DATE()), (("type", "string"), ("format", "date")))
 TIMESTAMP = ColumnType(
     "timestamp with time zone",
     read_timestamp,
@@ -395,9 +379,5 @@ def refuse_json(value: object) -> Bound:
 
 JSON = ColumnType("json", refuse_json, refuse_json, stored(sa.JSON()), (("type", "object"),))
 UUID = ColumnType(
-    "uuid",
-    read_uuid,
-    from_json(read_uuid),
-    stored(sa.UUID(as_uuid=False)),
-    (("type", "string"), ("format", "uuid")),
+    "uuid", read_uuid, from_json(read_uuid), stored(sa.UUID(as_uuid=False)), (("type", "string"), ("format", "uuid"))
 )

@@ -6,13 +6,8 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from models.fields import ColumnDefault
-from models.fields import Model
-from models.fields import column
-from models.types import BIGINT
-from models.types import TEXT
-from models.types import TIMESTAMP
-from models.types import UUID
+from models.fields import ColumnDefault, Model, column
+from models.types import BIGINT, TEXT, TIMESTAMP, UUID
 
 
 class User(Model):
@@ -21,9 +16,7 @@ class User(Model):
     __tablename__ = "users"
     __table_args__ = (
         sa.UniqueConstraint("email", name="users_email_key"),
-        sa.ForeignKeyConstraint(
-            ["client_id"], ["clients.id"], name="users_client_id_fkey", ondelete="RESTRICT"
-        ),
+        sa.ForeignKeyConstraint(["client_id"], ["clients.id"], name="users_client_id_fkey", ondelete="RESTRICT"),
     )
 
     cascading_columns: ClassVar = ("role",)

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from flask import Blueprint
-from flask import Response
-from flask import current_app
-from flask import g
-from flask import request
+from flask import Blueprint, Response, current_app, g, request
 
 from access import request_state
-from access.accounts import own_account
-from access.accounts import people
+from access.accounts import own_account, people, throttle
 from access.accounts import sign_in as signin
-from access.accounts import throttle
-from access.accounts.deadline import Deadline
-from access.accounts.deadline import deadline
+from access.accounts.deadline import Deadline, deadline
 from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
-from access.decorators import authenticator
-from access.decorators import load_caller
-from access.decorators import requires_apikey
-from access.decorators import requires_user
+from access.decorators import authenticator, load_caller, requires_apikey, requires_user
 from engine.current import reading
 from models.errors import Fault
 from routes.body import read_body
-from routes.gotrue import bodies
-from routes.gotrue import sessions
-from routes.gotrue import users
+from routes.gotrue import bodies, sessions, users
 from routes.gotrue.errors import SignupDisabled
-from routes.gotrue.payload import BODY_BYTES_MAX
-from routes.gotrue.payload import Object
+from routes.gotrue.payload import BODY_BYTES_MAX, Object
 from routes.middleware import is_sign_in
 
 PREFIX = "/auth/v1"
@@ -108,11 +95,7 @@ def add_version_header(response: Response) -> Response:
 def sign_in() -> IssuedSession:
     grant = sessions.read_password_grant(read_auth_body())
     return signin.sign_in_with_password(
-        authenticator().refresh_tokens,
-        grant.email,
-        grant.password,
-        client_address(),
-        request_deadline(),
+        authenticator().refresh_tokens, grant.email, grant.password, client_address(), request_deadline()
     )
 
 
@@ -152,6 +135,4 @@ def read_auth_body() -> bytes:
 
 
 def json_response(body: Object, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        bodies.write(body), 200, headers or {}, content_type="application/json; charset=utf-8"
-    )
+    return Response(bodies.write(body), 200, headers or {}, content_type="application/json; charset=utf-8")

@@ -4,25 +4,15 @@ access rule.
 
 from __future__ import annotations
 
-from flask import Blueprint
-from flask import Response
-from flask import current_app
-from flask import request
+from flask import Blueprint, Response, current_app, request
 
-from access.accounts import administration
-from access.accounts import email_disclosure
-from access.accounts import password
+from access.accounts import administration, email_disclosure, password
 from access.accounts.deadline import Deadline
 from access.caller import Caller
-from access.decorators import load_caller
-from access.decorators import requires_administrator
+from access.decorators import load_caller, requires_administrator
 from engine.current import reading
-from routes.auth import PREFIX
-from routes.auth import json_response
-from routes.auth import read_auth_body
-from routes.auth import request_deadline
-from routes.gotrue import bodies
-from routes.gotrue import users
+from routes.auth import PREFIX, json_response, read_auth_body, request_deadline
+from routes.gotrue import bodies, users
 from routes.gotrue.payload import read_page
 
 bp = Blueprint("auth_admin", __name__, url_prefix=f"{PREFIX}/admin")
@@ -33,15 +23,12 @@ bp = Blueprint("auth_admin", __name__, url_prefix=f"{PREFIX}/admin")
 def list_users(caller: Caller) -> Response:
     rows_max: int = current_app.config["MAX_ROWS"]
     number = read_page("page", request.args.get("page"), 1)
-    size = read_page(
-        "per_page", request.args.get("per_page"), min(bodies.PER_PAGE, rows_max), rows_max
-    )
+    size = read_page("per_page", request.args.get("per_page"), min(bodies.PER_PAGE, rows_max), rows_max)
     search = users.read_search(request.args.get("filter"), request.args.get("sort"))
     with reading() as transaction:
         page = administration.list_users(transaction, caller, number, size, search)
         return json_response(
-            bodies.users_body(page.users, transaction.unix),
-            bodies.page_headers(number, size, page.total, request.args),
+            bodies.users_body(page.users, transaction.unix), bodies.page_headers(number, size, page.total, request.args)
         )
 
 
@@ -60,9 +47,7 @@ def create_user(caller: Caller) -> Response:
     deadline = request_deadline()
     password_hash = hash_new_password(user.password, deadline)
     with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
-        person = administration.create_user(
-            transaction, load_caller(transaction), user.wanted, password_hash
-        )
+        person = administration.create_user(transaction, load_caller(transaction), user.wanted, password_hash)
         return json_response(bodies.user_body(person, transaction.unix))
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
-from flask import Blueprint
-from flask import Response
+from flask import Blueprint, Response
 
 from access.decorators import public
 from routes.postgrest.requests import UnknownPath

@@ -6,19 +6,11 @@ are added outside Flask, where a list is extended.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flask import Flask
-from flask import Request
-from flask import Response
-from flask import appcontext_tearing_down
-from flask import request_tearing_down
-from flask.sessions import NullSession
-from flask.sessions import SessionInterface
-from flask.sessions import SessionMixin
+from flask import Flask, Request, Response, appcontext_tearing_down, request_tearing_down
+from flask.sessions import NullSession, SessionInterface, SessionMixin
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
@@ -28,11 +20,7 @@ from access import request_state
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
 
-COMMON_HEADERS = [
-    ("Cache-Control", "private, no-store"),
-    ("Vary", VARY),
-    ("X-Content-Type-Options", "nosniff"),
-]
+COMMON_HEADERS = [("Cache-Control", "private, no-store"), ("Vary", VARY), ("X-Content-Type-Options", "nosniff")]
 NO_CONTENT_POLICY = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
 
 METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

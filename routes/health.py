@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from flask import Blueprint
-from flask import Response
+from flask import Blueprint, Response
 
 from access.decorators import public
-from engine.current import database
-from engine.current import reading
+from engine.current import database, reading
 from models.errors import Fault
 
 DISK_BYTES_FREE_MIN = 64 << 20
@@ -48,8 +46,6 @@ def ready() -> Response:
     return status_response(200, "ready", {} if read_server is None else {"reads": read_server})
 
 
-def status_response(
-    status: int, word: str, more: Mapping[str, str] = MappingProxyType({})
-) -> Response:
+def status_response(status: int, word: str, more: Mapping[str, str] = MappingProxyType({})) -> Response:
     body = json.dumps({"status": word, **more})
     return Response(body, status, {"Content-Type": "application/json; charset=utf-8"})

@@ -12,46 +12,35 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from functools import partial
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, wraps
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
-from flask import Blueprint
-from flask import Flask
-from flask import Response
-from flask import current_app
-from flask import g
-from flask import has_request_context
-from flask import request
-from prometheus_client import CONTENT_TYPE_LATEST
-from prometheus_client import CollectorRegistry
-from prometheus_client import Counter
-from prometheus_client import Gauge
-from prometheus_client import Histogram
-from prometheus_client import disable_created_metrics
-from prometheus_client import generate_latest
-from prometheus_client import values
+from flask import Blueprint, Flask, Response, current_app, g, has_request_context, request
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    values,
+)
 from prometheus_client.core import InfoMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 import config
 from access import request_state
-from access.decorators import InvalidApiKey
-from access.decorators import authenticator
-from access.decorators import set_requirement
+from access.decorators import InvalidApiKey, authenticator, set_requirement
 from engine.current import database
 from engine.query.read import plan
 from engine.query.write import plan as mutate
-from engine.reporting import chart_statements
-from engine.reporting import counts
+from engine.reporting import chart_statements, counts
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
@@ -134,10 +123,7 @@ class Meters:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
-            "walkthrough_requests",
-            "Requests answered.",
-            ("method", "route", "status"),
-            registry=self.registry,
+            "walkthrough_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
         )
         self.durations = Histogram(
             "walkthrough_request_seconds",
@@ -221,10 +207,7 @@ class PlanMeters:
             multiprocess_mode="livesum",
         )
         self.lookups = Counter(
-            "walkthrough_plan_lookups",
-            "Plan cache lookups.",
-            ("cache", "outcome"),
-            registry=registry,
+            "walkthrough_plan_lookups", "Plan cache lookups.", ("cache", "outcome"), registry=registry
         )
         self.published: dict[tuple[str, str], int] = {}
         self.publishing = threading.Lock()

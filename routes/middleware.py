@@ -8,44 +8,28 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 
-from flask import Flask
-from flask import Response
-from flask import current_app
-from flask import g
-from flask import request
-from werkzeug.exceptions import HTTPException
-from werkzeug.exceptions import MethodNotAllowed
-from werkzeug.exceptions import RequestEntityTooLarge
+from flask import Flask, Response, current_app, g, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from access import request_state
 from access.caller import Caller
-from access.decorators import is_public
-from access.decorators import require_valid_credentials
+from access.decorators import is_public, require_valid_credentials
 from engine import audit
 from engine.current import database
 from engine.query.catalog import catalog
-from models.errors import Denial
-from models.errors import Fault
-from routes import request_log
-from routes import timing
+from models.errors import Denial, Fault
+from routes import request_log, timing
 from routes.body import JSON_BYTES_MAX
-from routes.flask_app import ApiResponse
-from routes.flask_app import with_common_headers
-from routes.postgrest import calls
-from routes.postgrest import errors
-from routes.postgrest import requests
-from routes.postgrest.encoding import Undecodable
-from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.encoding import decode_utf8
+from routes.flask_app import ApiResponse, with_common_headers
+from routes.postgrest import calls, errors, requests
+from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
 from routes.postgrest.representation import Representation
 
 EXPOSED_HEADERS = (
-    "Content-Range, X-Supabase-Api-Version, X-Total-Count, "
-    "Link, Retry-After, Location, Preference-Applied"
+    "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
 )
 PREFLIGHT_SECONDS = "7200"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
@@ -118,9 +102,7 @@ def add_cors(response: Response) -> None:
     if request.method == "OPTIONS":
         headers["Access-Control-Allow-Methods"] = ALLOWED_METHODS
         requested = request.headers.get("Access-Control-Request-Headers", "")
-        headers["Access-Control-Allow-Headers"] = (
-            requested if HEADER_NAMES.fullmatch(requested) else ""
-        )
+        headers["Access-Control-Allow-Headers"] = requested if HEADER_NAMES.fullmatch(requested) else ""
         headers["Access-Control-Max-Age"] = PREFLIGHT_SECONDS
 
 
@@ -168,11 +150,7 @@ def record_denial(fault: Fault) -> None:
     try:
         with database().writing(wait_seconds_max=DENIAL_WAIT_SECONDS, is_brief=True) as transaction:
             audit.record_refusal(
-                transaction,
-                relation,
-                actor_id=caller.id,
-                client_id=caller.client_id,
-                message=fault.message,
+                transaction, relation, actor_id=caller.id, client_id=caller.client_id, message=fault.message
             )
     except Fault:
         LOG.warning("a refusal was not written into the audit log")
@@ -189,9 +167,7 @@ def handle_http_exception(error: HTTPException) -> Response:
         has_token = "Authorization" in request.headers
         return handle_fault((credential_fault() if has_token else None) or refused)
     if error.code == 404:
-        return handle_fault(
-            credential_fault() or profile_fault() or unknown_path_fault(request.path)
-        )
+        return handle_fault(credential_fault() or profile_fault() or unknown_path_fault(request.path))
     if isinstance(error, RequestEntityTooLarge):
         return handle_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500

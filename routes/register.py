@@ -6,13 +6,7 @@ from flask import Flask
 
 from access.decorators import check_guards
 from models import RESOURCES
-from routes import auth
-from routes import auth_admin
-from routes import docs
-from routes import health
-from routes import metrics
-from routes import root
-from routes import rpc
+from routes import auth, auth_admin, docs, health, metrics, root, rpc
 from routes.cli import commands
 from routes.console import register as console
 from routes.gotrue import errors as gotrue_errors

@@ -18,33 +18,19 @@ from engine.current import reading
 from engine.query import execute
 from engine.query.catalog import Relation
 from engine.query.read import plan
-from engine.query.shape import Column
-from engine.query.shape import Query
-from engine.query.shape import Shape
+from engine.query.shape import Column, Query, Shape
 from engine.query.statement import Binding
-from engine.query.write.insert import Conflict
-from engine.query.write.insert import Insertion
-from engine.query.write.insert import WriteResult
+from engine.query.write.insert import Conflict, Insertion, WriteResult
 from engine.query.write.upsert import require_target
 from models import User
 from routes.body import read_body
 from routes.middleware import respond
-from routes.postgrest import representation
-from routes.postgrest import requests
-from routes.postgrest.media import MediaType
-from routes.postgrest.media import parse_accept
-from routes.postgrest.payload import Payload
-from routes.postgrest.payload import parse_payload
-from routes.postgrest.preferences import Handling
-from routes.postgrest.preferences import Missing
-from routes.postgrest.preferences import Operation
-from routes.postgrest.preferences import Preferences
-from routes.postgrest.preferences import Resolution
-from routes.postgrest.preferences import Return
-from routes.postgrest.preferences import parse_prefer
+from routes.postgrest import representation, requests
+from routes.postgrest.media import MediaType, parse_accept
+from routes.postgrest.payload import Payload, parse_payload
+from routes.postgrest.preferences import Handling, Missing, Operation, Preferences, Resolution, Return, parse_prefer
 from routes.postgrest.querystring import parse
-from routes.postgrest.ranges import intersect
-from routes.postgrest.ranges import parse_range
+from routes.postgrest.ranges import intersect, parse_range
 
 UNLIMITED = 2**62  # as a limit
 BRIEF_ROWS_MAX = 10
@@ -57,9 +43,7 @@ class RelationRequest:
 
     def __init__(self, relation: Relation) -> None:
         environ = request_state.request().environ
-        requests.require_profiles(
-            environ.get("HTTP_ACCEPT_PROFILE"), environ.get("HTTP_CONTENT_PROFILE")
-        )
+        requests.require_profiles(environ.get("HTTP_ACCEPT_PROFILE"), environ.get("HTTP_CONTENT_PROFILE"))
         self.relation = relation
         self.method: str = environ["REQUEST_METHOD"]
         self.range_header: str | None = environ.get("HTTP_RANGE")

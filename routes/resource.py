@@ -9,37 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from flask import Blueprint
-from flask import Response
+from flask import Blueprint, Response
 
 from access import policy
 from access.accounts import email_disclosure
 from access.accounts.people import require_unique_emails
 from access.caller import Caller
-from access.decorators import load_caller
-from access.decorators import requires
+from access.decorators import load_caller, requires
 from access.policy import AccessRule
-from engine.current import reading
-from engine.current import writing
+from engine.current import reading, writing
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.read import plan
 from engine.query.rule import Action
-from engine.query.write.insert import Conflict
-from engine.query.write.insert import Insertion
-from engine.query.write.insert import WriteResult
+from engine.query.write.insert import Conflict, Insertion, WriteResult
 from models import User
 from models.fields import Model
 from routes.body import read_body
 from routes.middleware import respond
-from routes.postgrest import representation
-from routes.postgrest import requests
-from routes.postgrest.preferences import Operation
-from routes.postgrest.preferences import TransactionEnd
-from routes.relation_request import RelationRequest
-from routes.relation_request import known_columns
-from routes.relation_request import read_changes
-from routes.relation_request import read_insertion
+from routes.postgrest import representation, requests
+from routes.postgrest.preferences import Operation, TransactionEnd
+from routes.relation_request import RelationRequest, known_columns, read_changes, read_insertion
 
 
 def blueprint(model: type[Model]) -> Blueprint:
@@ -53,9 +43,7 @@ def blueprint(model: type[Model]) -> Blueprint:
     @requires(Action.READ, model)
     def read(caller: Caller) -> Response:
         request = RelationRequest(relation)
-        return (
-            count_rows(request, caller) if request.method == "HEAD" else read_rows(request, caller)
-        )
+        return count_rows(request, caller) if request.method == "HEAD" else read_rows(request, caller)
 
     @bp.post(path)
     @requires(Action.INSERT, model)
@@ -64,9 +52,7 @@ def blueprint(model: type[Model]) -> Blueprint:
         insertion = read_insertion(request, request.columns_payload())
         if not insertion.rows:
             return request.write_response(request.write_no_rows(insertion), Operation.INSERT)
-        request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_small(
-            len(insertion.rows)
-        )
+        request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_small(len(insertion.rows))
         insert = partial(execute.insert, insertion=insertion)
         return request.write_response(write(request, Action.INSERT, insert), Operation.INSERT)
 
@@ -141,9 +127,7 @@ def count_rows(request: RelationRequest, caller: Caller) -> Response:
             query=request.query,
             total=request.preferences.count is not None,
         )
-    return respond(
-        representation.represent_head(counted, binding.offset, request.media, request.preferences)
-    )
+    return respond(representation.represent_head(counted, binding.offset, request.media, request.preferences))
 
 
 def write(request: RelationRequest, action: Action, run: Callable[..., WriteResult]) -> WriteResult:

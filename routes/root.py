@@ -7,24 +7,15 @@ is the same for every caller.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from flask import Blueprint
-from flask import Response
-from flask import current_app
-from flask import request
+from flask import Blueprint, Response, current_app, request
 
 from access.decorators import requires_valid_credentials
 from routes import rpc
 from routes.middleware import respond
-from routes.postgrest import openapi
-from routes.postgrest import requests
-from routes.postgrest import swagger
-from routes.postgrest.media import DOCUMENT
-from routes.postgrest.media import DOCUMENT_AS_POSTGREST
-from routes.postgrest.media import MediaType
-from routes.postgrest.media import parse_accept
+from routes.postgrest import openapi, requests, swagger
+from routes.postgrest.media import DOCUMENT, DOCUMENT_AS_POSTGREST, MediaType, parse_accept
 from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.representation import Representation
 

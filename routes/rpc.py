@@ -11,49 +11,35 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 
-from flask import Blueprint
-from flask import Response
-from flask import g
-from flask import request
+from flask import Blueprint, Response, g, request
 
-from access import assignments
-from access import explain
-from access.assignments import IDS_MAX
-from access.assignments import AssignmentCounts
-from access.caller import Caller
-from access.caller import GrantKind
-from access.decorators import load_caller
-from access.decorators import public
-from access.decorators import requires_call
-from access.decorators import requires_caller
+from access import assignments, explain
+from access.assignments import IDS_MAX, AssignmentCounts
+from access.caller import Caller, GrantKind
+from access.decorators import load_caller, public, requires_call, requires_caller
 from access.policy import AccessRule
-from engine.current import reading
-from engine.current import writing
+from engine.current import reading, writing
 from engine.reporting.chart import read_chart
-from engine.reporting.dashboard import read_building_stats
-from engine.reporting.dashboard import read_dashboard
+from engine.reporting.dashboard import read_building_stats, read_dashboard
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.transaction import Transaction
-from models import Building
-from models import Inspection
-from models.types import BIGINT
-from models.types import DATE
-from models.types import UUID
+from models import Building, Inspection
+from models.types import BIGINT, DATE, UUID
 from routes.body import read_body
 from routes.middleware import respond
-from routes.postgrest import calls
-from routes.postgrest import requests
+from routes.postgrest import calls, requests
 from routes.postgrest.calls import Arguments
 from routes.postgrest.media import parse_accept
-from routes.postgrest.preferences import TransactionEnd
-from routes.postgrest.preferences import parse_prefer
+from routes.postgrest.preferences import TransactionEnd, parse_prefer
 from routes.postgrest.representation import Representation
-from routes.postgrest.signatures import Parameter
-from routes.postgrest.signatures import Signature
-from routes.postgrest.signatures import id_array
-from routes.postgrest.signatures import optional_parameter
-from routes.postgrest.signatures import required_parameter
-from routes.postgrest.signatures import signature
+from routes.postgrest.signatures import (
+    Parameter,
+    Signature,
+    id_array,
+    optional_parameter,
+    required_parameter,
+    signature,
+)
 
 Run = Callable[[Transaction, Caller, Arguments], object]
 
@@ -103,22 +89,14 @@ def assign_to_admin(kind: GrantKind, parameter: str) -> Run:
         assigned: AssignmentCounts = assignments.assign_to_client_admin(
             transaction, caller, arguments["admin_id"], kind, arguments[parameter]
         )
-        return {
-            "success": True,
-            "assigned": assigned.created,
-            "already_assigned": assigned.existing,
-        }
+        return {"success": True, "assigned": assigned.created, "already_assigned": assigned.existing}
 
     return run
 
 
 def assign_to_manager(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     buildings, inspections = assignments.assign_to_client_manager(
-        transaction,
-        caller,
-        arguments["manager_id"],
-        arguments["building_ids"],
-        arguments["inspection_ids"],
+        transaction, caller, arguments["manager_id"], arguments["building_ids"], arguments["inspection_ids"]
     )
     return {
         "success": True,
@@ -129,27 +107,19 @@ def assign_to_manager(transaction: Transaction, caller: Caller, arguments: Argum
 
 
 def check_building(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
-    return explain.is_readable(
-        transaction, caller, Building, arguments["building_id"], arguments["user_id"]
-    )
+    return explain.is_readable(transaction, caller, Building, arguments["building_id"], arguments["user_id"])
 
 
 def check_inspection(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
-    return explain.is_readable(
-        transaction, caller, Inspection, arguments["inspection_id"], arguments["user_id"]
-    )
+    return explain.is_readable(transaction, caller, Inspection, arguments["inspection_id"], arguments["user_id"])
 
 
 def explain_building(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
-    return explain.explain(
-        transaction, caller, Building, arguments["building_id"], arguments["user_id"]
-    )
+    return explain.explain(transaction, caller, Building, arguments["building_id"], arguments["user_id"])
 
 
 def explain_inspection(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
-    return explain.explain(
-        transaction, caller, Inspection, arguments["inspection_id"], arguments["user_id"]
-    )
+    return explain.explain(transaction, caller, Inspection, arguments["inspection_id"], arguments["user_id"])
 
 
 # The table
@@ -226,9 +196,7 @@ class FunctionCall:
         self.preferences = parse_prefer((request.headers.get("Prefer", ""),))
         calls.refuse_max_affected(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
-        self.arguments = calls.read_arguments(
-            function_signature, read_input(function_signature.name)
-        )
+        self.arguments = calls.read_arguments(function_signature, read_input(function_signature.name))
 
     @property
     def rolls_back(self) -> bool:

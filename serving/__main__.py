@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import config
-from engine.storage.server_lock import AlreadyServed
-from engine.storage.server_lock import is_served
+from engine.storage.server_lock import AlreadyServed, is_served
 from serving.start import checks as start
 from serving.start import demo
-from serving.start.commands import CommandFailed
-from serving.start.commands import flask
+from serving.start.commands import CommandFailed, flask
 
 DESCRIPTION = "Serve Walkthrough. The first start creates keys and database."
 
@@ -45,9 +43,7 @@ def _environ(arguments: list[str]) -> dict[str, str]:
     )
     options = parser.parse_args(arguments)
     changes = {"HOST": options.host, "PORT": options.port}
-    environ = config.environment(
-        **{name: text for name, text in changes.items() if text is not None}
-    )
+    environ = config.environment(**{name: text for name, text in changes.items() if text is not None})
     if options.demo:
         if not config.is_loopback(config.bind_address(environ)[0]):
             raise start.StartRefused("--demo serves this machine only: its passwords are printed")

@@ -14,12 +14,10 @@ import logging.config
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from gunicorn.glogging import Logger
 
@@ -138,9 +136,7 @@ def message(record: logging.LogRecord) -> str:
         return text
     error = sys.exception()
     cause = f": {type(error).__name__}" if error is not None else ""
-    return (
-        text.partition(": ")[0] if text.startswith(QUOTING_PREFIXES[0]) else QUOTING_PREFIXES[1]
-    ) + cause
+    return (text.partition(": ")[0] if text.startswith(QUOTING_PREFIXES[0]) else QUOTING_PREFIXES[1]) + cause
 
 
 def describe(error: BaseException) -> list[dict[str, object]]:
@@ -153,9 +149,7 @@ def describe(error: BaseException) -> list[dict[str, object]]:
     current: BaseException | None = error
     while current is not None and len(causes) < CAUSES_MAX:
         frames = traceback.extract_tb(current.__traceback__)[-FRAMES_MAX:]
-        causes.append(
-            {"type": type(current).__qualname__, "frames": [location(frame) for frame in frames]}
-        )
+        causes.append({"type": type(current).__qualname__, "frames": [location(frame) for frame in frames]})
         current = current.__cause__ or current.__context__
     return causes
 

@@ -6,18 +6,14 @@ import mmap
 import select
 import signal
 from contextlib import suppress
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from gunicorn.workers.base import Worker
-from gunicorn.workers.gthread import PollableMethodQueue
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import PollableMethodQueue, ThreadWorker
 
 STOPS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
-CHECKPOINT_SECONDS_MAX = (
-    3.0  # of the rest of `graceful_timeout`; the next start finishes a checkpoint
-)
+CHECKPOINT_SECONDS_MAX = 3.0  # of the rest of `graceful_timeout`; the next start finishes a checkpoint
 
 
 def block_stop_signals() -> None:

@@ -13,8 +13,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 BATCH_SECONDS: Final = 0.025  # a line is written within twice that time
 LINES_MAX: Final = 20_000  # pending, of about 250 bytes each

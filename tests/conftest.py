@@ -29,11 +29,9 @@ import gc
 import json
 import os
 import pathlib
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import count
 from urllib.parse import quote
 
@@ -41,14 +39,8 @@ import pytest
 from hypothesis import settings
 
 from engine.maintenance import migrations
-from tests import databases
-from tests import tokens
-from tests.applications import import_rows
-from tests.applications import import_world
-from tests.applications import is_only_read
-from tests.applications import lent_app
-from tests.applications import open_app
-from tests.applications import standing_worlds
+from tests.support import databases, tokens
+from tests.support.applications import import_rows, import_world, is_only_read, lent_app, open_app, standing_worlds
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
@@ -99,25 +91,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     absent = ("server",) if databases.SERVER is None else ("sqlite", "control")
     items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
     commit_only = not config.option.all and config.args_source is config.ArgsSource.TESTPATHS
-    left_out = [
-        item
-        for item in items
-        if item.get_closest_marker("long") or (commit_only and is_slow(item.path))
-    ]
+    left_out = [item for item in items if item.get_closest_marker("long") or (commit_only and is_slow(item.path))]
     config.hook.pytest_deselected(items=left_out)
     excluded = set(left_out)
     items[:] = [item for item in items if item not in excluded]
 
 
-SLOW = (
-    "clients",
-    "docs/test_readme.py",
-    "docs/test_tutorial.py",
-    "durability",
-    "http",
-    "postgres",
-    "safety",
-)
+SLOW = ("clients", "docs/test_readme.py", "docs/test_tutorial.py", "durability", "http", "postgres", "safety")
 """Folders and files, below tests/, that `bin/test` leaves to `bin/test --all`."""
 
 
@@ -167,9 +147,7 @@ CAST: dict[str, Person | Bearer] = {
     "service": Bearer(f"Bearer {tokens.SERVICE_KEY}"),
 }
 
-ROOT, ADA, BOB, MOE, MIA, MAX = (
-    CAST[name].id for name in ("root", "ada", "bob", "moe", "mia", "max")
-)
+ROOT, ADA, BOB, MOE, MIA, MAX = (CAST[name].id for name in ("root", "ada", "bob", "moe", "mia", "max"))
 NO_ONE = uuid("99")  # a well-formed id that belongs to no user
 
 
@@ -263,9 +241,7 @@ class Api:
     def delete(self, path: str, body: object = None, **options: object) -> Response:
         return self.send("DELETE", path, body, **options)
 
-    def rpc(
-        self, name: str, arguments: dict | None = None, method: str = "POST", **options: object
-    ) -> Response:
+    def rpc(self, name: str, arguments: dict | None = None, method: str = "POST", **options: object) -> Response:
         """Call a function; with `method="GET"` the arguments travel in the query string."""
         if method != "GET":
             return self.send(method, f"/rpc/{name}", arguments or {}, **options)
@@ -298,13 +274,7 @@ class Api:
         sent = {k: v for k, v in {**sent, **(headers or {})}.items() if v is not None}
         raw = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
         app = self.database.app_for(method, path)
-        answer = app.test_client().open(
-            path,
-            method=method,
-            headers=sent,
-            data=raw,
-            environ_overrides=environ or {},
-        )
+        answer = app.test_client().open(path, method=method, headers=sent, data=raw, environ_overrides=environ or {})
         return Response(answer.status_code, answer.headers, answer.get_data(as_text=True))
 
 
@@ -344,9 +314,7 @@ def pristine(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def database(
-    base_file: pathlib.Path, pristine: object, tmp_path: pathlib.Path
-) -> Iterator[Database]:
+def database(base_file: pathlib.Path, pristine: object, tmp_path: pathlib.Path) -> Iterator[Database]:
     """The data set: shared for reading, a copy of one's own from the first write on."""
     with ExitStack() as lent:
 
@@ -413,8 +381,7 @@ def dump(api: Callable) -> dict[str, list[str]]:
     stored = api("root").database.app_for("GET", "/").extensions["walkthrough"]
     with stored.reading() as transaction:
         return {
-            table: sorted(str(tuple(row)) for row in transaction.all(f"SELECT * FROM {table}"))
-            for table in RESOURCES
+            table: sorted(str(tuple(row)) for row in transaction.all(f"SELECT * FROM {table}")) for table in RESOURCES
         }
 
 

@@ -10,12 +10,10 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from itsdangerous import BadSignature
-from itsdangerous import Signer
+from itsdangerous import BadSignature, Signer
 
 from access.caller import Role
 from models.errors import Fault
@@ -55,10 +53,7 @@ class TokenSigner:
 
     def __init__(self, keys: Sequence[str]) -> None:
         self.signer = Signer(
-            [key.encode() for key in keys],
-            sep=b".",
-            key_derivation="none",
-            digest_method=hashlib.sha256,
+            [key.encode() for key in keys], sep=b".", key_derivation="none", digest_method=hashlib.sha256
         )
 
     def issue(self, claims: Mapping[str, object]) -> str:
@@ -74,9 +69,7 @@ class TokenSigner:
         return read_claims(self.payload(token))
 
     def payload(self, token: str) -> object:
-        parts = (
-            token.encode("utf-8", "replace").split(b".") if len(token) <= TOKEN_BYTES_MAX else []
-        )
+        parts = token.encode("utf-8", "replace").split(b".") if len(token) <= TOKEN_BYTES_MAX else []
         if len(parts) != 3:
             raise InvalidToken(f"Expected 3 parts in JWT; got {len(parts)}")
         header = decode(parts[0])
@@ -110,9 +103,7 @@ def decode(part: bytes) -> object:
     if raw is None:
         raise InvalidToken("JWT is not base64url")
     try:
-        return json.loads(
-            raw, object_pairs_hook=object_without_duplicates, parse_constant=reject_constant
-        )
+        return json.loads(raw, object_pairs_hook=object_without_duplicates, parse_constant=reject_constant)
     except RecursionError:
         raise InvalidToken("JWT is not JSON") from None
     except ValueError:

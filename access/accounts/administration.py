@@ -13,21 +13,20 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from access import policy
-from access.accounts import email_disclosure
-from access.accounts import people
-from access.accounts.person import UNSET
-from access.accounts.person import InvalidEmail
-from access.accounts.person import InvalidUserAccount
-from access.accounts.person import Metadata
-from access.accounts.person import NewUserAccount
-from access.accounts.person import Unset
-from access.accounts.person import UserAccount
-from access.accounts.person import UserChanges
-from access.accounts.person import changed_row
-from access.accounts.person import merge_metadata
-from access.caller import Caller
-from access.caller import GrantProfile
-from access.caller import Role
+from access.accounts import email_disclosure, people
+from access.accounts.person import (
+    UNSET,
+    InvalidEmail,
+    InvalidUserAccount,
+    Metadata,
+    NewUserAccount,
+    Unset,
+    UserAccount,
+    UserChanges,
+    changed_row,
+    merge_metadata,
+)
+from access.caller import Caller, GrantProfile, Role
 from access.policy import AccessRule
 from engine.query.dialect.registry import DIALECTS
 from engine.query.prepared import PreparedStatement
@@ -36,11 +35,8 @@ from engine.query.statement import parameter
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
-from models.errors import Denial
-from models.errors import Fault
-from models.types import UUID
-from models.types import Bound
-from models.types import new_uuid
+from models.errors import Denial, Fault
+from models.types import UUID, Bound, new_uuid
 from models.user import User
 
 GRANT_PROFILES_MAX = 16  # there are twelve: three roles, and two kinds of grant
@@ -91,13 +87,9 @@ class UserSearch:
 # Reading
 
 
-def find_user(
-    transaction: Transaction, caller: Caller, user_id: str, action: Action = Action.READ
-) -> UserAccount:
+def find_user(transaction: Transaction, caller: Caller, user_id: str, action: Action = Action.READ) -> UserAccount:
     """Return a user on whom the caller may perform an action; raise UserNotFound or UserNotAllowed."""
-    row = user_statement(caller.profile, action).one(
-        transaction, user_id=user_id, **caller_values(caller)
-    )
+    row = user_statement(caller.profile, action).one(transaction, user_id=user_id, **caller_values(caller))
     person = people.read_account(row)
     if row is None or person is None or not row[-2]:
         raise UserNotFound
@@ -106,9 +98,7 @@ def find_user(
     return person
 
 
-def list_users(
-    transaction: Transaction, caller: Caller, number: int, size: int, search: UserSearch
-) -> UserPage:
+def list_users(transaction: Transaction, caller: Caller, number: int, size: int, search: UserSearch) -> UserPage:
     """Return one page of the users that the caller reads. `number` counts from 1."""
     database = transaction.dialect.name if search.text is not None else None
     count, rows = list_statements(caller.profile, database, search.newest_first)
@@ -159,22 +149,13 @@ def create_user(
         merge_metadata({}, request.user_metadata),
         disabled_until(transaction, request) or 0,
     )
-    row = {
-        "email": new.email,
-        "name": new.display_name(),
-        "role": role.value,
-        "client_id": client_id,
-    }
+    row = {"email": new.email, "name": new.display_name(), "role": role.value, "client_id": client_id}
     require_allowed_row(transaction, caller, {"id": new.id, **row})
     return read_written(transaction, people.insert_user(transaction, new))
 
 
 def change_user(
-    transaction: Transaction,
-    caller: Caller,
-    user_id: str,
-    request: UserRequest,
-    password_hash: str | None,
+    transaction: Transaction, caller: Caller, user_id: str, request: UserRequest, password_hash: str | None
 ) -> UserAccount:
     """Change a user; raise the same faults as `create_user`, or UserNotFound."""
     person = find_user(transaction, caller, user_id, Action.UPDATE)
@@ -254,9 +235,7 @@ def require_allowed_row(transaction: Transaction, caller: Caller, row: dict[str,
     """Raise UserNotAllowed if the caller may not leave the row."""
     checked = check_statement(caller.profile).one(transaction, **caller_values(caller), **row)
     if checked is None or not checked[0]:
-        raise UserNotAllowed(
-            "User not allowed", 'new row violates row-level security policy for table "users"'
-        )
+        raise UserNotAllowed("User not allowed", 'new row violates row-level security policy for table "users"')
 
 
 def roles_hint() -> str:
@@ -303,9 +282,7 @@ def list_statements(
     rule = AccessRule(profile).rows(Action.READ, User, USERS.c)
     if text_database is not None:
         like = parameter("like", sa.Text)
-        has_text = [
-            DIALECTS[text_database].ilike(text, like) for text in (USERS.c.email, USERS.c.name)
-        ]
+        has_text = [DIALECTS[text_database].ilike(text, like) for text in (USERS.c.email, USERS.c.name)]
         rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # never compares hidden rows
     order = (USERS.c.created_at, USERS.c.id)
     rows = (
@@ -316,16 +293,12 @@ def list_statements(
         .limit(PAGE_SIZE)
         .offset(PAGE_OFFSET)
     )
-    return PreparedStatement(
-        sa.select(sa.func.count()).select_from(USERS).where(rule)
-    ), PreparedStatement(rows)
+    return PreparedStatement(sa.select(sa.func.count()).select_from(USERS).where(rule)), PreparedStatement(rows)
 
 
 @lru_cache(GRANT_PROFILES_MAX)
 def check_statement(profile: GrantProfile) -> PreparedStatement:
     """Return the statement for whether the rule allows a row."""
     columns = ("id", "email", "name", "role", "client_id")
-    row = sa.select(
-        *(sa.cast(parameter(name), USERS.c[name].type).label(name) for name in columns)
-    ).subquery("written")
+    row = sa.select(*(sa.cast(parameter(name), USERS.c[name].type).label(name) for name in columns)).subquery("written")
     return PreparedStatement(sa.select(AccessRule(profile).check(User, row.c)))

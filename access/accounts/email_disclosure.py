@@ -9,21 +9,21 @@ limit. Beyond the limit, a free e-mail gets the same error as a taken one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
-from access import policy
-from access import request_state
+from access import policy, request_state
 from access.accounts.people import EMAIL_KEY
 from access.accounts.person import EmailTaken
-from access.accounts.throttle import EMAIL_TAKEN
-from access.accounts.throttle import EMAIL_TAKEN_SECONDS
-from access.accounts.throttle import SAME_SUBJECT
-from access.accounts.throttle import RateLimitExceeded
-from access.accounts.throttle import insert_attempt
-from access.accounts.throttle import limiting_attempt
-from access.accounts.throttle import purge
+from access.accounts.throttle import (
+    EMAIL_TAKEN,
+    EMAIL_TAKEN_SECONDS,
+    SAME_SUBJECT,
+    RateLimitExceeded,
+    insert_attempt,
+    limiting_attempt,
+    purge,
+)
 from access.caller import Caller
 from engine.query.constraints import UniqueViolation
 from engine.storage.transaction import Transaction
@@ -36,10 +36,7 @@ DISCLOSURES_MAX: Final = 20
 def require_disclosures_left(transaction: Transaction, caller: Caller) -> None:
     """Raise RateLimitExceeded if the caller has reached the limit, whether or not the e-mail is taken."""
     oldest = OLDEST.one(
-        transaction,
-        kind=EMAIL_TAKEN,
-        subject=subject_of(caller),
-        since=transaction.unix - EMAIL_TAKEN_SECONDS,
+        transaction, kind=EMAIL_TAKEN, subject=subject_of(caller), since=transaction.unix - EMAIL_TAKEN_SECONDS
     )
     if oldest is not None:
         raise RateLimitExceeded(int(oldest[0] or 0) + EMAIL_TAKEN_SECONDS - transaction.unix)
@@ -73,9 +70,7 @@ def record_disclosure(transaction: Transaction, caller: Caller) -> None:
 
 def discloses_email(fault: Fault) -> bool:
     """Return whether a fault discloses that an e-mail is taken."""
-    return isinstance(fault, EmailTaken) or (
-        isinstance(fault, UniqueViolation) and fault.constraint == EMAIL_KEY
-    )
+    return isinstance(fault, EmailTaken) or (isinstance(fault, UniqueViolation) and fault.constraint == EMAIL_KEY)
 
 
 def subject_of(caller: Caller) -> str:

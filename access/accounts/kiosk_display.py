@@ -16,17 +16,10 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from access import session
-from access.accounts import administration
-from access.accounts import people
-from access.accounts.access_token import Claims
-from access.accounts.access_token import RefusedClaims
-from access.accounts.administration import GRANT_PROFILES_MAX
-from access.accounts.administration import UserNotAllowed
-from access.accounts.administration import UserNotFound
-from access.accounts.administration import caller_values
-from access.caller import Caller
-from access.caller import GrantProfile
-from access.caller import Role
+from access.accounts import administration, people
+from access.accounts.access_token import Claims, RefusedClaims
+from access.accounts.administration import GRANT_PROFILES_MAX, UserNotAllowed, UserNotFound, caller_values
+from access.caller import Caller, GrantProfile, Role
 from access.policy import AccessRule
 from engine import audit
 from engine.current import writing
@@ -35,13 +28,9 @@ from engine.query.rule import Action
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
 from models.audit_log import AuditLog
-from models.credential import CREDENTIALS
-from models.credential import DEVICES
+from models.credential import CREDENTIALS, DEVICES
 from models.errors import Fault
-from models.types import UUID
-from models.types import Bound
-from models.types import new_uuid
-from models.types import read_string
+from models.types import UUID, Bound, new_uuid, read_string
 from models.user import User
 
 DISPLAYS_PER_USER_MAX = 100  # with the view of one user
@@ -132,9 +121,7 @@ def is_still_permitted(transaction: Transaction, device_id: str, user: Caller) -
     return True
 
 
-def record_display_event(
-    transaction: Transaction, action: str, caller: Caller, display: KioskDisplay
-) -> None:
+def record_display_event(transaction: Transaction, action: str, caller: Caller, display: KioskDisplay) -> None:
     """Record the creation or revocation of a display in the audit log."""
     user = people.by_id(transaction, display.user_id)
     audit.record_event(
@@ -159,9 +146,7 @@ def record_last_seen(request: DisplayRequest) -> None:
         return  # the next request tries again
 
 
-def create_display(
-    transaction: Transaction, caller: Caller, user_id: str, name: str, days: int
-) -> tuple[str, str]:
+def create_display(transaction: Transaction, caller: Caller, user_id: str, name: str, days: int) -> tuple[str, str]:
     """Create a display with a user's view; return its id and its token.
 
     Raise InvalidKioskDisplay, UserNotFound or UserNotAllowed.
@@ -179,9 +164,7 @@ def create_display(
     DELETE_ENDED.run(transaction, now=transaction.unix)
     others = COUNT_OF_USER.one(transaction, user_id=user_id)
     if others is not None and int(others[0] or 0) >= DISPLAYS_PER_USER_MAX:
-        raise InvalidKioskDisplay(
-            f"There are {DISPLAYS_PER_USER_MAX} kiosk displays with this view: revoke one first"
-        )
+        raise InvalidKioskDisplay(f"There are {DISPLAYS_PER_USER_MAX} kiosk displays with this view: revoke one first")
     device_id = new_uuid()
     token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     # As for other tokens without a session: it counts only from `tokens_since` on.
@@ -214,9 +197,7 @@ def revoke_display(transaction: Transaction, caller: Caller, device_id: str) -> 
 
 def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:
     """Return the displays that the caller could have created."""
-    rows = display_statements(caller.profile).all.all(
-        transaction, now=transaction.unix, **caller_values(caller)
-    )
+    rows = display_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller_values(caller))
     return [read_display(row) for row in rows]
 
 
@@ -283,32 +264,21 @@ def events_of(relation: str, action: str) -> sa.ColumnElement[bool]:
     )
 
 
-CREATOR = PreparedStatement(
-    sa.select(EVENTS.c.id, EVENTS.c.actor_id).where(events_of(DEVICES.name, CREATED))
-)
+CREATOR = PreparedStatement(sa.select(EVENTS.c.id, EVENTS.c.actor_id).where(events_of(DEVICES.name, CREATED)))
 CREATOR_DELETED = PreparedStatement(
     sa.select(EVENTS.c.id)
-    .where(
-        events_of(User.__tablename__, "delete"), EVENTS.c.id > parameter("event_id", sa.BigInteger)
-    )
+    .where(events_of(User.__tablename__, "delete"), EVENTS.c.id > parameter("event_id", sa.BigInteger))
     .limit(1)
 )
 """Selects a row if the user was deleted after an event."""
 DELETE = PreparedStatement(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
 IS_IN_FORCE = DEVICES.c.created_at >= sa.func.coalesce(
-    sa.select(CREDENTIALS.c.tokens_since)
-    .where(CREDENTIALS.c.user_id == DEVICES.c.user_id)
-    .scalar_subquery(),
-    0,
+    sa.select(CREDENTIALS.c.tokens_since).where(CREDENTIALS.c.user_id == DEVICES.c.user_id).scalar_subquery(), 0
 )
 """The user's tokens have not ended since the display was created."""
-DELETE_ENDED = PreparedStatement(
-    sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(IS_IN_FORCE)))
-)
+DELETE_ENDED = PreparedStatement(sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(IS_IN_FORCE))))
 COUNT_OF_USER = PreparedStatement(
-    sa.select(sa.func.count())
-    .select_from(DEVICES)
-    .where(DEVICES.c.user_id == parameter("user_id", UUID.storage))
+    sa.select(sa.func.count()).select_from(DEVICES).where(DEVICES.c.user_id == parameter("user_id", UUID.storage))
 )
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from access.accounts import people
-from access.accounts import throttle
+from access.accounts import people, throttle
 from access.accounts.access_token import REFUSED
 from access.accounts.deadline import Deadline
-from access.accounts.password import InvalidPassword
-from access.accounts.password import PasswordHashing
-from access.accounts.password import password_hashing
-from access.accounts.password import require_valid
-from access.accounts.password import require_valid_new
-from access.accounts.person import Metadata
-from access.accounts.person import UserAccount
-from access.accounts.person import UserChanges
-from access.accounts.sign_in import SessionRow
-from access.accounts.sign_in import find_session
-from access.accounts.sign_in import record_attempt
+from access.accounts.password import (
+    InvalidPassword,
+    PasswordHashing,
+    password_hashing,
+    require_valid,
+    require_valid_new,
+)
+from access.accounts.person import Metadata, UserAccount, UserChanges
+from access.accounts.sign_in import SessionRow, find_session, record_attempt
 from access.caller import Caller
 from access.session import UserGone
 from engine.current import reading
@@ -64,9 +61,7 @@ class OwnAccountChanges:
     current_password: str | None
 
 
-def prepare_password(
-    caller: Caller, own: OwnAccountChanges, origin: str, deadline: Deadline
-) -> NewPassword | None:
+def prepare_password(caller: Caller, own: OwnAccountChanges, origin: str, deadline: Deadline) -> NewPassword | None:
     """Check and hash a new password before the write. Return None if the request has none."""
     assert caller.id is not None
     if own.password is None:
@@ -90,16 +85,13 @@ def prepare_password(
         return NewPassword(hasher.hash(own.password), attempt)
 
 
-def require_recent_sign_in(
-    transaction: Transaction, session: SessionRow | None, own: OwnAccountChanges
-) -> None:
+def require_recent_sign_in(transaction: Transaction, session: SessionRow | None, own: OwnAccountChanges) -> None:
     """Raise CurrentPasswordRequired without the current password or a recent sign-in: a stolen token is not enough."""
     if own.current_password is not None:
         return
     if session is None or session.created_at + RECENT_SIGN_IN_SECONDS <= transaction.unix:
         raise CurrentPasswordRequired(
-            "Current password required when setting new password.",
-            hint="Send current_password, or sign in again.",
+            "Current password required when setting new password.", hint="Send current_password, or sign in again."
         )
 
 
@@ -118,9 +110,7 @@ def require_current(
         throttle.delete_attempt(transaction, attempt)
 
 
-def is_unchanged(
-    hasher: PasswordHashing, person: UserAccount, password: str, current: str | None
-) -> bool:
+def is_unchanged(hasher: PasswordHashing, person: UserAccount, password: str, current: str | None) -> bool:
     if current is not None:
         return password == current
     return person.password_hash is not None and hasher.verify(person.password_hash, password)
@@ -135,9 +125,7 @@ def change_own_account(
     assert person is not None, "just looked up"
     if own.email is not None and own.email != person.email.lower():
         raise EmailNotOwn("An e-mail address is changed by an administrator")
-    people.update_user(
-        transaction, person, UserChanges(name=own.name, user_metadata=own.user_metadata)
-    )
+    people.update_user(transaction, person, UserChanges(name=own.name, user_metadata=own.user_metadata))
     if new is not None:
         people.replace_password(transaction, person.id, new.hash, caller.session_id)
         if new.attempt is not None:

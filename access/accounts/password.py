@@ -10,10 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from argon2 import PasswordHasher
-from argon2 import Type
-from argon2.exceptions import InvalidHashError
-from argon2.exceptions import VerificationError
+from argon2 import PasswordHasher, Type
+from argon2.exceptions import InvalidHashError, VerificationError
 
 from access.accounts.deadline import Deadline
 from models.errors import Fault
@@ -55,10 +53,7 @@ def zeros(count: int) -> str:
     return base64.b64encode(bytes(count)).rstrip(b"=").decode()
 
 
-DUMMY_HASH = (
-    f"$argon2id$v=19$m={MEMORY_KIBIBYTES},t={PASSES},p={LANES}"
-    f"${zeros(SALT_BYTES)}${zeros(HASH_BYTES)}"
-)
+DUMMY_HASH = f"$argon2id$v=19$m={MEMORY_KIBIBYTES},t={PASSES},p={LANES}${zeros(SALT_BYTES)}${zeros(HASH_BYTES)}"
 """The hash that is verified if there is none, to take the same time. No known password has it."""
 
 HASHING_SLOTS = threading.BoundedSemaphore(HASHES_MAX)
@@ -113,8 +108,7 @@ def require_valid_new(password: str) -> None:
     """Raise WeakPassword or InvalidPassword, before any hash, if a password is not fit to be set."""
     if len(password) < PASSWORD_CHARACTERS_MIN:
         raise WeakPassword(
-            f"Password should be at least {PASSWORD_CHARACTERS_MIN} characters.",
-            hint="Choose a longer one.",
+            f"Password should be at least {PASSWORD_CHARACTERS_MIN} characters.", hint="Choose a longer one."
         )
     require_valid(password)
 

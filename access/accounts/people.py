@@ -4,41 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from string import ascii_lowercase
-from string import ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase
 
 import sqlalchemy as sa
 
-from access.accounts.access_token import AUDIENCE
-from access.accounts.access_token import TokenSigner
+from access.accounts.access_token import AUDIENCE, TokenSigner
 from access.accounts.password import hash_new_password
-from access.accounts.person import EmailTaken
-from access.accounts.person import IdTaken
-from access.accounts.person import InvalidUserAccount
-from access.accounts.person import Metadata
-from access.accounts.person import NewUserAccount
-from access.accounts.person import NoSuchUser
-from access.accounts.person import UserAccount
-from access.accounts.person import UserChanges
-from access.accounts.person import changed_row
-from access.accounts.person import merge_metadata
-from access.accounts.person import read_email
-from access.accounts.person import read_role
-from access.accounts.person import row_of
-from access.accounts.person import write_metadata
+from access.accounts.person import (
+    EmailTaken,
+    IdTaken,
+    InvalidUserAccount,
+    Metadata,
+    NewUserAccount,
+    NoSuchUser,
+    UserAccount,
+    UserChanges,
+    changed_row,
+    merge_metadata,
+    read_email,
+    read_role,
+    row_of,
+    write_metadata,
+)
 from access.caller import Role
 from engine import audit
-from engine.query.constraints import CheckViolation
-from engine.query.constraints import ForeignKeyViolation
-from engine.query.constraints import UniqueViolation
+from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
 from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
-from models.credential import CREDENTIALS
-from models.credential import SESSIONS
+from models.credential import CREDENTIALS, SESSIONS
 from models.errors import Fault
-from models.types import UUID
-from models.types import read_string
+from models.types import UUID, read_string
 from models.user import User
 
 EMAIL_KEY = "users_email_key"
@@ -115,18 +111,11 @@ def read_metadata(text: object) -> Metadata:
 
 
 def create_user_with_password(
-    transaction: Transaction,
-    email: str,
-    name: str | None,
-    role: str,
-    client_id: int | None,
-    password: str | None,
+    transaction: Transaction, email: str, name: str | None, role: str, client_id: int | None, password: str | None
 ) -> str:
     """Insert a user from the options of a command; return the id."""
     password_hash = hash_new_password(password) if password is not None else None
-    new = NewUserAccount(
-        read_email(email), name, read_role(role), client_id, password_hash=password_hash
-    )
+    new = NewUserAccount(read_email(email), name, read_role(role), client_id, password_hash=password_hash)
     return insert_user(transaction, new)
 
 
@@ -188,9 +177,7 @@ def update_user(transaction: Transaction, person: UserAccount, changes: UserChan
         (CREDENTIALS.c.user_metadata, person.user_metadata, changes.user_metadata),
     ):
         if more:
-            set_credential(
-                transaction, person.id, column, write_metadata(merge_metadata(metadata, more))
-            )
+            set_credential(transaction, person.id, column, write_metadata(merge_metadata(metadata, more)))
     if changes.disabled_until is not None:
         set_credential(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
         disabled = changes.disabled_until > transaction.unix
@@ -235,9 +222,7 @@ def end_tokens(transaction: Transaction, user_id: str) -> None:
     END_TOKENS.run(transaction, user_id=user_id, since=transaction.unix + 1)
 
 
-def set_credential(
-    transaction: Transaction, user_id: str, column: sa.Column[object], value: str | int | None
-) -> None:
+def set_credential(transaction: Transaction, user_id: str, column: sa.Column[object], value: str | int | None) -> None:
     """Set one column of a user's credentials. Insert the row if there is none."""
     ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
     UPDATE_CREDENTIAL[column.name].run(transaction, user_id=user_id, value=value)
@@ -246,9 +231,7 @@ def set_credential(
 # Tokens
 
 
-def claims_for(
-    person: UserAccount, now: int, seconds: int, session_id: str | None = None
-) -> dict[str, object]:
+def claims_for(person: UserAccount, now: int, seconds: int, session_id: str | None = None) -> dict[str, object]:
     """Return the claims of an access token for a user. `now` is in Unix seconds."""
     # A token without a session counts only from `tokens_since` on.
     issued_at = now if session_id is not None else max(now, person.tokens_since)
@@ -296,9 +279,7 @@ COLUMNS: tuple[sa.ColumnElement[object], ...] = (
 USERS_WITH_CREDENTIALS = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
 
 BY_ID = PreparedStatement(
-    sa.select(*COLUMNS)
-    .select_from(USERS_WITH_CREDENTIALS)
-    .where(USERS.c.id == parameter("user_id", UUID.storage))
+    sa.select(*COLUMNS).select_from(USERS_WITH_CREDENTIALS).where(USERS.c.id == parameter("user_id", UUID.storage))
 )
 LOWER_EMAIL = sa.func.lower(USERS.c.email)
 ASCII_LOWERED = parameter("lowered", sa.Text)
@@ -309,9 +290,7 @@ BY_EMAIL = PreparedStatement(
     .order_by((LOWER_EMAIL == ASCII_LOWERED).desc())
 )
 SAME_EMAIL = PreparedStatement(
-    sa.select(USERS.c.id)
-    .where(LOWER_EMAIL.in_((parameter("lowered", sa.Text), parameter("folded", sa.Text))))
-    .limit(2)
+    sa.select(USERS.c.id).where(LOWER_EMAIL.in_((parameter("lowered", sa.Text), parameter("folded", sa.Text)))).limit(2)
 )
 INSERT_USER = PreparedStatement(
     sa.insert(User).values(
@@ -348,9 +327,7 @@ UPDATE_USER = PreparedStatement(
 ENSURE_CREDENTIALS = PreparedStatement(
     sa.insert(CREDENTIALS).from_select(
         ["user_id", "app_metadata", "user_metadata", "disabled_until", "tokens_since"],
-        sa.select(
-            USERS.c.id, sa.literal("{}"), sa.literal("{}"), sa.literal(0), sa.literal(0)
-        ).where(
+        sa.select(USERS.c.id, sa.literal("{}"), sa.literal("{}"), sa.literal(0), sa.literal(0)).where(
             USERS.c.id == parameter("user_id", UUID.storage),
             ~sa.exists().where(CREDENTIALS.c.user_id == USERS.c.id).select_from(CREDENTIALS),
         ),
@@ -371,16 +348,11 @@ END_TOKENS = PreparedStatement(
     .values(
         # Always later than before: tokens issued since another end in this second have its `tokens_since` as `iat`.
         tokens_since=sa.case(
-            (
-                CREDENTIALS.c.tokens_since < parameter("since", sa.BigInteger),
-                parameter("since", sa.BigInteger),
-            ),
+            (CREDENTIALS.c.tokens_since < parameter("since", sa.BigInteger), parameter("since", sa.BigInteger)),
             else_=CREDENTIALS.c.tokens_since + 1,
         )
     )
 )
 DELETE_SESSIONS = PreparedStatement(
-    sa.delete(SESSIONS).where(
-        SESSIONS.c.user_id == parameter("user_id"), SESSIONS.c.id != parameter("session_id")
-    )
+    sa.delete(SESSIONS).where(SESSIONS.c.user_id == parameter("user_id"), SESSIONS.c.id != parameter("session_id"))
 )

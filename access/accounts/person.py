@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 
 from access.caller import Role
 from models.errors import Fault
-from models.types import new_uuid
-from models.types import read_string
+from models.types import new_uuid, read_string
 
 METADATA_BYTES_MAX = 16_384
 EMAIL_CHARACTERS_MAX = 255  # GoTrue's column
@@ -139,12 +137,7 @@ def write_metadata(metadata: Metadata) -> str:
 
 
 def row_of(person: UserAccount) -> dict[str, str | int | None]:
-    return {
-        "email": person.email,
-        "name": person.name,
-        "role": person.role.value,
-        "client_id": person.client_id,
-    }
+    return {"email": person.email, "name": person.name, "role": person.role.value, "client_id": person.client_id}
 
 
 def changed_row(person: UserAccount, changes: UserChanges) -> dict[str, str | int | None]:

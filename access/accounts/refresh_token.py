@@ -35,9 +35,7 @@ class RefreshTokens:
     """Issues and verifies the refresh tokens of sessions."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
-        self.signer = Signer(
-            list(keys), salt=SALT, key_derivation="hmac", digest_method=hashlib.sha256
-        )
+        self.signer = Signer(list(keys), salt=SALT, key_derivation="hmac", digest_method=hashlib.sha256)
 
     def issue(self, session_id: str, counter: int, salt: str) -> str:
         """Return the session's token of a counter. It is the same as long as the newest key is."""
@@ -47,9 +45,7 @@ class RefreshTokens:
 
     def is_genuine(self, token: RefreshToken, salt: str) -> bool:
         """Return whether one of the keys signed the token, in constant time."""
-        return self.signer.verify_signature(
-            pack(token.session_id, token.counter) + salt.encode(), token.mac
-        )
+        return self.signer.verify_signature(pack(token.session_id, token.counter) + salt.encode(), token.mac)
 
 
 def parse_refresh_token(text: str) -> RefreshToken | None:

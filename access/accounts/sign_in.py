@@ -14,16 +14,11 @@ from enum import Enum
 
 import sqlalchemy as sa
 
-from access.accounts import people
-from access.accounts import refresh_token
-from access.accounts import throttle
+from access.accounts import people, refresh_token, throttle
 from access.accounts.deadline import Deadline
-from access.accounts.password import InvalidPassword
-from access.accounts.password import password_hashing
-from access.accounts.password import require_valid
+from access.accounts.password import InvalidPassword, password_hashing, require_valid
 from access.accounts.person import UserAccount
-from access.accounts.refresh_token import RefreshToken
-from access.accounts.refresh_token import RefreshTokens
+from access.accounts.refresh_token import RefreshToken, RefreshTokens
 from access.caller import Caller
 from access.session import SessionGone
 from engine import audit
@@ -31,11 +26,9 @@ from engine.current import reading
 from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
-from models.credential import CREDENTIALS
-from models.credential import SESSIONS
+from models.credential import CREDENTIALS, SESSIONS
 from models.errors import Fault
-from models.types import UUID
-from models.types import new_uuid
+from models.types import UUID, new_uuid
 
 REUSE_SECONDS = 30
 SESSION_SECONDS = 30 * 24 * 3_600  # since the last use
@@ -142,42 +135,27 @@ def record_attempt(email: str, origin: str, deadline: Deadline) -> tuple[int, Us
         person = people.by_email(transaction, email)
         # Recorded without a user too, so that the duration does not reveal whether there is one.
         known = (person.id, person.client_id) if person is not None else (None, None)
-        audit.record_event(
-            transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0]
-        )
-        return throttle.record_sign_in_attempt(
-            transaction, attempt_on(person, email, origin)
-        ), person
+        audit.record_event(transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0])
+        return throttle.record_sign_in_attempt(transaction, attempt_on(person, email, origin)), person
 
 
 def create_session(transaction: Transaction, tokens: RefreshTokens, user_id: str) -> IssuedSession:
     """Insert a session. Delete expired sessions, and the user's least recently used ones beyond SESSIONS_MAX."""
     now = transaction.unix
-    DELETE_OLD_SESSIONS.run(
-        transaction, user_id=user_id, since=now - SESSION_SECONDS, sessions_max=SESSIONS_MAX - 1
-    )
+    DELETE_OLD_SESSIONS.run(transaction, user_id=user_id, since=now - SESSION_SECONDS, sessions_max=SESSIONS_MAX - 1)
     session_id, salt = new_uuid(), secrets.token_urlsafe(SALT_BYTES)
     INSERT_SESSION.run(transaction, id=session_id, user_id=user_id, salt=salt, now=now)
     people.set_credential(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
     person = people.by_id(transaction, user_id)
     assert person is not None
-    audit.record_event(
-        transaction,
-        "sign_in",
-        "users",
-        actor_id=user_id,
-        client_id=person.client_id,
-        row_key=user_id,
-    )
+    audit.record_event(transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id)
     return IssuedSession(person, session_id, tokens.issue(session_id, 0, salt), now)
 
 
 # Refreshing
 
 
-def refresh_session(
-    transaction: Transaction, tokens: RefreshTokens, text: str
-) -> IssuedSession | Fault:
+def refresh_session(transaction: Transaction, tokens: RefreshTokens, text: str) -> IssuedSession | Fault:
     """Return the session with its newest token, or the fault.
 
     The transaction has to be committed in both cases, since a fault may end the session.
@@ -222,9 +200,7 @@ def rotate(transaction: Transaction, session: SessionRow, token: RefreshToken) -
     if token.counter == counter:
         rotations = rotations_after(session, now)
         counter += 1
-    UPDATE_SESSION.run(
-        transaction, id=session.id, counter=counter, now=now, rotations=json.dumps(rotations)
-    )
+    UPDATE_SESSION.run(transaction, id=session.id, counter=counter, now=now, rotations=json.dumps(rotations))
     return counter
 
 
@@ -271,8 +247,7 @@ def sign_out(transaction: Transaction, caller: Caller, scope: Scope) -> None:
 
 def session_not_found() -> SessionGone:
     return SessionGone(
-        "Session not found",
-        hint="This token has no session: it ends when it expires, or by a global sign-out.",
+        "Session not found", hint="This token has no session: it ends when it expires, or by a global sign-out."
     )
 
 
@@ -303,11 +278,7 @@ INSERT_SESSION = PreparedStatement(
 UPDATE_SESSION = PreparedStatement(
     sa.update(SESSIONS)
     .where(SESSIONS.c.id == parameter("id"))
-    .values(
-        counter=parameter("counter"),
-        last_used_at=parameter("now"),
-        rotations=parameter("rotations"),
-    )
+    .values(counter=parameter("counter"), last_used_at=parameter("now"), rotations=parameter("rotations"))
 )
 DELETE_SESSION = PreparedStatement(sa.delete(SESSIONS).where(SESSIONS.c.id == parameter("id")))
 OF_USER = SESSIONS.alias("of_user")

@@ -18,8 +18,7 @@ import sqlalchemy as sa
 from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
-from models.credential import ATTEMPTS
-from models.credential import ORIGINS
+from models.credential import ATTEMPTS, ORIGINS
 from models.errors import Fault
 from models.types import UUID
 
@@ -74,17 +73,9 @@ def account_digest(email: str) -> str:
 def require_attempts_left(transaction: Transaction, guess: SignInAttempt) -> None:
     """Raise RateLimitExceeded if the account or the origin has reached its limit."""
     now = transaction.unix
-    window: dict[str, str | int | None] = {
-        "kind": SIGN_IN,
-        "origin": guess.origin,
-        "since": now - WINDOW_SECONDS,
-    }
+    window: dict[str, str | int | None] = {"kind": SIGN_IN, "origin": guess.origin, "since": now - WINDOW_SECONDS}
     of_account = OLDEST_OF_ACCOUNT.one(
-        transaction,
-        **window,
-        subject=guess.subject,
-        user_id=guess.user_id,
-        known_since=now - ORIGIN_KNOWN_SECONDS,
+        transaction, **window, subject=guess.subject, user_id=guess.user_id, known_since=now - ORIGIN_KNOWN_SECONDS
     )
     for oldest in (of_account, OLDEST_OF_ORIGIN.one(transaction, **window)):
         if oldest is not None:
@@ -105,9 +96,7 @@ def delete_attempt(transaction: Transaction, attempt: int) -> None:
 
 def remember_origin(transaction: Transaction, user_id: str, origin: str) -> None:
     """Record a sign-in, so that the origin has a count of its own for the user."""
-    DELETE_ORIGINS.run(
-        transaction, user_id=user_id, origin=origin, since=transaction.unix - ORIGIN_KNOWN_SECONDS
-    )
+    DELETE_ORIGINS.run(transaction, user_id=user_id, origin=origin, since=transaction.unix - ORIGIN_KNOWN_SECONDS)
     INSERT_ORIGIN.run(transaction, user_id=user_id, origin=origin, now=transaction.unix)
 
 
@@ -121,9 +110,7 @@ def purge(transaction: Transaction) -> None:
 
 
 def insert_attempt(transaction: Transaction, kind: str, subject: str, origin: str) -> int:
-    row = INSERT_ATTEMPT.one(
-        transaction, kind=kind, subject=subject, origin=origin, now=transaction.unix
-    )
+    row = INSERT_ATTEMPT.one(transaction, kind=kind, subject=subject, origin=origin, now=transaction.unix)
     assert row is not None
     return int(row[0] or 0)
 
@@ -135,11 +122,7 @@ def limiting_attempt(attempts_max: int, *where: sa.ColumnElement[bool]) -> Prepa
     """
     return PreparedStatement(
         sa.select(ATTEMPTS.c.at)
-        .where(
-            ATTEMPTS.c.kind == parameter("kind"),
-            ATTEMPTS.c.at > parameter("since", sa.BigInteger),
-            *where,
-        )
+        .where(ATTEMPTS.c.kind == parameter("kind"), ATTEMPTS.c.at > parameter("since", sa.BigInteger), *where)
         .order_by(ATTEMPTS.c.at.desc(), ATTEMPTS.c.id.desc())
         .limit(1)
         .offset(attempts_max - 1)
@@ -149,8 +132,7 @@ def limiting_attempt(attempts_max: int, *where: sa.ColumnElement[bool]) -> Prepa
 SAME_SUBJECT = ATTEMPTS.c.subject == parameter("subject")
 SAME_ORIGIN = ATTEMPTS.c.origin == parameter("origin", sa.Text)
 KNOWN_ORIGINS = sa.select(ORIGINS.c.origin).where(
-    ORIGINS.c.user_id == parameter("user_id", UUID.storage),
-    ORIGINS.c.at > parameter("known_since", sa.BigInteger),
+    ORIGINS.c.user_id == parameter("user_id", UUID.storage), ORIGINS.c.at > parameter("known_since", sa.BigInteger)
 )
 ORIGIN_IS_KNOWN = parameter("origin", sa.Text).in_(KNOWN_ORIGINS)
 # For an unknown origin all attempts count, so the limit does not reveal whether an origin is known.
@@ -161,19 +143,12 @@ OLDEST_OF_ORIGIN = limiting_attempt(ORIGIN_ATTEMPTS_MAX, SAME_ORIGIN)
 
 INSERT_ATTEMPT = PreparedStatement(
     sa.insert(ATTEMPTS)
-    .values(
-        kind=parameter("kind"),
-        subject=parameter("subject"),
-        origin=parameter("origin"),
-        at=parameter("now"),
-    )
+    .values(kind=parameter("kind"), subject=parameter("subject"), origin=parameter("origin"), at=parameter("now"))
     .returning(ATTEMPTS.c.id)
 )
 DELETE_ATTEMPT = PreparedStatement(sa.delete(ATTEMPTS).where(ATTEMPTS.c.id == parameter("id")))
 PURGE = PreparedStatement(
-    sa.delete(ATTEMPTS).where(
-        ATTEMPTS.c.kind == parameter("kind"), ATTEMPTS.c.at <= parameter("since")
-    )
+    sa.delete(ATTEMPTS).where(ATTEMPTS.c.kind == parameter("kind"), ATTEMPTS.c.at <= parameter("since"))
 )
 DELETE_ORIGINS = PreparedStatement(
     sa.delete(ORIGINS).where(
@@ -182,9 +157,7 @@ DELETE_ORIGINS = PreparedStatement(
     )
 )
 INSERT_ORIGIN = PreparedStatement(
-    sa.insert(ORIGINS).values(
-        user_id=parameter("user_id"), origin=parameter("origin"), at=parameter("now")
-    )
+    sa.insert(ORIGINS).values(user_id=parameter("user_id"), origin=parameter("origin"), at=parameter("now"))
 )
 
 

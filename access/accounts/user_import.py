@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from access.accounts.password import hash_new_password
-from access.accounts.people import END_TOKENS
-from access.accounts.people import set_credential
-from access.accounts.person import InvalidUserAccount
-from access.accounts.person import write_metadata
+from access.accounts.people import END_TOKENS, set_credential
+from access.accounts.person import InvalidUserAccount, write_metadata
 from engine.storage.transaction import Transaction
 from models.credential import CREDENTIALS
 from models.types import read_timestamp

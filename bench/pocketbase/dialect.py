@@ -8,18 +8,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
-from typing import Final
-from urllib.parse import parse_qs
-from urllib.parse import urlencode
-from urllib.parse import urlsplit
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
 
-from bench.dataset import COLUMNS
-from bench.dataset import DatasetUser
-from bench.dialect import Dialect
-from bench.dialect import HttpAnswer
-from bench.requests import EXACT
-from bench.requests import HttpCall
+from bench.dataset import COLUMNS, DatasetUser
+from bench.dialect import Dialect, HttpAnswer
+from bench.requests import EXACT, HttpCall
 from bench.servers import SECRET
 from bench.tokens import Tokens
 
@@ -30,11 +24,7 @@ RELATIONS: Final = {
     "inspection_id": "inspection", "manager_id": "manager",
 }  # fmt: skip
 """PocketBase's relation fields by the column of the same meaning."""
-EXPANDS: Final = {
-    "buildings": "building",
-    "inspectors": "inspector",
-    "reports_lead": "reports_lead_via_inspection",
-}
+EXPANDS: Final = {"buildings": "building", "inspectors": "inspector", "reports_lead": "reports_lead_via_inspection"}
 OPERATORS: Final = {"eq": "=", "gt": ">"}
 
 
@@ -123,9 +113,7 @@ def _insert(call: HttpCall, records: str) -> HttpCall:
     body = json.loads(call.body)
     if isinstance(body, dict):
         return replace(call, path=f"{records}?fields=id", prefer="", body=json.dumps(record(body)))
-    requests = [
-        {"method": "POST", "url": f"{records}?fields=id", "body": record(row)} for row in body
-    ]
+    requests = [{"method": "POST", "url": f"{records}?fields=id", "body": record(row)} for row in body]
     return replace(call, path="/api/batch", prefer="", body=json.dumps({"requests": requests}))
 
 

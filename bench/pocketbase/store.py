@@ -9,16 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
-from bench.dataset import COLUMNS
-from bench.dataset import Dataset
-from bench.dataset import Row
-from bench.pocketbase.dialect import RELATIONS
-from bench.pocketbase.dialect import record_id
-from bench.pocketbase.dialect import token_key
-from bench.pocketbase.dialect import user_record_id
+from bench.dataset import COLUMNS, Dataset, Row
+from bench.pocketbase.dialect import RELATIONS, record_id, token_key, user_record_id
 from bench.servers import SECRET
 
 HERE: Final = Path(__file__).resolve().parent
@@ -60,17 +54,7 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterator[Row]) -> N
     columns = [fields_of(name) for name in COLUMNS[table]]
     fields = list(columns)
     if table == "users":
-        fields = [
-            "id",
-            "email",
-            "name",
-            "role",
-            "client",
-            "created",
-            "updated",
-            "tokenKey",
-            "password",
-        ]
+        fields = ["id", "email", "name", "role", "client", "created", "updated", "tokenKey", "password"]
     elif "id" not in columns:
         fields = [*columns, "id"]
     places = ", ".join("?" * len(fields))

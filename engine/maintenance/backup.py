@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,10 @@ from typing import Any
 from engine.maintenance import migrations
 from engine.maintenance.check import MaintenanceError
 from engine.query.constraints import Locked
-from engine.storage import atomic_files
+from engine.storage import atomic_files, sqlite
 from engine.storage import file_copies as copies
-from engine.storage import sqlite
 from engine.storage.clock import Clock
-from engine.storage.transaction import PAST_TIMESTAMPS
-from engine.storage.transaction import stored_timestamp
+from engine.storage.transaction import PAST_TIMESTAMPS, stored_timestamp
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 
@@ -63,10 +60,7 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         raise MaintenanceError(f"{backup} is not a regular file")
     writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
-        with (
-            writer_lock.held(LOCK_SECONDS_MAX),
-            atomic_files.drafted(database, like=database) as draft,
-        ):
+        with writer_lock.held(LOCK_SECONDS_MAX), atomic_files.drafted(database, like=database) as draft:
             copies.fill(backup, draft, partial(prepare_restore, clock, backup))
             with ready_to_replace(database):
                 draft.replace(database)
@@ -112,9 +106,7 @@ def in_use(database: Path) -> MaintenanceError:
 
 def belongs_to(path: Path, database: Path) -> bool:
     """Return whether a path is the database or one of its companion files."""
-    companions = {
-        f"{database.name}{suffix}" for suffix in ("", *atomic_files.COMPANIONS, ".lock", ".serving")
-    }
+    companions = {f"{database.name}{suffix}" for suffix in ("", *atomic_files.COMPANIONS, ".lock", ".serving")}
     if path.exists() and database.exists() and path.samefile(database):
         return True
     is_beside = path.absolute().parent.resolve() == database.absolute().parent.resolve()

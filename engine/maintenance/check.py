@@ -11,19 +11,14 @@ from pathlib import Path
 
 from engine.maintenance import migrations
 from engine.maintenance.migrations import migrate
-from engine.maintenance.planner_stats import has_planner_stats
-from engine.maintenance.planner_stats import write_planner_stats
-from engine.maintenance.schema import CLIENT_MISMATCHES
-from engine.maintenance.schema import FOREIGN_KEY_VIOLATIONS
-from engine.maintenance.schema import schema
+from engine.maintenance.planner_stats import has_planner_stats, write_planner_stats
+from engine.maintenance.schema import CLIENT_MISMATCHES, FOREIGN_KEY_VIOLATIONS, schema
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
 from engine.storage.database import Database
 from engine.storage.file_copies import UnsoundCopy
 from engine.storage.file_identity import DatabaseFileReplaced
-from engine.storage.transaction import PAST_TIMESTAMPS
-from engine.storage.transaction import Transaction
-from engine.storage.transaction import stored_timestamp
+from engine.storage.transaction import PAST_TIMESTAMPS, Transaction, stored_timestamp
 from models.errors import Fault
 
 START_SECONDS_MAX = 60.0
@@ -71,9 +66,7 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     try:
         refuse_links(path)
         sweep(path)
-        if (
-            database.identity.known is None
-        ):  # else the parent process has checked it before the fork
+        if database.identity.known is None:  # else the parent process has checked it before the fork
             make_file(path)
     except OSError as error:
         raise MaintenanceError(f"{path} cannot be made: {error.strerror}") from error
@@ -302,9 +295,7 @@ def wrong_settings(transaction: Transaction) -> list[str]:
     """Return the PRAGMAs whose value is not the expected one."""
     values = {name: transaction.value(f"PRAGMA {name}") for name in SETTINGS}
     return [
-        f"PRAGMA {name} is {values[name]}, not {wanted}"
-        for name, wanted in SETTINGS.items()
-        if values[name] != wanted
+        f"PRAGMA {name} is {values[name]}, not {wanted}" for name, wanted in SETTINGS.items() if values[name] != wanted
     ]
 
 
@@ -318,10 +309,7 @@ def ineffective_grants(transaction: Transaction) -> list[str]:
             " WHERE u.role <> ? GROUP BY 1 ORDER BY 1",
             (role,),
         )
-        problems += [
-            f"{table} holds {count} for user {user_id}, whose role is not {role}"
-            for user_id, count in rows
-        ]
+        problems += [f"{table} holds {count} for user {user_id}, whose role is not {role}" for user_id, count in rows]
     return problems
 
 

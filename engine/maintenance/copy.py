@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import singledispatch
 from typing import Any
 
 import sqlalchemy as sa
 
-from engine.maintenance.import_export import ORDER
-from engine.maintenance.import_export import as_double
-from engine.query.statement import Binding
-from engine.query.statement import Slot
-from engine.query.statement import Statement
-from engine.query.statement import compile_statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
+from engine.maintenance.import_export import ORDER, as_double
+from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
 from engine.storage.database import Database
-from engine.storage.transaction import CURRENT
-from engine.storage.transaction import Transaction
-from models import audit_log
-from models import credential
+from engine.storage.transaction import CURRENT, Transaction
+from models import audit_log, credential
 from models.errors import Fault
 
 COPY_SECONDS_MAX = 24 * 3_600.0
@@ -101,9 +92,7 @@ def keep_transaction_open(transaction: Transaction) -> None:
     """Lift the idle timeout of one side's transaction while the other side works. SQLite has none."""
 
 
-def copy_table(
-    source: Transaction, target: Transaction, table: sa.Table, progress: Progress
-) -> tuple[int, str]:
+def copy_table(source: Transaction, target: Transaction, table: sa.Table, progress: Progress) -> tuple[int, str]:
     """Copy a table. Return the number of its rows and their digest in hexadecimal."""
     statement = insert_row(target, table)
     places = parameter_columns(statement)
@@ -134,10 +123,7 @@ def read_batches(transaction: Transaction, table: sa.Table) -> Iterator[list[Any
     everything = sa.select(*table.c).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
     for batch in transaction.pages(statement, BATCH_ROWS):
-        yield [
-            tuple(normalize(each, value) for each, value in zip(table.c, row, strict=True))
-            for row in batch
-        ]
+        yield [tuple(normalize(each, value) for each, value in zip(table.c, row, strict=True)) for row in batch]
 
 
 def normalize(column: Any, value: Any) -> Any:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -19,28 +17,21 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine import audit
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
+from engine.query.catalog import Relation, catalog
 from engine.query.plan_cache import PLANS_MAX
-from engine.query.rule import Action
-from engine.query.rule import ReadScope
-from engine.query.statement import Binding
-from engine.query.statement import Statement
+from engine.query.rule import Action, ReadScope
+from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.insert import IMPORTED_ID_MAX
-from engine.query.write.insert import default_value
-from engine.query.write.insert import require_id
+from engine.query.write.insert import IMPORTED_ID_MAX, default_value, require_id
 from engine.query.write.statements import WriteBuilder
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
-from engine.storage.transaction import Transaction
-from engine.storage.transaction import stored_timestamp
+from engine.storage.transaction import Transaction, stored_timestamp
 from models.audit_log import BULK_RELATION
 from models.errors import Fault
 from models.fields import ColumnDefault
-from models.types import DOUBLE
-from models.types import Bound
+from models.types import DOUBLE, Bound
 
 ORDER = (
     "clients",
@@ -89,9 +80,7 @@ class Unrestricted:
         return frozenset()
 
 
-def import_archive(
-    database: Database, archive: object, import_user: UserImporter
-) -> dict[str, int]:
+def import_archive(database: Database, archive: object, import_user: UserImporter) -> dict[str, int]:
     """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive."""
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
@@ -112,14 +101,7 @@ def import_archive(
                     import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
-        audit.record_event(
-            transaction,
-            "import",
-            BULK_RELATION,
-            actor_id=None,
-            client_id=None,
-            details=dict(counts),
-        )
+        audit.record_event(transaction, "import", BULK_RELATION, actor_id=None, client_id=None, details=dict(counts))
     return counts
 
 
@@ -164,9 +146,7 @@ def has_no_rows(transaction: Transaction) -> bool:
     return not any(has_rows)
 
 
-def import_row(
-    transaction: Transaction, relation: Relation, row: dict[str, object]
-) -> tuple[str, dict[str, object]]:
+def import_row(transaction: Transaction, relation: Relation, row: dict[str, object]) -> tuple[str, dict[str, object]]:
     """Insert a row. Return its id, as text, and its ACCOUNT_FIELDS."""
     columns_given = dict(row)
     names = ACCOUNT_FIELDS if relation.name == "users" else ()

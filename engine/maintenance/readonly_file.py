@@ -12,10 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance.check import MaintenanceError
-from engine.maintenance.check import error_text
-from engine.maintenance.check import logs_of
-from engine.maintenance.check import schema_state
+from engine.maintenance.check import MaintenanceError, error_text, logs_of, schema_state
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
@@ -65,13 +62,9 @@ def read_snapshot(path: Path) -> Iterator[Transaction]:
             transaction.begin(Clock())
             try:
                 if schema_state(transaction, path) != "current":
-                    raise MaintenanceError(
-                        f"{path} has an older schema: back it up to another disk, and start there"
-                    )
+                    raise MaintenanceError(f"{path} has an older schema: back it up to another disk, and start there")
                 yield transaction
             finally:
                 transaction.roll_back()
     except sqlite.ERRORS as error:
-        raise MaintenanceError(
-            f"{path} cannot be read: {error_text(sqlite.translate(error), path)}"
-        ) from error
+        raise MaintenanceError(f"{path} cannot be read: {error_text(sqlite.translate(error), path)}") from error

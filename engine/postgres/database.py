@@ -9,40 +9,28 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from contextlib import contextmanager
-from contextlib import nullcontext
-from typing import Final
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 
-from engine.postgres.errors import ERRORS
-from engine.postgres.errors import translate
+from engine.postgres.errors import ERRORS, translate
 from engine.postgres.replicas import Replicas
-from engine.postgres.session import GRACE_SECONDS
-from engine.postgres.session import Session
-from engine.postgres.session import connect
-from engine.postgres.session import milliseconds
-from engine.postgres.transaction import BEGIN_READ
-from engine.postgres.transaction import BEGIN_WRITE
-from engine.postgres.transaction import ServerTransaction
-from engine.postgres.transaction import WriteTransaction
+from engine.postgres.session import GRACE_SECONDS, Session, connect, milliseconds
+from engine.postgres.transaction import BEGIN_READ, BEGIN_WRITE, ServerTransaction, WriteTransaction
 from engine.query.constraints import Locked
 from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
-from engine.storage.database import LOCK_SECONDS_MAX
-from engine.storage.database import PROBE_WAIT_SECONDS_MAX
-from engine.storage.database import READ_SECONDS_MAX
-from engine.storage.database import WRITE_SECONDS_MAX
-from engine.storage.database import Database
-from engine.storage.pool import CONNECTIONS_MAX
-from engine.storage.pool import TooManyConnections
-from engine.storage.transaction import CURRENT
-from engine.storage.transaction import Transaction
+from engine.storage.database import (
+    LOCK_SECONDS_MAX,
+    PROBE_WAIT_SECONDS_MAX,
+    READ_SECONDS_MAX,
+    WRITE_SECONDS_MAX,
+    Database,
+)
+from engine.storage.pool import CONNECTIONS_MAX, TooManyConnections
+from engine.storage.transaction import CURRENT, Transaction
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
@@ -51,15 +39,10 @@ Answer = TypeVar("Answer")
 
 WRITER_LOCK: Final = 0x57414C4B  # "WALK"
 SET_TIMEOUT: Final = "SELECT set_config('statement_timeout', $1, true)"
-SET_LOCK_TIMEOUT: Final = (
-    "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', $1, true)"
-)
-LOCK: Final = (
-    f"SELECT pg_advisory_xact_lock({WRITER_LOCK}), set_config('statement_timeout', $1, true)"
-)
+SET_LOCK_TIMEOUT: Final = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', $1, true)"
+LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK}), set_config('statement_timeout', $1, true)"
 PROBE = (
-    "INSERT INTO facts (name, value) VALUES ('write_probe', $1)"
-    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    "INSERT INTO facts (name, value) VALUES ('write_probe', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
 Statement = tuple[str, tuple[str, ...]]
@@ -162,9 +145,7 @@ class ServerDatabase(Database):
             (LOCK, (str(milliseconds(seconds_max)),)),
         ]
         session = self.begin_session(begin, wait_seconds_max)
-        transaction = WriteTransaction(
-            session, self.cache, self.clock, seconds_max, self.observe_wait
-        )
+        transaction = WriteTransaction(session, self.cache, self.clock, seconds_max, self.observe_wait)
         with self.ending(transaction):
             if not is_brief:
                 transaction.wait_for_lock()

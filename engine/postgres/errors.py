@@ -8,14 +8,10 @@ from collections.abc import Callable
 import psycopg
 
 from engine.query import constraints
-from engine.query.catalog import ForeignKey
-from engine.query.catalog import catalog
+from engine.query.catalog import ForeignKey, catalog
 from engine.query.constraints import Unreachable
 from engine.query.patterns import InvalidRegularExpression
-from engine.storage.sqlite import DiskFailed
-from engine.storage.sqlite import DiskFull
-from engine.storage.sqlite import FileCorrupt
-from engine.storage.sqlite import TimedOut
+from engine.storage.sqlite import DiskFailed, DiskFull, FileCorrupt, TimedOut
 from models import types
 from models.errors import Fault
 
@@ -74,12 +70,8 @@ def foreign_key_violation(error: psycopg.Error) -> Fault:
         return constraints.ForeignKeyViolation(details="A key points at nothing, or is pointed at.")
     column, value = (each.split(", ")[0] for each in found.groups())
     if column == fk.referred_column:
-        return constraints.ForeignKeyViolation.referenced(
-            fk.referred, constraint, fk.referred_column, value, relation
-        )
-    return constraints.ForeignKeyViolation.missing(
-        relation, constraint, fk.column, value, fk.referred
-    )
+        return constraints.ForeignKeyViolation.referenced(fk.referred, constraint, fk.referred_column, value, relation)
+    return constraints.ForeignKeyViolation.missing(relation, constraint, fk.column, value, fk.referred)
 
 
 def foreign_key(relation: str, constraint: str) -> ForeignKey | None:
@@ -103,9 +95,7 @@ FAULTS: dict[str, Callable[[psycopg.Error], Exception]] = {
     "23505": unique_violation,
     "23503": foreign_key_violation,
     "23001": foreign_key_violation,  # ON DELETE RESTRICT, since PostgreSQL 18
-    "23502": lambda error: constraints.NotNullViolation(
-        error.diag.table_name or "", error.diag.column_name or ""
-    ),
+    "23502": lambda error: constraints.NotNullViolation(error.diag.table_name or "", error.diag.column_name or ""),
     "23514": lambda error: constraints.CheckViolation(error.diag.constraint_name or ""),
     "0A000": unsupported,
     "22P02": with_message(types.InvalidInput),
@@ -119,9 +109,7 @@ FAULTS: dict[str, Callable[[psycopg.Error], Exception]] = {
     "54001": with_message(types.InvalidInput),  # of JSON so deep that the server does not read it
     "42501": lambda error: constraints.NotPermitted(message(error)),
     "25006": lambda error: constraints.OnlyReads(),
-    "40001": lambda error: SerializationConflict(
-        "could not serialize access due to concurrent update"
-    ),
+    "40001": lambda error: SerializationConflict("could not serialize access due to concurrent update"),
     "40P01": lambda error: SerializationConflict("deadlock detected"),
     "55P03": lambda error: constraints.Locked("canceling statement due to lock timeout"),
     "57014": lambda error: TimedOut("canceling statement due to statement timeout"),

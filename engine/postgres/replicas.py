@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import count
 from typing import TypeVar
@@ -18,22 +17,13 @@ import psycopg
 import sqlalchemy as sa
 
 from engine.postgres.errors import ERRORS
-from engine.postgres.session import PoolerRefused
-from engine.postgres.session import Session
-from engine.postgres.session import connect
-from engine.postgres.session import milliseconds
-from engine.postgres.transaction import BEGIN_READ
-from engine.postgres.transaction import ServerTransaction
-from engine.query.constraints import Locked
-from engine.query.constraints import Unreachable
+from engine.postgres.session import PoolerRefused, Session, connect, milliseconds
+from engine.postgres.transaction import BEGIN_READ, ServerTransaction
+from engine.query.constraints import Locked, Unreachable
 from engine.storage.pool import CONNECTIONS_MAX
 from engine.storage.replication_positions import ReplicationPositions
-from engine.storage.sqlite import DiskFailed
-from engine.storage.sqlite import DiskFull
-from engine.storage.sqlite import FileCorrupt
-from engine.storage.sqlite import TimedOut
-from engine.storage.transaction import CURRENT
-from engine.storage.transaction import Transaction
+from engine.storage.sqlite import DiskFailed, DiskFull, FileCorrupt, TimedOut
+from engine.storage.transaction import CURRENT, Transaction
 from engine.storage.versioned_cache import VersionedCache
 
 Answer = TypeVar("Answer")
@@ -131,9 +121,7 @@ class Replica:
 
     def connect(self) -> Session:
         """Open a session. AnotherDatabase if it is no copy of the primary's, byte by byte."""
-        session = connect(
-            self.url, STATEMENT_SECONDS_MAX, lock_timeout=str(milliseconds(LOCK_SECONDS_MAX))
-        )
+        session = connect(self.url, STATEMENT_SECONDS_MAX, lock_timeout=str(milliseconds(LOCK_SECONDS_MAX)))
         try:
             if session.run(IDENTITY).fetchone() != (self.identity,):
                 raise AnotherDatabase

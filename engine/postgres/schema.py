@@ -12,16 +12,11 @@ import sqlalchemy as sa
 
 from engine.maintenance import check as database_check
 from engine.maintenance import copy as database_copy
-from engine.maintenance.migrations import EARLIER_VERSION
-from engine.maintenance.migrations import pending
-from engine.maintenance.migrations import schema_version
+from engine.maintenance.migrations import EARLIER_VERSION, pending, schema_version
 from engine.postgres import errors
 from engine.postgres.database import ServerDatabase
-from engine.postgres.replicas import IDENTITY
-from engine.postgres.replicas import AnotherDatabase
-from engine.postgres.session import POOLER_REFUSED
-from engine.postgres.session import PoolerRefused
-from engine.postgres.session import connection_words
+from engine.postgres.replicas import IDENTITY, AnotherDatabase
+from engine.postgres.session import POOLER_REFUSED, PoolerRefused, connection_words
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.dialect.postgresql import UNICODE_COLLATION
@@ -46,9 +41,7 @@ def attached(url: sa.URL, replicas: Sequence[sa.URL]) -> ServerDatabase:
         try:
             connection_words(each)
         except sa.exc.ArgumentError as error:
-            raise database_check.MaintenanceError(
-                f"{shown(each)} cannot be used: {error}"
-            ) from error
+            raise database_check.MaintenanceError(f"{shown(each)} cannot be used: {error}") from error
     return ServerDatabase(url, replicas)
 
 
@@ -80,9 +73,7 @@ def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False
         raise database_check.MaintenanceError(f"{name} cannot be used: {reason(fault)}") from fault
     except errors.ERRORS as error:
         database.close()
-        raise database_check.MaintenanceError(
-            f"{name} cannot be used: {errors.message(error)}"
-        ) from error
+        raise database_check.MaintenanceError(f"{name} cannot be used: {errors.message(error)}") from error
     require_copies(database, identity)
 
 
@@ -109,9 +100,7 @@ def look_over(database: ServerDatabase, name: str) -> str | None:
     with database.reading(seconds_max=database_check.START_SECONDS_MAX) as transaction:
         if recognise(transaction, name) == "current":
             return learn(database, transaction)
-    with database.writing(
-        database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX
-    ) as transaction:
+    with database.writing(database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX) as transaction:
         state = recognise(transaction, name)
         if state == "empty":
             make_tables(transaction)
@@ -142,9 +131,7 @@ def require_copies(database: ServerDatabase, identity: str | None) -> None:
         ) from error
     except PoolerRefused as error:
         database.close()
-        raise database_check.MaintenanceError(
-            f"a database of DATABASE_READ_URL cannot be used: {error}"
-        ) from error
+        raise database_check.MaintenanceError(f"a database of DATABASE_READ_URL cannot be used: {error}") from error
 
 
 def recognise(transaction: Transaction, name: str) -> str:
@@ -162,9 +149,7 @@ def recognise(transaction: Transaction, name: str) -> str:
     if version is None:
         raise database_check.MaintenanceError(f"{name} is another program's database")
     if int(version) > schema_version():
-        raise database_check.MaintenanceError(
-            f"{name} was made by a later version (schema {version})"
-        )
+        raise database_check.MaintenanceError(f"{name} was made by a later version (schema {version})")
     return "current" if int(version) == schema_version() else "older"
 
 
@@ -211,9 +196,7 @@ def make_tables(transaction: Transaction) -> None:
     """Make all tables or none."""
     assert isinstance(transaction, ServerTransaction)
     transaction.run_script(SCHEMA.read_text(encoding="utf-8"))
-    transaction.run(
-        "INSERT INTO facts (name, value) VALUES ($1, $2)", (VERSION_FACT, str(schema_version()))
-    )
+    transaction.run("INSERT INTO facts (name, value) VALUES ($1, $2)", (VERSION_FACT, str(schema_version())))
 
 
 def migrate(transaction: Transaction) -> None:
@@ -225,9 +208,7 @@ def migrate(transaction: Transaction) -> None:
             transaction.run_script(migration.postgresql)
     script = SCHEMA.read_text(encoding="utf-8")
     transaction.run_script(script[script.index(RECREATED_MARKER) :])
-    transaction.run(
-        "UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version()))
-    )
+    transaction.run("UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version())))
 
 
 def shown(url: sa.URL) -> str:
@@ -235,9 +216,7 @@ def shown(url: sa.URL) -> str:
 
 
 @database_check.check.register
-def check(
-    database: ServerDatabase, scan: database_check.Scan = database_check.Scan.FULL
-) -> list[str]:
+def check(database: ServerDatabase, scan: database_check.Scan = database_check.Scan.FULL) -> list[str]:
     """Return what is wrong with the database. The server checks its own pages."""
     try:
         with database.reading(seconds_max=database_check.CHECK_SECONDS_MAX) as transaction:
@@ -252,8 +231,7 @@ def check(
 def reckless(transaction: Transaction) -> list[str]:
     """Return settings of the server with which a power cut may lose committed rows."""
     rows = transaction.all(
-        "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes')"
-        " AND setting = 'off' ORDER BY name"
+        "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
     )
     return [f"{name} is off" for (name,) in rows]
 
@@ -282,10 +260,7 @@ def ineffective_grants(transaction: Transaction) -> list[str]:
             " WHERE u.role <> $1 GROUP BY 1 ORDER BY 1",
             (role,),
         )
-        problems += [
-            f"{table} holds {count} for user {user_id}, whose role is not {role}"
-            for user_id, count in rows
-        ]
+        problems += [f"{table} holds {count} for user {user_id}, whose role is not {role}" for user_id, count in rows]
     return problems
 
 

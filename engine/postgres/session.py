@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from contextlib import suppress
-from typing import Any
-from typing import Final
-from typing import TypeVar
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Final, TypeVar
 
 import psycopg
 import sqlalchemy as sa
 from psycopg.abc import PQGen
-from psycopg.adapt import AdaptersMap
-from psycopg.adapt import Buffer
-from psycopg.adapt import Dumper
-from psycopg.adapt import Loader
+from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
@@ -44,12 +38,7 @@ FAILURES_MAX: Final = 100
 POLL_SECONDS: Final = 0.1
 RECOVERY_ATTEMPTS: Final = 3
 
-KEEPALIVE = {
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 4,
-    "tcp_user_timeout": 30_000,
-}
+KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
 """TCP notices a lost host after half a minute, and firewalls see that a session is in use."""
 
 SETTINGS = {
@@ -74,9 +63,7 @@ SELECT current_setting('walkthrough.settings_arrived', true)
 """
 """A COMMIT is answered when it is on a disk. Messages are in English where the user may choose that."""
 
-POOLER_REFUSED = (
-    "a pooler (such as PgBouncer) withholds session settings; connect to the server without it"
-)
+POOLER_REFUSED = "a pooler (such as PgBouncer) withholds session settings; connect to the server without it"
 
 DIALECT: sa.Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
@@ -161,9 +148,7 @@ class Session(psycopg.Connection[Any]):
     pipelining: AbstractContextManager[psycopg.Pipeline] | None = None
     pipe: psycopg.Pipeline
 
-    def wait(
-        self, gen: PQGen[Result], interval: float = POLL_SECONDS, timeout: float | None = None
-    ) -> Result:
+    def wait(self, gen: PQGen[Result], interval: float = POLL_SECONDS, timeout: float | None = None) -> Result:
         try:
             return super().wait(gen, interval, self.seconds_max if timeout is None else timeout)
         except psycopg.errors.PipelineAborted:
@@ -336,11 +321,7 @@ def require_name(name: str) -> None:
 def connect(url: sa.URL, statement_seconds_max: float, **settings: str) -> Session:
     """Open a session. Unreachable if the server does not answer, PoolerRefused if a pooler does."""
     stated = connection_words(url)
-    ours = {
-        **SETTINGS,
-        "statement_timeout": str(milliseconds(statement_seconds_max)),
-        **settings,
-    }
+    ours = {**SETTINGS, "statement_timeout": str(milliseconds(statement_seconds_max)), **settings}
     options = [stated.get("options", ""), *(f"-c {name}={value}" for name, value in ours.items())]
     words: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS_MAX,
@@ -352,11 +333,7 @@ def connect(url: sa.URL, statement_seconds_max: float, **settings: str) -> Sessi
     }
     try:
         session = Session.connect(
-            autocommit=True,
-            cursor_factory=psycopg.RawCursor,
-            context=CONTEXT,
-            prepare_threshold=0,
-            **words,
+            autocommit=True, cursor_factory=psycopg.RawCursor, context=CONTEXT, prepare_threshold=0, **words
         )
     except psycopg.Error as error:
         raise Unreachable("the database does not answer") from error

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
-from engine.postgres.errors import ERRORS
-from engine.postgres.errors import translate
-from engine.postgres.errors import translate_of_commit
-from engine.postgres.session import GRACE_SECONDS
-from engine.postgres.session import Session
-from engine.query.constraints import Locked
-from engine.query.constraints import OnlyReads
+from engine.postgres.errors import ERRORS, translate, translate_of_commit
+from engine.postgres.session import GRACE_SECONDS, Session
+from engine.query.constraints import Locked, OnlyReads
 from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
 from engine.storage.sqlite import TimedOut
-from engine.storage.transaction import NotCommitted
-from engine.storage.transaction import Parameters
-from engine.storage.transaction import Transaction
-from engine.storage.transaction import in_pages
+from engine.storage.transaction import NotCommitted, Parameters, Transaction, in_pages
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.writer_lock import LockTimeout
 

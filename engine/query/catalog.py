@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from models import RESOURCES
 from models.errors import Fault
-from models.fields import ColumnDefault
-from models.fields import Model
+from models.fields import ColumnDefault, Model
 from models.types import ColumnType
 
 ALIASES_MAX = 1_000  # tables × aliases of a plan; embeds are at most 5 levels deep
@@ -85,14 +83,7 @@ class Relation:
     @property
     def sequence_column(self) -> str | None:
         """The column whose values the database generates from a sequence, or None."""
-        return next(
-            (
-                name
-                for name, each in self.attributes.items()
-                if each.default is ColumnDefault.SEQUENCE
-            ),
-            None,
-        )
+        return next((name for name, each in self.attributes.items() if each.default is ColumnDefault.SEQUENCE), None)
 
     def attribute(self, name: str) -> Attribute:
         """Return a visible column; raise UnknownColumn if there is none."""
@@ -117,11 +108,7 @@ class Relation:
 
     def column_hint(self, name: str) -> str | None:
         close = get_close_matches(name[:64], self.attributes, n=1, cutoff=0.75)
-        return (
-            f'Perhaps you meant to reference the column "{self.name}.{close[0]}".'
-            if close
-            else None
-        )
+        return f'Perhaps you meant to reference the column "{self.name}.{close[0]}".' if close else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +147,10 @@ class Relationship:
 
     def describe(self) -> dict[str, str]:
         """Return the relationship as an entry in the details of PGRST201."""
-        description = {
-            "cardinality": self.cardinality,
-            "embedding": f"{self.source} with {self.target}",
-        }
+        description = {"cardinality": self.cardinality, "embedding": f"{self.source} with {self.target}"}
         if self.junction is not None:
             near, far = self.pairs[0][1], self.far_pairs[0][0]
-            used = (
-                f"{self.junction} using {self.constraint}({near}) and {self.far_constraint}({far})"
-            )
+            used = f"{self.junction} using {self.constraint}({near}) and {self.far_constraint}({far})"
             return description | {"relationship": used}
         used = f"{self.constraint} using {self.source}({self.pairs[0][0]}) and {self.target}({self.pairs[0][1]})"
         return description | {"relationship": used}
@@ -232,9 +214,7 @@ class Catalog:
             raise self.unknown_relationship(source, target, hint)
         raise self.ambiguous_relationship(source, target, matches)
 
-    def unknown_relationship(
-        self, source: str, target: str, hint: str | None
-    ) -> UnknownRelationship:
+    def unknown_relationship(self, source: str, target: str, hint: str | None) -> UnknownRelationship:
         searched = f"Searched for a foreign key relationship between '{source}' and '{target}'"
         using = f" using the hint '{hint}'" if hint is not None else ""
         names = sorted({each.target for each in self.relationships[source]})
@@ -242,18 +222,13 @@ class Catalog:
         return UnknownRelationship(
             f"Could not find a relationship between '{source}' and '{target}' in the schema cache",
             f"{searched}{using} in the schema 'public', but no matches were found.",
-            f"Perhaps you meant '{close[0]}' instead of '{target}'."
-            if close and close[0] != target
-            else None,
+            f"Perhaps you meant '{close[0]}' instead of '{target}'." if close and close[0] != target else None,
         )
 
-    def ambiguous_relationship(
-        self, source: str, target: str, matches: list[Relationship]
-    ) -> AmbiguousRelationship:
+    def ambiguous_relationship(self, source: str, target: str, matches: list[Relationship]) -> AmbiguousRelationship:
         hints = ", ".join(f"'{each.hint()}'" for each in matches)
         return AmbiguousRelationship(
-            "Could not embed because more than one relationship was found for "
-            f"'{source}' and '{target}'",
+            f"Could not embed because more than one relationship was found for '{source}' and '{target}'",
             f"Try changing '{target}' to one of the following: {hints}. "
             "Find the desired relationship in the 'details' key.",
             [each.describe() for each in matches],
@@ -272,9 +247,7 @@ def relation_of(name: str, model: type[Model]) -> Relation:
         name,
         model,
         {
-            column.name: Attribute(
-                column.name, column.info["type"], not column.nullable, column.info["default"]
-            )
+            column.name: Attribute(column.name, column.info["type"], not column.nullable, column.info["default"])
             for column in visible
         },
         tuple(column.name for column in table.primary_key),
@@ -284,10 +257,7 @@ def relation_of(name: str, model: type[Model]) -> Relation:
 
 
 def foreign_keys_of(name: str, table: sa.Table, names: set[str]) -> Iterator[ForeignKey]:
-    keys = sorted(
-        table.foreign_key_constraints,
-        key=lambda key: table.c[next(iter(key.column_keys))]._creation_order,
-    )
+    keys = sorted(table.foreign_key_constraints, key=lambda key: table.c[next(iter(key.column_keys))]._creation_order)
     for key in keys:
         element = next(element for element in key.elements if element.parent.name in names)
         yield ForeignKey(

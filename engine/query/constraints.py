@@ -18,9 +18,7 @@ class NotNullViolation(Fault):
     """A required column without a value (23502)."""
 
     def __init__(self, relation: str, column: str) -> None:
-        super().__init__(
-            f'null value in column "{column}" of relation "{relation}" violates not-null constraint'
-        )
+        super().__init__(f'null value in column "{column}" of relation "{relation}" violates not-null constraint')
         self.column = column
 
 
@@ -33,15 +31,13 @@ class CheckViolation(Fault):
              if constraint.startswith(name)), "row"
         )  # fmt: skip
         super().__init__(
-            CHECKS.get(constraint)
-            or f'new row for relation "{relation}" violates check constraint "{constraint}"'
+            CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"'
         )
         self.constraint = constraint
 
 
 CHECKS = {
-    "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled "
-    "or demoted",
+    "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled or demoted",
     "users_id_stays_check": "the id of a user cannot be changed",
     "clients_id_once_check": "a client had this id before, and ids are not reused",
 }
@@ -51,16 +47,12 @@ class ForeignKeyViolation(Fault):
     """A reference to a missing row, or a delete of a referenced row (23503)."""
 
     def __init__(
-        self,
-        message: str = "insert or update on table violates foreign key constraint",
-        details: str | None = None,
+        self, message: str = "insert or update on table violates foreign key constraint", details: str | None = None
     ) -> None:
         super().__init__(message, details)
 
     @classmethod
-    def missing(
-        cls, relation: str, constraint: str, column: str, value: object, referred: str
-    ) -> ForeignKeyViolation:
+    def missing(cls, relation: str, constraint: str, column: str, value: object, referred: str) -> ForeignKeyViolation:
         """Return the violation of a row that refers to a missing row."""
         return cls(
             f'insert or update on table "{relation}" violates foreign key constraint "{constraint}"',
@@ -68,13 +60,10 @@ class ForeignKeyViolation(Fault):
         )
 
     @classmethod
-    def referenced(
-        cls, relation: str, constraint: str, key: str, value: object, by: str
-    ) -> ForeignKeyViolation:
+    def referenced(cls, relation: str, constraint: str, key: str, value: object, by: str) -> ForeignKeyViolation:
         """Return the violation of a changed or deleted row that table `by` refers to."""
         return cls(
-            f'update or delete on table "{relation}" violates foreign key constraint '
-            f'"{constraint}" on table "{by}"',
+            f'update or delete on table "{relation}" violates foreign key constraint "{constraint}" on table "{by}"',
             f'Key ({key})=({value}) is still referenced from table "{by}".',
         )
 
@@ -91,9 +80,7 @@ class OnlyReads(Unreachable):
     """The server accepts no writes, for example because it is a standby. It may become a primary."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "the database is read-only: it is a standby, or default_transaction_read_only is on"
-        )
+        super().__init__("the database is read-only: it is a standby, or default_transaction_read_only is on")
 
 
 class NotPermitted(Fault):

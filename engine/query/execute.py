@@ -5,42 +5,37 @@ The packages `read` and `write` build the SQL.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from engine.query.catalog import Relation
 from engine.query.constraints import NotNullViolation
 from engine.query.read import plan as read_plan
 from engine.query.rule import Rule
-from engine.query.shape import Query
-from engine.query.shape import Shape
-from engine.query.statement import LARGE_CHARACTERS
-from engine.query.statement import Binding
-from engine.query.statement import Statement
+from engine.query.shape import Query, Shape
+from engine.query.statement import LARGE_CHARACTERS, Binding, Statement
 from engine.query.write import plan as write_plan
-from engine.query.write.constraint_diagnosis import REFUSE_CHANGE
-from engine.query.write.constraint_diagnosis import diagnose_deletion
-from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.constraint_diagnosis import remaining_reference
-from engine.query.write.insert import Conflict
-from engine.query.write.insert import Insertion
-from engine.query.write.insert import InsertRows
-from engine.query.write.insert import Key
-from engine.query.write.insert import Row
-from engine.query.write.insert import WriteResult
-from engine.query.write.insert import convert_value
-from engine.query.write.insert import default_value
-from engine.query.write.insert import keys_as_json
-from engine.query.write.insert import require_id
-from engine.query.write.row_security import protected_column
-from engine.query.write.row_security import require_allowed
-from engine.query.write.upsert import insert_new
-from engine.query.write.upsert import require_target
-from engine.query.write.upsert import upsert
+from engine.query.write.constraint_diagnosis import (
+    REFUSE_CHANGE,
+    diagnose_deletion,
+    diagnose_write,
+    remaining_reference,
+)
+from engine.query.write.insert import (
+    Conflict,
+    Insertion,
+    InsertRows,
+    Key,
+    Row,
+    WriteResult,
+    convert_value,
+    default_value,
+    keys_as_json,
+    require_id,
+)
+from engine.query.write.row_security import protected_column, require_allowed
+from engine.query.write.upsert import insert_new, require_target, upsert
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
@@ -78,13 +73,7 @@ RowCountCheck = Callable[[int], None]
 
 
 def select(
-    transaction: Transaction,
-    rule: Rule,
-    binding: Binding,
-    *,
-    relation: Relation,
-    query: Query,
-    count: bool,
+    transaction: Transaction, rule: Rule, binding: Binding, *, relation: Relation, query: Query, count: bool
 ) -> SelectResult:
     """Return the rows in the binding's range; with `count`, also the total number of rows."""
     plan = read_plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
@@ -98,13 +87,7 @@ def select(
 
 
 def count(
-    transaction: Transaction,
-    rule: Rule,
-    binding: Binding,
-    *,
-    relation: Relation,
-    query: Query,
-    total: bool,
+    transaction: Transaction, rule: Rule, binding: Binding, *, relation: Relation, query: Query, total: bool
 ) -> CountResult:
     """Return the number of rows in the binding's range, for HEAD; with `total`, also the total number of rows."""
     plan = read_plan.plan_read(transaction.dialect.name, relation.name, query.shape, rule)
@@ -219,9 +202,7 @@ def update(
     for name, each in relation.attributes.items():
         if each.default is ColumnDefault.NOW_ON_WRITE and name not in new:
             new[name] = transaction.now
-    plan = write_plan.plan_update(
-        transaction.dialect.name, relation.name, tuple(new), query.shape, rule
-    )
+    plan = write_plan.plan_update(transaction.dialect.name, relation.name, tuple(new), query.shape, rule)
     keys = update_by_key(transaction, relation, plan, new, binding)
     if not keys:
         keys = update_matching(transaction, relation, plan, new, binding)
@@ -230,11 +211,7 @@ def update(
 
 
 def update_by_key(
-    transaction: Transaction,
-    relation: Relation,
-    plan: write_plan.UpdatePlan,
-    new: dict[str, Bound],
-    binding: Binding,
+    transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
 ) -> list[Key]:
     """Update the row that the filters select by its key, and return the key.
 
@@ -249,11 +226,7 @@ def update_by_key(
 
 
 def update_matching(
-    transaction: Transaction,
-    relation: Relation,
-    plan: write_plan.UpdatePlan,
-    new: dict[str, Bound],
-    binding: Binding,
+    transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
 ) -> list[Key]:
     """Update all rows that match the filters, and return their new keys; raise RowDenied if the rule denies a row."""
     keys = fetch_keys(transaction, plan.keys, binding)
@@ -315,21 +288,14 @@ def fetch_keys(transaction: Transaction, statement: Statement, binding: Binding)
     return [tuple(row) for row in transaction.all(statement.sql, statement.bind(binding))]
 
 
-def check_representation(
-    transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None
-) -> None:
+def check_representation(transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None) -> None:
     """Plan the representation before the write, so that its errors precede all others."""
     if shape is not None:
         read_plan.plan_representation(transaction.dialect.name, relation.name, shape, rule)
 
 
 def with_representation(
-    transaction: Transaction,
-    relation: Relation,
-    result: WriteResult,
-    rule: Rule,
-    binding: Binding,
-    shape: Shape | None,
+    transaction: Transaction, relation: Relation, result: WriteResult, rule: Rule, binding: Binding, shape: Shape | None
 ) -> WriteResult:
     """Return the result with the written rows, read by key under the rule for reads."""
     if shape is None:

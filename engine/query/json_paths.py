@@ -9,12 +9,8 @@ import sqlalchemy as sa
 from engine.query.catalog import Attribute
 from engine.query.dialect.base import SqlDialect
 from engine.query.operators import UnknownOperator
-from engine.query.shape import Path
-from engine.query.shape import Step
-from models.types import INT32
-from models.types import JSON
-from models.types import TEXT
-from models.types import ColumnType
+from engine.query.shape import Path, Step
+from models.types import INT32, JSON, TEXT, ColumnType
 
 Expression = sa.ColumnElement[Any]
 

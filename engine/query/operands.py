@@ -7,11 +7,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query import operators
-from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.base import json_array
+from engine.query.dialect.base import SqlDialect, json_array
 from engine.query.shape import Filter
-from engine.query.statement import Slot
-from engine.query.statement import parameter
+from engine.query.statement import Slot, parameter
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -42,8 +40,7 @@ class Operands:
             return parameter(name)
         if flt.operator == "in" or flt.quantifier is not None:
             return self.value(
-                flt.value,
-                lambda values: json_array(operator.prepare(dialect, kind, text) for text in values),
+                flt.value, lambda values: json_array(operator.prepare(dialect, kind, text) for text in values)
             )
         return self.value(flt.value, lambda text: operator.prepare(dialect, kind, text))
 
@@ -51,26 +48,18 @@ class Operands:
         """Return the parameter for a limit or an offset."""
         return sa.type_coerce(self.value(place, int), sa.BigInteger())
 
-    def comparison(
-        self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType
-    ) -> Expression:
+    def comparison(self, flt: Filter, operator: operators.Operator, column: Expression, kind: ColumnType) -> Expression:
         """Return the comparison of a column with a filter's value or list of values."""
         operand = self.operand(flt, operator, kind)
         if flt.operator == "in" or (flt.quantifier == "any" and flt.operator == "eq"):
             return self.dialect.in_list(column, kind, operand)
         if flt.quantifier is not None:
             return self.dialect.any_or_all(
-                flt.quantifier,
-                lambda left, right: self.compare_element(operator, left, right),
-                column,
-                operand,
-                kind,
+                flt.quantifier, lambda left, right: self.compare_element(operator, left, right), column, operand, kind
             )
         return operator.compare(self.dialect, column, operand)
 
-    def compare_element(
-        self, operator: operators.Operator, left: Expression, right: Expression
-    ) -> Expression:
+    def compare_element(self, operator: operators.Operator, left: Expression, right: Expression) -> Expression:
         """Return the comparison with one element of a list. A slow operator checks the deadline first."""
         condition = operator.compare(self.dialect, left, right)
         if operator.leak_proof:

@@ -6,22 +6,17 @@ rule before it, so it never runs on a row that the caller may not see.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.base import json_array
-from engine.query.shape import Condition
-from engine.query.shape import LogicTree
+from engine.query.dialect.base import SqlDialect, json_array
+from engine.query.shape import Condition, LogicTree
 from engine.query.statement import Binding
 from models.errors import Fault
-from models.types import Bound
-from models.types import ColumnType
-from models.types import read_timestamp
+from models.types import Bound, ColumnType, read_timestamp
 
 Expression = sa.ColumnElement[Any]
 
@@ -84,29 +79,11 @@ OPERATORS: dict[str, Operator] = {
     "gte": Operator(">=", lambda _, column, value: column >= value, operand),
     "lt": Operator("<", lambda _, column, value: column < value, operand),
     "lte": Operator("<=", lambda _, column, value: column <= value, operand),
-    "isdistinct": Operator(
-        "IS DISTINCT FROM", lambda _, column, value: column.is_distinct_from(value), operand
-    ),
-    "like": Operator(
-        "~~", lambda dialect, column, value: dialect.like(column, value), like_operand, False, True
-    ),
-    "ilike": Operator(
-        "~~*",
-        lambda dialect, column, value: dialect.ilike(column, value),
-        ilike_operand,
-        False,
-        True,
-    ),
-    "match": Operator(
-        "~", lambda dialect, column, value: dialect.match(column, value), match_operand, False, True
-    ),
-    "imatch": Operator(
-        "~*",
-        lambda dialect, column, value: dialect.imatch(column, value),
-        imatch_operand,
-        False,
-        True,
-    ),
+    "isdistinct": Operator("IS DISTINCT FROM", lambda _, column, value: column.is_distinct_from(value), operand),
+    "like": Operator("~~", lambda dialect, column, value: dialect.like(column, value), like_operand, False, True),
+    "ilike": Operator("~~*", lambda dialect, column, value: dialect.ilike(column, value), ilike_operand, False, True),
+    "match": Operator("~", lambda dialect, column, value: dialect.match(column, value), match_operand, False, True),
+    "imatch": Operator("~*", lambda dialect, column, value: dialect.imatch(column, value), imatch_operand, False, True),
 }
 
 
@@ -115,8 +92,7 @@ def costly_filters(conditions: Iterable[Condition]) -> int:
     return sum(
         costly_filters(each.operands)
         if isinstance(each, LogicTree)
-        else bool(each.path)
-        or (each.operator in OPERATORS and not OPERATORS[each.operator].leak_proof)
+        else bool(each.path) or (each.operator in OPERATORS and not OPERATORS[each.operator].leak_proof)
         for each in conditions
     )
 
@@ -139,8 +115,7 @@ def operator_for(name: str, kind: ColumnType) -> Operator:
         return operator
     raise UnknownOperator(
         f"operator does not exist: {kind.name} {symbol} unknown",
-        hint="No operator matches the given name and argument types. "
-        "You might need to add explicit type casts.",
+        hint="No operator matches the given name and argument types. You might need to add explicit type casts.",
     )
 
 
@@ -162,6 +137,4 @@ def is_condition(column: Expression, kind: ColumnType, keyword: str) -> Expressi
         return column.is_(None)
     if keyword == "not_null":
         return column.is_not(None)
-    raise NotBoolean(
-        f"argument of {IS_KEYWORDS[keyword]} must be type boolean, not type {kind.name}"
-    )
+    raise NotBoolean(f"argument of {IS_KEYWORDS[keyword]} must be type boolean, not type {kind.name}")

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
-from typing import Generic
-from typing import ParamSpec
-from typing import TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 PLANS_MAX = 2_000  # about 20 KB each
 

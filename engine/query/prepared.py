@@ -12,11 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding
-from engine.query.statement import Slot
-from engine.query.statement import Statement
-from engine.query.statement import compile_statement
-from engine.query.statement import new_value
+from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value
 from engine.storage.transaction import Transaction
 from models.types import Bound
 

@@ -11,8 +11,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from models.fields import Model
-from models.fields import Row
+from models.fields import Model, Row
 
 
 class Action(Enum):

@@ -7,8 +7,7 @@ a tuple of values. Requests that differ only in values have equal shapes and sha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from models.errors import Fault
 
@@ -164,9 +163,7 @@ class Node:
 
     def selects_one(self, key: tuple[str, ...]) -> bool:
         """Return whether the filters give every column of a key, and there is no limit or offset."""
-        equal = {
-            each.column for each in self.conditions if isinstance(each, Filter) and each.is_equality
-        }
+        equal = {each.column for each in self.conditions if isinstance(each, Filter) and each.is_equality}
         return set(key) <= equal and self.limit is None and self.offset is None
 
     @property
@@ -184,9 +181,7 @@ class Node:
     @property
     def is_single_group(self) -> bool:
         """Whether the node always has one row: every item is an aggregate."""
-        return bool(self.items) and all(
-            isinstance(item, Column) and item.aggregate is not None for item in self.items
-        )
+        return bool(self.items) and all(isinstance(item, Column) and item.aggregate is not None for item in self.items)
 
 
 def names_of(*parts: Column | Embed | OrderTerm | Condition) -> Iterator[str | None]:
@@ -227,9 +222,7 @@ class Shape:
         parts = (self.root, self.columns, self.on_conflict, self.timezone)
         object.__setattr__(self, "fingerprint", hash(parts))
         object.__setattr__(
-            self,
-            "is_large",
-            self.root.size > LARGE_SIZE or self.root.name_characters > LARGE_NAME_CHARACTERS,
+            self, "is_large", self.root.size > LARGE_SIZE or self.root.name_characters > LARGE_NAME_CHARACTERS
         )
 
     def __hash__(self) -> int:

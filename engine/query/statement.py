@@ -6,9 +6,7 @@ are raised when a slot is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -38,11 +36,7 @@ class Binding:
     now: str = ""
 
     def replace(
-        self,
-        *,
-        keys: str | None = None,
-        rows: str | None = None,
-        new: tuple[Bound, ...] | None = None,
+        self, *, keys: str | None = None, rows: str | None = None, new: tuple[Bound, ...] | None = None
     ) -> Binding:
         """Return a copy with other keys, rows or new values. `dataclasses.replace` takes five times as long."""
         return Binding(
@@ -133,9 +127,7 @@ class TableTrackingCompiler(SQLCompiler):
     """A compiler that records the tables which a statement reads without an alias."""
 
     def visit_table(self, table: Any, *arguments: Any, **named: Any) -> Any:
-        alias = named.get(
-            "enclosing_alias"
-        )  # within an aliased sub-select, it is the sub-select's alias
+        alias = named.get("enclosing_alias")  # within an aliased sub-select, it is the sub-select's alias
         has_alias = alias is not None and alias.element is table
         if named.get("asfrom") and not named.get("iscrud") and not has_alias:
             vars(self).setdefault(UNALIASED_TABLES, []).append(table)

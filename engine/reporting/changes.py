@@ -14,11 +14,9 @@ from typing import Any
 
 from engine.query.rule import ReadScope
 from engine.reporting import counts
-from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import fetch_rows
+from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
-from models import Building
-from models import Inspection
+from models import Building, Inspection
 from models.audit_log import AuditLog
 
 ENTRIES_MAX = 2_000  # beyond this, or a fiftieth of all rows, a full count costs no more
@@ -55,9 +53,7 @@ class ChangesSince:
     current: InspectionStates
 
 
-def read_changes_since(
-    transaction: Transaction, visible: VisibleRows, entry: int, rows: int
-) -> ChangesSince | None:
+def read_changes_since(transaction: Transaction, visible: VisibleRows, entry: int, rows: int) -> ChangesSince | None:
     """Return the changes since an entry, at which `rows` rows were counted. Return None if a full count is needed."""
     changes = read_changes(transaction, visible, entry, rows)
     states = read_states(transaction, visible, changes) if changes is not None else None
@@ -66,9 +62,7 @@ def read_changes_since(
     return ChangesSince([each for each in changes if each.relation == BUILDINGS], *states)
 
 
-def read_changes(
-    transaction: Transaction, visible: VisibleRows, entry: int, rows: int
-) -> list[RowChange] | None:
+def read_changes(transaction: Transaction, visible: VisibleRows, entry: int, rows: int) -> list[RowChange] | None:
     """Return the changes of visible inspections and buildings, the newest first.
 
     Return None if the audit log lacks entries for single rows, or has so many that a full count costs no more.
@@ -91,8 +85,7 @@ def read_changes(
     changes = [
         RowChange(relation, int(key), action, json.loads(before) if before else {})
         for relation, key, action, before in entries
-        if relation in (INSPECTIONS, BUILDINGS)
-        and action in COUNT_DELTAS  # refusals are no changes
+        if relation in (INSPECTIONS, BUILDINGS) and action in COUNT_DELTAS  # refusals are no changes
     ]
     # Earlier entries of a row whose id changed have the old id.
     has_changed_ids = any(each.action == "update" and "id" in each.before for each in changes)
@@ -116,7 +109,5 @@ def read_states(
         state = former[change.key]
         if state is None and change.action == "update":
             return None  # the row was deleted without an entry
-        former[change.key] = (
-            None if change.action == "insert" else {**(state or {}), **change.before}
-        )
+        former[change.key] = None if change.action == "insert" else {**(state or {}), **change.before}
     return former, current

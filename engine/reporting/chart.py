@@ -6,23 +6,17 @@ It counts the rows that a row rule shows and knows no role.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Hashable
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import cast
 
 from engine.audit import last_event_id
-from engine.reporting.chart_counts import BusyBuilding
-from engine.reporting.chart_counts import Points
-from engine.reporting.chart_counts import Window
-from engine.reporting.chart_counts import read_points
+from engine.reporting.chart_counts import BusyBuilding, Points, Window, read_points
 from engine.reporting.counts import STATUSES
 from engine.reporting.incremental_counts import update_points
-from engine.reporting.status_counts import Counts
-from engine.reporting.status_counts import labelled
-from engine.reporting.status_counts import month_start
+from engine.reporting.status_counts import Counts, labelled, month_start
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.transaction import Transaction
 from models.errors import Fault
@@ -68,9 +62,7 @@ class Chart:
     buildings: list[BusyBuilding]
 
 
-def read_chart(
-    transaction: Transaction, visible: VisibleRows, start_date: str | None, end_date: str | None
-) -> Chart:
+def read_chart(transaction: Transaction, visible: VisibleRows, start_date: str | None, end_date: str | None) -> Chart:
     """Return the chart of two days. The default is the current month and the eleven before it.
 
     Raise InvalidPeriod or TooManyLabels.
@@ -78,16 +70,11 @@ def read_chart(
     end = transaction.moment.date() if end_date is None else datetime.date.fromisoformat(end_date)
     start = month_start(end, -11) if start_date is None else datetime.date.fromisoformat(start_date)
     if start > end:
-        raise InvalidPeriod(
-            "start_date must not be after end_date",
-            f"{start.isoformat()} is after {end.isoformat()}.",
-        )
+        raise InvalidPeriod("start_date must not be after end_date", f"{start.isoformat()} is after {end.isoformat()}.")
     interval = interval_for(start, end)
     periods = list(islice(periods_between(start, end, interval), POINTS_MAX + 1))
     if len(periods) > POINTS_MAX:
-        raise InvalidPeriod(
-            f"a chart has at most {POINTS_MAX} points", hint="Choose dates closer together."
-        )
+        raise InvalidPeriod(f"a chart has at most {POINTS_MAX} points", hint="Choose dates closer together.")
     window = Window(start.isoformat(), end.isoformat(), by_month=interval is Interval.MONTH)
     key = ("chart", visible, start, end)
 
@@ -97,9 +84,7 @@ def read_chart(
         series = series_of(points, interval, periods)
         return entry, points, Chart(window.start, window.end, interval, series, points.busiest)
 
-    _, _, cached = transaction.cached(
-        key, draw, lambda drawn: size_of_points(drawn[1]), is_base=True
-    )
+    _, _, cached = transaction.cached(key, draw, lambda drawn: size_of_points(drawn[1]), is_base=True)
     chart: Chart = cached
     return chart
 
@@ -109,9 +94,7 @@ def size_of_points(points: Points) -> int:
     return sum(POINT_BYTES + len(status or "") for _, status in points.counted)
 
 
-def count_points(
-    transaction: Transaction, visible: VisibleRows, window: Window, key: Hashable, entry: int
-) -> Points:
+def count_points(transaction: Transaction, visible: VisibleRows, window: Window, key: Hashable, entry: int) -> Points:
     """Return the points as of an entry of the audit log. Update the cached points, if possible."""
     latest = transaction.cache.latest(key)
     if latest is not None and latest[0] <= entry:

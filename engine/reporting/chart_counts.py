@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine.query.dialect.base import json_array
 from engine.query.statement import Binding
 from engine.reporting import chart_statements
 from engine.reporting.chart_statements import POINT_LABELS_MAX
-from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import fetch_rows
+from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 
@@ -71,9 +69,7 @@ def read_points(transaction: Transaction, visible: VisibleRows, window: Window) 
     return Points(counted, read_busiest(transaction, visible, window))
 
 
-def read_series(
-    transaction: Transaction, visible: VisibleRows, window: Window
-) -> dict[tuple[str, str | None], int]:
+def read_series(transaction: Transaction, visible: VisibleRows, window: Window) -> dict[tuple[str, str | None], int]:
     """Return the number of inspections by period and status."""
     name, rule = transaction.dialect.name, visible.rule
     statement = chart_statements.plan_points(name, rule, window.characters)
@@ -81,9 +77,7 @@ def read_series(
     return {(period, status): count for period, status, count in rows}
 
 
-def read_busiest(
-    transaction: Transaction, visible: VisibleRows, window: Window
-) -> list[BusyBuilding]:
+def read_busiest(transaction: Transaction, visible: VisibleRows, window: Window) -> list[BusyBuilding]:
     """Return the busiest buildings that have an inspection."""
     statement = chart_statements.plan_busiest(transaction.dialect.name, visible.rule)
     rows = [row for row in fetch_rows(transaction, statement, window.binding(visible)) if row[2]]

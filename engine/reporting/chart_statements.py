@@ -10,15 +10,9 @@ import sqlalchemy as sa
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
-from engine.query.statement import Statement
-from engine.query.statement import parameter
-from engine.reporting.counts import COMPLETED
-from engine.reporting.counts import FAILED
-from engine.reporting.counts import PLANS_MAX
-from engine.reporting.counts import CountPlanner
-from engine.reporting.counts import shortened
-from models import Building
-from models import Inspection
+from engine.query.statement import Statement, parameter
+from engine.reporting.counts import COMPLETED, FAILED, PLANS_MAX, CountPlanner, shortened
+from models import Building, Inspection
 from models.types import BIGINT
 
 Expression = sa.ColumnElement[Any]
@@ -54,9 +48,7 @@ class ChartPlanner(CountPlanner):
         inspection, scope = self.visible_by(Inspection, Building)
         columns, conditions = inspection.c, [self.within_dates(inspection), scope]
         if status is not None:
-            conditions.append(
-                self.dialect.with_length_limit(columns.status, columns.status == status)
-            )
+            conditions.append(self.dialect.with_length_limit(columns.status, columns.status == status))
         conditions += self.in_building(inspection, building_id)
         counted = sa.select(sa.func.count()).where(*conditions)
         return counted.correlate_except(inspection).scalar_subquery()
@@ -73,22 +65,16 @@ def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
     inspection, where = planner.inspections(of_building=False)
     columns = inspection.c
     within = planner.within_dates(inspection)
-    if planner.scans_index(
-        where[-1]
-    ):  # a range on the column would make SQLite skip-scan every client
+    if planner.scans_index(where[-1]):  # a range on the column would make SQLite skip-scan every client
         within = planner.between_dates(planner.dialect.unindexed(columns.date_visited))
     days = (
-        sa.select(
-            planner.period_of(inspection), shortened(columns.status), sa.func.count().label("many")
-        )
+        sa.select(planner.period_of(inspection), shortened(columns.status), sa.func.count().label("many"))
         .where(*where, within)
         .group_by(columns.client_id, columns.status, columns.date_visited)
         .subquery("days")
     )
     points = days.c.period, days.c.status
-    counted = sa.select(*points, sa.cast(sa.func.sum(days.c.many), sa.BigInteger())).group_by(
-        *points
-    )
+    counted = sa.select(*points, sa.cast(sa.func.sum(days.c.many), sa.BigInteger())).group_by(*points)
     return planner.finish(counted.limit(POINT_LABELS_MAX + 1))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -11,26 +10,16 @@ import sqlalchemy as sa
 
 from engine.query.dialect.in_subquery import SmallInSubquery
 from engine.query.dialect.registry import DIALECTS
-from engine.query.read.disjuncts import Disjunct
-from engine.query.read.disjuncts import disjuncts
-from engine.query.read.disjuncts import or_operands
+from engine.query.read.disjuncts import Disjunct, disjuncts, or_operands
 from engine.query.read.index_prefix import prefix_of_parent
 from engine.query.read.planner import Planner
 from engine.query.read.skip_scan import owners_of
 from engine.query.rule import Rule
-from engine.query.statement import Statement
-from engine.query.statement import compile_statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
-from models import AuditLog
-from models import Building
-from models import Inspection
-from models import ReportLead
+from engine.query.statement import Statement, compile_statement, new_value, parameter
+from models import AuditLog, Building, Inspection, ReportLead
 from models.audit_log import BULK_RELATION
 from models.fields import Model
-from models.types import BIGINT
-from models.types import DATE
-from models.types import Bound
+from models.types import BIGINT, DATE, Bound
 
 Expression = sa.ColumnElement[Any]
 
@@ -40,9 +29,7 @@ SCHEDULED, IN_PROGRESS, COMPLETED, FAILED, CANCELLED = STATUSES
 TYPES = ("annual", "fire", "lead", "structural", "emergency")
 
 PLANS_MAX = 64  # of each kind; there are twelve grant profiles
-LABEL_CHARACTERS_MAX = (
-    200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
-)
+LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
 LABELS_MAX = 1_000  # pairs of type and status; rarer pairs count as the rest
 
 PARAMETERS = (
@@ -89,10 +76,7 @@ class CountPlanner(Planner):
             inspection, scope = self.visible(Inspection)
             return inspection, [scope]
         inspection, scope = self.visible_by(Inspection, Building)
-        return inspection, [
-            *self.in_building(inspection, self.named_parameter("building_id")),
-            scope,
-        ]
+        return inspection, [*self.in_building(inspection, self.named_parameter("building_id")), scope]
 
     def in_building(self, inspection: sa.Alias, key: Expression) -> list[Expression]:
         """Return the conditions that an inspection belongs to a building, with the index prefix if there is one."""
@@ -100,9 +84,7 @@ class CountPlanner(Planner):
         conditions = [inspection.c.building_id == key]
         prefix = self.prefix_column(relation, "building_id")
         if prefix is not None:
-            conditions.append(
-                inspection.c[prefix] == prefix_of_parent(relation, "building_id", key)
-            )
+            conditions.append(inspection.c[prefix] == prefix_of_parent(relation, "building_id", key))
         return conditions
 
     def scans_index(self, scope: Expression) -> bool:
@@ -178,11 +160,7 @@ def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Stateme
         for part in disjuncts(where[-1], where[-1])
     )
     calendar_counts, counted = (found.inspection_type, found.status), sa.func.count()
-    pairs = (
-        sa.select(*calendar_counts, counted)
-        .group_by(*calendar_counts)
-        .order_by(counted.desc(), *calendar_counts)
-    )
+    pairs = sa.select(*calendar_counts, counted).group_by(*calendar_counts).order_by(counted.desc(), *calendar_counts)
     return planner.finish(pairs.limit(LABELS_MAX))
 
 
@@ -205,9 +183,7 @@ def plan_nearest_days(database: str, rule: Rule) -> Statement:
     planner = CountPlanner(DIALECTS[database], rule)
     today = planner.named_parameter("today")
 
-    def nearest_day(
-        aggregate: Any, status: str, is_near: Callable[[Any], Expression]
-    ) -> Expression:
+    def nearest_day(aggregate: Any, status: str, is_near: Callable[[Any], Expression]) -> Expression:
         inspection, scope = planner.visible(Inspection)
         day = inspection.c.date_visited
         query = sa.select(aggregate(day)).where(scope, inspection.c.status == status, is_near(day))
@@ -245,9 +221,7 @@ def plan_audit_entries(database: str, rule: Rule) -> Statement:
     line, scope = planner.visible(AuditLog)
     columns = line.c
     lines = sa.select(columns.relation, columns.row_key, columns.action, columns.before)
-    newest = lines.where(scope, columns.id > planner.named_parameter("since")).order_by(
-        columns.id.desc()
-    )
+    newest = lines.where(scope, columns.id > planner.named_parameter("since")).order_by(columns.id.desc())
     return planner.finish(newest.limit(planner.named_parameter("entries_max")))
 
 
@@ -257,12 +231,8 @@ def plan_bulk_changes(database: str) -> Statement:
     dialect, columns = DIALECTS[database], AuditLog.__table__.c
     since = parameter("since", sa.BigInteger)
     of_many = dialect.unindexed(columns.relation) == BULK_RELATION
-    found = sa.select(sa.func.count()).where(
-        columns.client_id.is_(None), columns.id > since, of_many
-    )
-    return compile_statement(
-        found, dialect.sa_dialect, {"since": new_value(PARAMETERS.index("since"))}
-    )
+    found = sa.select(sa.func.count()).where(columns.client_id.is_(None), columns.id > since, of_many)
+    return compile_statement(found, dialect.sa_dialect, {"since": new_value(PARAMETERS.index("since"))})
 
 
 @lru_cache(maxsize=PLANS_MAX)

@@ -7,20 +7,14 @@ the cost.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.audit import last_event_id
 from engine.reporting import counts
-from engine.reporting.counts import COMPLETED
-from engine.reporting.counts import FAILED
-from engine.reporting.incremental_counts import DashboardCounts
-from engine.reporting.incremental_counts import update_dashboard_counts
-from engine.reporting.status_counts import Counts
-from engine.reporting.status_counts import labelled
-from engine.reporting.status_counts import read_status_counts
-from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import fetch_rows
+from engine.reporting.counts import COMPLETED, FAILED
+from engine.reporting.incremental_counts import DashboardCounts, update_dashboard_counts
+from engine.reporting.status_counts import Counts, labelled, read_status_counts
+from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import size_of
 from models.errors import Fault
@@ -85,9 +79,7 @@ def count_dashboard(
     if latest is not None and latest[0] <= entry:
         counted_at, cached, _ = latest
         dashboard_counts = (
-            cached
-            if counted_at == entry
-            else update_dashboard_counts(transaction, visible, cached, counted_at)
+            cached if counted_at == entry else update_dashboard_counts(transaction, visible, cached, counted_at)
         )
     if dashboard_counts is None:
         dashboard_counts = count_all(transaction, visible)
@@ -154,14 +146,10 @@ class BuildingStats:
     lead: LeadReadings
 
 
-def read_building_stats(
-    transaction: Transaction, visible: VisibleRows, building_id: int
-) -> BuildingStats:
+def read_building_stats(transaction: Transaction, visible: VisibleRows, building_id: int) -> BuildingStats:
     """Return the counts of a building. Raise NoSuchBuilding if it is not visible."""
     statement = counts.plan_building_name(transaction.dialect.name, visible.rule)
-    name = transaction.value(
-        statement.sql, statement.bind(visible.binding(building_id=building_id))
-    )
+    name = transaction.value(statement.sql, statement.bind(visible.binding(building_id=building_id)))
     if name is None:
         raise NoSuchBuilding
     status_counts = read_status_counts(transaction, visible, building_id)

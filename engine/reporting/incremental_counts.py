@@ -7,31 +7,17 @@ is uncertain and a full count is needed (docs/decisions/0017).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.query.dialect.base import json_array
-from engine.reporting import chart_statements
-from engine.reporting import counts
-from engine.reporting.changes import COUNT_DELTAS
-from engine.reporting.changes import ChangesSince
-from engine.reporting.changes import InspectionState
-from engine.reporting.changes import read_changes_since
-from engine.reporting.chart_counts import BusyBuilding
-from engine.reporting.chart_counts import Points
-from engine.reporting.chart_counts import Window
-from engine.reporting.chart_counts import read_outcomes
+from engine.reporting import chart_statements, counts
+from engine.reporting.changes import COUNT_DELTAS, ChangesSince, InspectionState, read_changes_since
+from engine.reporting.chart_counts import BusyBuilding, Points, Window, read_outcomes
 from engine.reporting.chart_statements import BUSIEST_MAX
-from engine.reporting.counts import COMPLETED
-from engine.reporting.counts import IN_PROGRESS
-from engine.reporting.counts import LABEL_CHARACTERS_MAX
-from engine.reporting.counts import SCHEDULED
-from engine.reporting.status_counts import Pair
-from engine.reporting.status_counts import StatusCounts
-from engine.reporting.status_counts import calendar_days
-from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import fetch_rows
+from engine.reporting.counts import COMPLETED, IN_PROGRESS, LABEL_CHARACTERS_MAX, SCHEDULED
+from engine.reporting.status_counts import Pair, StatusCounts, calendar_days
+from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
 
 
@@ -73,18 +59,12 @@ def update_status_counts(
         for kind in calendar_counts(state, days):
             sums[kind] += times
     pairs = Counter({pair: count for pair, count in pairs.items() if count})
-    if (
-        status_counts.rest
-        or len(pairs) > counts.LABELS_MAX
-        or min([*pairs.values(), *sums.values()]) < 0
-    ):
+    if status_counts.rest or len(pairs) > counts.LABELS_MAX or min([*pairs.values(), *sums.values()]) < 0:
         return None
     ends = counts.plan_nearest_days(transaction.dialect.name, visible.rule)
     ((completed, failed, upcoming),) = fetch_rows(transaction, ends, visible.binding(**days))
     last = max((day for day in (completed, failed) if day is not None), default=None)
-    return StatusCounts(
-        pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=upcoming
-    )
+    return StatusCounts(pairs, 0, pairs.total(), **sums, last_inspection=last, next_inspection=upcoming)
 
 
 def state_deltas(since: ChangesSince) -> Iterator[tuple[InspectionState, int]]:
@@ -121,11 +101,7 @@ def calendar_counts(state: InspectionState, days: Mapping[str, str]) -> Iterator
 
 
 def update_points(
-    transaction: Transaction,
-    visible: VisibleRows,
-    window: Window,
-    cached: Points,
-    entry: int,
+    transaction: Transaction, visible: VisibleRows, window: Window, cached: Points, entry: int
 ) -> Points | None:
     """Return the current points, given the cached ones and their entry of the audit log, or None."""
     since = read_changes_since(transaction, visible, entry, sum(cached.counted.values()))
@@ -145,11 +121,7 @@ def update_points(
 
 
 def update_busiest(
-    transaction: Transaction,
-    visible: VisibleRows,
-    window: Window,
-    cached: list[BusyBuilding],
-    changed: set[int],
+    transaction: Transaction, visible: VisibleRows, window: Window, cached: list[BusyBuilding], changed: set[int]
 ) -> list[BusyBuilding] | None:
     """Return the busiest buildings after a change of some, or None. The counts of other buildings are unchanged."""
     statement = chart_statements.plan_building_names(transaction.dialect.name, visible.rule)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine.reporting import counts
-from engine.reporting.counts import STATUSES
-from engine.reporting.counts import TYPES
-from engine.reporting.visible_rows import VisibleRows
-from engine.reporting.visible_rows import fetch_rows
+from engine.reporting.counts import STATUSES, TYPES
+from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
 
 Counts = dict[str, int]
@@ -41,18 +38,14 @@ class StatusCounts:
 
     def by_status(self) -> Counts:
         """Return the counts by status. Their sum is the total."""
-        return labelled(
-            ((pair[1], count) for pair, count in self.pairs.items()), STATUSES, self.rest
-        )
+        return labelled(((pair[1], count) for pair, count in self.pairs.items()), STATUSES, self.rest)
 
     def by_type(self) -> Counts:
         """Return the counts by type. Their sum is the total."""
         return labelled(((pair[0], count) for pair, count in self.pairs.items()), TYPES, self.rest)
 
 
-def read_status_counts(
-    transaction: Transaction, visible: VisibleRows, building_id: int | None = None
-) -> StatusCounts:
+def read_status_counts(transaction: Transaction, visible: VisibleRows, building_id: int | None = None) -> StatusCounts:
     """Count all visible inspections, or those of one visible building."""
     database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
@@ -69,21 +62,12 @@ def read_status_counts(
     total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(TYPES) + 2 :]
     if sum(row[len(TYPES) + 1] for row in rows) > sum(pairs.values()):
         others = counts.plan_other_types(database, visible.rule, of_building=of_building)
-        for *pair, count in fetch_rows(
-            transaction, others, visible.binding(building_id=building_id)
-        ):
+        for *pair, count in fetch_rows(transaction, others, visible.binding(building_id=building_id)):
             pairs[pair[0], pair[1]] = count
     if len(pairs) > counts.LABELS_MAX:
         pairs = dict(sorted(pairs.items(), key=by_count)[: counts.LABELS_MAX])
     return StatusCounts(
-        pairs,
-        total - sum(pairs.values()),
-        total,
-        overdue or 0,
-        upcoming or 0,
-        completed or 0,
-        last,
-        upcoming_day,
+        pairs, total - sum(pairs.values()), total, overdue or 0, upcoming or 0, completed or 0, last, upcoming_day
     )
 
 
@@ -119,9 +103,7 @@ def month_start(day: datetime.date, months_later: int = 0) -> datetime.date:
     return datetime.date(place // 12, place % 12 + 1, 1)
 
 
-def labelled(
-    counted: Iterable[tuple[str | None, int]], common: tuple[str, ...], rest: int = 0
-) -> Counts:
+def labelled(counted: Iterable[tuple[str | None, int]], common: tuple[str, ...], rest: int = 0) -> Counts:
     """Return counts by label: first the common labels, even if 0, then the others by name.
 
     >>> labelled([("b", 1), (None, 2), ("b", 3), ("a", 1)], ("z", "a"), rest=5)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.query.rule import Rule
-from engine.query.statement import Binding
-from engine.query.statement import Statement
+from engine.query.statement import Binding, Statement
 from engine.reporting import counts
 from engine.storage.transaction import Transaction
 from models.types import Bound

@@ -14,8 +14,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 COMPANIONS = ("-wal", "-shm", "-journal")
@@ -66,9 +65,7 @@ def locked(path: Path) -> int:
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with suppress(OSError):
-            fcntl.flock(
-                lock, fcntl.LOCK_EX
-            )  # a process that checks for abandoned drafts releases it at once
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a process that checks for abandoned drafts releases it at once
         if os.path.lexists(path) and os.path.samestat(path.lstat(), os.fstat(lock)):
             return lock
         os.close(lock)  # removed as abandoned between open and lock

@@ -13,8 +13,7 @@ import math
 import mmap
 import time
 from threading import Lock
-from typing import ClassVar
-from typing import Final
+from typing import ClassVar, Final
 
 DOUBLE_BYTES = 8
 RUNNING: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -52,7 +51,7 @@ class Clock:
         with self.growing:
             self.ahead = max(self.ahead, ahead)
             if self.shared is not None:
-                # An aligned double is read and written atomically. A value lost to a concurrent write is set again later.
+                # An aligned double is read and written atomically. A value lost to another write is set again later.
                 if self.shared[0] < self.ahead:
                     self.shared[0] = self.ahead
                 else:

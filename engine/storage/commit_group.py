@@ -16,8 +16,7 @@ import sqlalchemy as sa
 
 from engine.query.constraints import Locked
 from engine.storage import sqlite
-from engine.storage.transaction import Bounds
-from engine.storage.transaction import NotCommitted
+from engine.storage.transaction import Bounds, NotCommitted
 
 MEMBERS_MAX: Final = 64
 

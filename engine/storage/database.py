@@ -7,11 +7,8 @@ inside another one joins it, so that a caller's rights and the rows they read be
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from contextlib import contextmanager
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -22,21 +19,14 @@ from engine.query.constraints import Locked
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
 from engine.storage.clock import Clock
-from engine.storage.commit_group import FIRST
-from engine.storage.commit_group import CommitGroup
+from engine.storage.commit_group import FIRST, CommitGroup
 from engine.storage.data_version import DataVersion
-from engine.storage.file_identity import DatabaseFileReplaced
-from engine.storage.file_identity import FileIdentity
-from engine.storage.pool import ConnectionPool
-from engine.storage.pool import connection_of
-from engine.storage.pool import pop_idle
-from engine.storage.transaction import CURRENT
-from engine.storage.transaction import CurrentToken
-from engine.storage.transaction import Transaction
+from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity
+from engine.storage.pool import ConnectionPool, connection_of, pop_idle
+from engine.storage.transaction import CURRENT, CurrentToken, Transaction
 from engine.storage.versioned_cache import VersionedCache
 from engine.storage.wal import WalCheckpointer
-from engine.storage.writer_lock import LockTimeout
-from engine.storage.writer_lock import WriterLock
+from engine.storage.writer_lock import LockTimeout, WriterLock
 from models.errors import Fault
 
 READ_SECONDS_MAX = 2.0
@@ -46,8 +36,7 @@ CACHED_STATEMENTS_MAX = 512
 PROBE_SECONDS = 60.0  # between probes of the disk while nothing is written: flash memory wears
 PROBE_WAIT_SECONDS_MAX = 0.5
 PROBE = (
-    "INSERT INTO facts (name, value) VALUES ('write_probe', ?)"
-    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    "INSERT INTO facts (name, value) VALUES ('write_probe', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
 Result = TypeVar("Result")
@@ -160,9 +149,7 @@ class Database:
         if self.identity is not None:
             self.identity.require_same()
 
-    def begin_member(
-        self, group: CommitGroup, deadline: float, seconds_max: float
-    ) -> tuple[Transaction, CurrentToken]:
+    def begin_member(self, group: CommitGroup, deadline: float, seconds_max: float) -> tuple[Transaction, CurrentToken]:
         """Begin the next member of a commit group."""
         group.connection.wait_until(deadline)
         bounds = group.bounds
@@ -203,9 +190,7 @@ class Database:
             self.written_at, self.last_write_failed = time.monotonic(), False
             self.checkpointer.note_commit()
 
-    def begin(
-        self, transaction: Transaction, seconds_max: float, *, resumes: bool = False
-    ) -> CurrentToken:
+    def begin(self, transaction: Transaction, seconds_max: float, *, resumes: bool = False) -> CurrentToken:
         """Begin a transaction and make it the current one."""
         connection = transaction.connection
         connection.faults.clear()
@@ -221,9 +206,7 @@ class Database:
                 raise
         return CURRENT.set(transaction)
 
-    def finish(
-        self, transaction: Transaction, token: CurrentToken, *, has_failed: bool = False
-    ) -> bool:
+    def finish(self, transaction: Transaction, token: CurrentToken, *, has_failed: bool = False) -> bool:
         """End the current transaction; return whether it was committed."""
         CURRENT.reset(token)
         transaction.connection.deadline = float("inf")
@@ -312,12 +295,7 @@ class Snapshot:
         self.transaction = transaction
         return transaction
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         database = self.database
         try:
             database.finish(self.transaction, self.token, has_failed=kind is not None)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance.schema import CLIENT_MISMATCHES
-from engine.maintenance.schema import FOREIGN_KEY_VIOLATIONS
+from engine.maintenance.schema import CLIENT_MISMATCHES, FOREIGN_KEY_VIOLATIONS
 from engine.storage import sqlite
-from engine.storage.atomic_files import COMPANIONS
-from engine.storage.atomic_files import drafted
+from engine.storage.atomic_files import COMPANIONS, drafted
 
 
 class UnsoundCopy(Exception):
@@ -47,9 +44,7 @@ def opened(path: Path) -> Iterator[Any]:
 @contextlib.contextmanager
 def opened_to_copy(path: Path) -> Iterator[Any]:
     """Yield a read-only connection to any SQLite file."""
-    connection = sqlite.driver.connect(
-        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None
-    )
+    connection = sqlite.driver.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         connection.execute(f"PRAGMA busy_timeout = {sqlite.BUSY_MILLISECONDS}")
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -74,9 +69,7 @@ def held(path: Path) -> Iterator[Any]:
         connection.execute("PRAGMA fullfsync = 1")  # for macOS, as the next line
         connection.execute("PRAGMA checkpoint_fullfsync = 1")
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-        connection.execute(
-            "PRAGMA locking_mode = EXCLUSIVE"
-        ).fetchall()  # the lock outlives the COMMIT
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()  # the lock outlives the COMMIT
         connection.execute("BEGIN EXCLUSIVE")
         # Another program may have restored WAL mode since. Readers would then get in.
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
@@ -122,9 +115,7 @@ def copy(source: Path, target: Path) -> None:
     sync(target.parent)
 
 
-def fill(
-    source: Path, draft: Path, check: Check | None = None, opened: Opened = opened_to_copy
-) -> None:
+def fill(source: Path, draft: Path, check: Check | None = None, opened: Opened = opened_to_copy) -> None:
     """Write one snapshot of a database to a draft, and check and sync it."""
     with opened(source) as original:
         write_copy(original, draft)

@@ -24,8 +24,7 @@ class DatabaseFileReplaced(Fault):
 
     def __init__(self) -> None:
         super().__init__(
-            "the database file was removed or replaced",
-            hint="Stop the service, put the file back, and start it.",
+            "the database file was removed or replaced", hint="Stop the service, put the file back, and start it."
         )
 
 
@@ -63,10 +62,7 @@ class FileIdentity:
             self.is_reported = False
             return
         if not self.is_reported:
-            LOG.error(
-                "%s was removed or replaced: writes are refused until the path names that file again",
-                self.path,
-            )
+            LOG.error("%s was removed or replaced: writes are refused until the path names that file again", self.path)
         self.is_reported = True
         raise DatabaseFileReplaced
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import Self
-from typing import TypeGuard
+from typing import Self, TypeGuard
 
 
 class AlreadyServed(Exception):

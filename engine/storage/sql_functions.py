@@ -12,9 +12,7 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP
-from decimal import Decimal
-from decimal import localcontext
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,9 +27,7 @@ from models import types
 from models.errors import Fault
 from models.types import Bound
 
-PATTERN_MEMORY_BYTES = (
-    8 << 20
-)  # per compiled expression; with less, RE2 falls back to a 40 times slower matcher
+PATTERN_MEMORY_BYTES = 8 << 20  # per compiled expression; with less, RE2 falls back to a 40 times slower matcher
 PATTERNS_CACHED_MAX = 32
 
 JSON_DEPTH_MAX = 1_000  # SQLite's own limit
@@ -143,11 +139,7 @@ def type_named(name: str) -> str:
     return canonical
 
 
-INTEGERS = {
-    "smallint": (-(2**15), 2**15 - 1),
-    "integer": types.INT32,
-    "bigint": types.INT64,
-}
+INTEGERS = {"smallint": (-(2**15), 2**15 - 1), "integer": types.INT32, "bigint": types.INT64}
 NUMBERS = {*INTEGERS, "numeric", "double precision", "real"}
 CASTABLE = {
     "number": {*NUMBERS, "text"},
@@ -235,10 +227,7 @@ def nearest_real(number: float) -> float:
     if rounded == 0 != number:
         raise types.OutOfRange("value out of range: underflow")
     texts = (f"{rounded:.{digits}g}" for digits in range(6, 9))
-    return next(
-        (float(text) for text in texts if struct.pack("f", float(text)) == real),
-        float(f"{rounded:.9g}"),
-    )
+    return next((float(text) for text in texts if struct.pack("f", float(text)) == real), float(f"{rounded:.9g}"))
 
 
 def cast_text(value: Bound, source: str) -> str:

@@ -21,8 +21,7 @@ except ImportError:  # no wheel for this platform
 
 from engine.maintenance import migrations
 from engine.query import constraints
-from engine.storage import library_limits
-from engine.storage import sql_functions
+from engine.storage import library_limits, sql_functions
 from models import types
 from models.errors import Fault
 
@@ -42,11 +41,7 @@ LARGE_CHARACTERS_MAX = 2_000_000  # of large statements in the driver's statemen
 # A check of the deadline takes the interpreter lock. This many opcodes last a millisecond.
 OPCODES_PER_CHECK = 10_000
 VERSION_MIN = (3, 43, 0)  # 3.40 refuses json_object() in triggers of an untrusted schema
-VERSION_WITH_NOOP_CHECKPOINT = (
-    3,
-    51,
-    0,
-)  # reports the size of the log; older ones checkpoint instead
+VERSION_WITH_NOOP_CHECKPOINT = (3, 51, 0)  # reports the size of the log; older ones checkpoint instead
 VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each parses each inner array again
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file
 CHECKPOINTS_IN_BACKGROUND = driver.sqlite_version_info >= VERSION_SAFE
@@ -251,9 +246,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     if writable:
         run(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
         # Since SQLite 3.51.3 a background thread checkpoints (wal.py).
-        run(
-            f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if not CHECKPOINTS_IN_BACKGROUND else 0}"
-        )
+        run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if not CHECKPOINTS_IN_BACKGROUND else 0}")
     else:
         run(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
         run("PRAGMA query_only = 1")

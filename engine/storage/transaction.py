@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
-from contextvars import Token
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
@@ -27,8 +21,7 @@ from engine.storage import sqlite
 from engine.storage.clock import Clock
 from engine.storage.replication_positions import ReplicationPositions
 from engine.storage.versioned_cache import VersionedCache
-from models.types import Bound
-from models.types import write_timestamp
+from models.types import Bound, write_timestamp
 
 Parameters = Sequence[Bound]
 

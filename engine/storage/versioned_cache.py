@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from sys import getsizeof
-from typing import Any
-from typing import Final
-from typing import NamedTuple
-from typing import TypeVar
-from typing import cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 Result = TypeVar("Result")
 
@@ -85,11 +80,7 @@ class VersionedCache:
             own.done.set()
 
     def put(
-        self,
-        version: int | None,
-        key: Hashable,
-        value: Result,
-        bytes_of: Callable[[Result], int] | None = None,
+        self, version: int | None, key: Hashable, value: Result, bytes_of: Callable[[Result], int] | None = None
     ) -> Result:
         """Cache a value unless it is larger than ENTRY_BYTES_MAX; return it."""
         size = ENTRY_BYTES + size_of(key) + (bytes_of or size_of)(value)

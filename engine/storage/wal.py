@@ -13,8 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Final
 
 from engine.storage import sqlite
@@ -23,9 +22,7 @@ from models.errors import Fault
 
 LOG = logging.getLogger("walkthrough")
 
-RESTART_PAGES: Final = (
-    4_000  # a log of so many is restarted: a short checkpoint under the writer lock
-)
+RESTART_PAGES: Final = 4_000  # a log of so many is restarted: a short checkpoint under the writer lock
 POLL_SECONDS: Final = 0.05  # between looks at a log that is being written to
 IDLE_SECONDS: Final = 5.0  # without a commit, after which the thread ends
 LOCK_SECONDS_MAX: Final = 0.5
@@ -62,9 +59,7 @@ class WalCheckpointer:
             self.written.set()
             if self.thread is None:
                 self.stopped = threading.Event()
-                self.thread = threading.Thread(
-                    target=self.run, args=(self.stopped,), name="checkpoint", daemon=True
-                )
+                self.thread = threading.Thread(target=self.run, args=(self.stopped,), name="checkpoint", daemon=True)
                 self.thread.start()
 
     def run(self, stopped: threading.Event) -> None:

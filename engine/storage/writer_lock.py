@@ -16,8 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.storage import atomic_files
@@ -33,10 +32,7 @@ class LockTimeout(Fault):
     """The writer lock did not become free in time (55P03). A retry is right."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "canceling statement due to lock timeout",
-            hint="Another write is under way; try again.",
-        )
+        super().__init__("canceling statement due to lock timeout", hint="Another write is under way; try again.")
 
 
 @dataclass(slots=True)
@@ -157,9 +153,7 @@ class WriterLock:
                 self.descriptor = os.open(self.path, flags, 0o600)
             except OSError as error:
                 raise DiskFailed(f"the lock file cannot be opened: {error.strerror}") from error
-            atomic_files.hand_over(
-                self.descriptor, self.path.with_suffix("")
-            )  # to the database's owner
+            atomic_files.hand_over(self.descriptor, self.path.with_suffix(""))  # to the database's owner
             self.owner = os.getpid()
         return self.descriptor
 
@@ -201,7 +195,5 @@ class BlockedWaiter:
             self.lock.blocked = None
             if self.is_wanted:
                 self.has_lock.set()
-            elif (
-                self.lock.descriptor == self.descriptor
-            ):  # else the lock was closed, and freed by that
+            elif self.lock.descriptor == self.descriptor:  # else the lock was closed, and freed by that
                 fcntl.flock(self.descriptor, fcntl.LOCK_UN)

@@ -7,8 +7,7 @@ import io
 import os
 import signal
 import sys
-from typing import Final
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 from flask import Flask
@@ -98,8 +97,6 @@ def fail_output(error: OSError, done: str = "") -> NoReturn:
 
 def fail(reason: str) -> NoReturn:
     """Print the reason on one line and exit with status 1."""
-    line = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in reason
-    )
+    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in reason)
     click.echo(f"walkthrough: {line}", err=True)
     sys.exit(1)

@@ -6,43 +6,37 @@ import datetime
 import io
 import json
 import sys
-from contextlib import AbstractContextManager
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import click
-from flask import Blueprint
-from flask import current_app
+from flask import Blueprint, current_app
 
 import config
 from access.accounts import people
 from access.accounts.user_import import import_user
 from engine.attach import attach_url
-from engine.current import database
-from engine.current import reading
-from engine.maintenance import backup
+from engine.current import database, reading
+from engine.maintenance import backup, clock_reset, import_export, readonly_file
 from engine.maintenance import check as database_check
-from engine.maintenance import clock_reset
 from engine.maintenance import copy as database_copy
-from engine.maintenance import import_export
-from engine.maintenance import readonly_file
 from engine.query.write.insert import ID_MAX
 from engine.storage import file_copies
 from engine.storage.database import Database
-from engine.storage.server_lock import AlreadyServed
-from engine.storage.server_lock import ServingLock
-from engine.storage.server_lock import is_served
+from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
 from engine.storage.transaction import Transaction
 from models.errors import Fault
-from routes.cli.command import DATABASE_ERROR
-from routes.cli.command import TEXT
-from routes.cli.command import Command
-from routes.cli.command import RecoveryCommand
-from routes.cli.command import fail
-from routes.cli.command import fail_output
-from routes.cli.command import print_line
-from routes.cli.command import print_result
-from routes.cli.command import require_output
+from routes.cli.command import (
+    DATABASE_ERROR,
+    TEXT,
+    Command,
+    RecoveryCommand,
+    fail,
+    fail_output,
+    print_line,
+    print_result,
+    require_output,
+)
 
 PASSWORD_NONE = "-"  # noqa: S105 - the word for none
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -70,9 +64,7 @@ def import_file(file: Path) -> None:
         fail(str(fault))
     finally:
         checkpoint()  # also after a failure: on a full disk, this frees the WAL's space
-    print_result(
-        ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
-    )
+    print_result(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("export", cls=RecoveryCommand)
@@ -137,30 +129,16 @@ def copy_database(url: str) -> None:
         fail(str(error))
     except Fault as fault:
         fail(str(fault))
-    print_result(
-        ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
-    )
+    print_result(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("create-user", cls=Command)
 @click.argument("email", type=TEXT)
 @click.option("--name", type=TEXT, help="The user's name. Default: the local part of EMAIL.")
-@click.option(
-    "--role", type=TEXT, required=True, help="super_admin, client_admin or client_manager."
-)
-@click.option(
-    "--client-id",
-    type=click.IntRange(1, ID_MAX),
-    help="The user's client. A super admin has none.",
-)
-@click.option(
-    "--password",
-    type=TEXT,
-    help="The password, or - for none. Default: a prompt.",
-)
-def create_user(
-    email: str, name: str | None, role: str, client_id: int | None, password: str | None
-) -> None:
+@click.option("--role", type=TEXT, required=True, help="super_admin, client_admin or client_manager.")
+@click.option("--client-id", type=click.IntRange(1, ID_MAX), help="The user's client. A super admin has none.")
+@click.option("--password", type=TEXT, help="The password, or - for none. Default: a prompt.")
+def create_user(email: str, name: str | None, role: str, client_id: int | None, password: str | None) -> None:
     """Create a user who signs in with EMAIL."""
     if password is None:
         if sys.stdin is None:  # closed by the parent process
@@ -169,12 +147,7 @@ def create_user(
     try:
         with database().writing(seconds_max=60) as transaction:
             user_id = people.create_user_with_password(
-                transaction,
-                email,
-                name,
-                role,
-                client_id,
-                None if password == PASSWORD_NONE else password,
+                transaction, email, name, role, client_id, None if password == PASSWORD_NONE else password
             )
     except Fault as fault:
         fail(str(fault))
@@ -216,10 +189,7 @@ def check(scan: str) -> None:
     if problems:
         fail("; ".join(problems[:10]))
     try:
-        for name, value in {
-            "walkthrough": config.__version__,
-            **database_check.versions(database()),
-        }.items():
+        for name, value in {"walkthrough": config.__version__, **database_check.versions(database())}.items():
             print_line(f"{name}: {value}")
     except Fault as fault:
         fail(str(fault))
@@ -259,9 +229,7 @@ def set_back_file(path: Path, *, key_is_new: bool) -> str:
             current_app.extensions["walkthrough.renew_signing_key"](path)
         return clock_reset.reset_clock(database())
     except click.ClickException as error:
-        fail(
-            f"{error.message}: tokens signed with it would become valid again; change it there, then add --key-is-new"
-        )
+        fail(f"{error.message}: tokens signed with it would become valid again; change it there, then add --key-is-new")
     except (Fault, OSError) as error:
         fail(str(error))
     finally:
@@ -288,11 +256,7 @@ def back_up(file: Path) -> None:
     require_separate_file(file)
     require_not_empty(file)
     try:
-        backup.back_up(
-            path,
-            file,
-            readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy,
-        )
+        backup.back_up(path, file, readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy)
     except (database_check.MaintenanceError, OSError) as error:
         fail(str(error))
     print_result(f"{file}: {file.stat().st_size} bytes")

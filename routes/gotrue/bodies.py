@@ -10,8 +10,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
@@ -66,9 +65,7 @@ def users_body(persons: Iterable[UserAccount], now: int) -> Object:
     return {"users": [user_body(person, now) for person in persons], "aud": AUDIENCE}
 
 
-def page_headers(
-    number: int, size: int, total: int, requested: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def page_headers(number: int, size: int, total: int, requested: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the total and the links to the next and the last page.
 
     Client libraries require `page` to come first and `rel` to be quoted.

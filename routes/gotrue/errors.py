@@ -7,31 +7,16 @@ from __future__ import annotations
 
 import json
 
-from access import decorators
-from access import policy
-from access import session
-from access.accounts import access_token
-from access.accounts import administration
-from access.accounts import own_account
-from access.accounts import password
-from access.accounts import person
-from access.accounts import sign_in
-from access.accounts import throttle
+from access import decorators, policy, session
+from access.accounts import access_token, administration, own_account, password, person, sign_in, throttle
 from engine.query import constraints
-from engine.storage import file_identity
-from engine.storage import pool
-from engine.storage import sqlite
+from engine.storage import file_identity, pool, sqlite
 from engine.storage.writer_lock import LockTimeout
 from models import types
 from models.errors import Fault
 from routes.gotrue import payload as gotrue_payload
-from routes.gotrue import sessions
-from routes.gotrue import users
-from routes.postgrest import encoding
-from routes.postgrest import limits
-from routes.postgrest import media
-from routes.postgrest import payload
-from routes.postgrest import requests
+from routes.gotrue import sessions, users
+from routes.postgrest import encoding, limits, media, payload, requests
 from routes.postgrest.errors import RenderedFault
 
 UNEXPECTED = (500, "unexpected_failure")
@@ -124,9 +109,7 @@ MESSAGES: dict[type[Fault], str] = {
 
 def render_fault(fault: Fault) -> RenderedFault:
     """Return a fault's status, headers and body in GoTrue's format."""
-    status, code = next(
-        (STATUSES[kind] for kind in type(fault).__mro__ if kind in STATUSES), UNEXPECTED
-    )
+    status, code = next((STATUSES[kind] for kind in type(fault).__mro__ if kind in STATUSES), UNEXPECTED)
     return RenderedFault(status, error_headers(fault, status), error_body(fault, code))
 
 

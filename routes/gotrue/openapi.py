@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from access.accounts.password import PASSWORD_CHARACTERS_MIN
 from access.accounts.sign_in import Scope
@@ -28,11 +27,7 @@ def either(schema: Json, *rest: Json) -> Json:
 
 
 def record(properties: Json, required: Iterable[str] | None = None) -> Json:
-    return {
-        "type": "object",
-        "required": list(properties if required is None else required),
-        "properties": properties,
-    }
+    return {"type": "object", "required": list(properties if required is None else required), "properties": properties}
 
 
 APP_METADATA: Final[Json] = {
@@ -88,10 +83,7 @@ SCHEMAS: Final[Json] = {
         USER_KEYS,
     ),
     "auth.users": record(
-        {
-            "users": {"type": "array", "items": {"$ref": "#/components/schemas/auth.user"}},
-            "aud": TEXT,
-        }
+        {"users": {"type": "array", "items": {"$ref": "#/components/schemas/auth.user"}}, "aud": TEXT}
     ),
     "auth.session": record(
         {
@@ -150,8 +142,7 @@ def json_response(description: str, shape: Json, **headers: str) -> Json:
     built: Json = {"description": description, "content": content(shape)}
     if headers:
         built["headers"] = {
-            name.replace("_", "-"): {"description": note, "schema": TEXT}
-            for name, note in headers.items()
+            name.replace("_", "-"): {"description": note, "schema": TEXT} for name, note in headers.items()
         }
     return built
 
@@ -197,9 +188,7 @@ def operation(
     return built
 
 
-def get_and_head(
-    name: str, summary: str, responses: Json, error_statuses: Iterable[int], **more: Any
-) -> Json:
+def get_and_head(name: str, summary: str, responses: Json, error_statuses: Iterable[int], **more: Any) -> Json:
     """Return GET, and HEAD with the same headers and no body."""
     error_statuses = tuple(error_statuses)
     head = operation(f"head_{name}", f"{summary}: headers only", responses, error_statuses, **more)
@@ -207,10 +196,7 @@ def get_and_head(
         status: {key: part for key, part in response.items() if key != "content"}
         for status, response in head["responses"].items()
     }
-    return {
-        "get": operation(f"read_{name}", summary, responses, error_statuses, **more),
-        "head": head,
-    }
+    return {"get": operation(f"read_{name}", summary, responses, error_statuses, **more), "head": head}
 
 
 def in_query(name: str, description: str, shape: Json, *, required: bool = False) -> Json:
@@ -244,11 +230,7 @@ PATHS: Final[Json] = {
     "/user": {
         **get_and_head("user", "Your own account", USER, (401, 403, 500, 503)),
         "put": operation(
-            "change_user",
-            "Change your own password, name or metadata",
-            USER,
-            USER_ERRORS,
-            sent=schema("own_changes"),
+            "change_user", "Change your own password, name or metadata", USER, USER_ERRORS, sent=schema("own_changes")
         ),
     },
     "/logout": {
@@ -261,30 +243,18 @@ PATHS: Final[Json] = {
                 in_query(
                     "scope",
                     "The sessions to end: all (global), this one (local) or the others.",
-                    {
-                        "type": "string",
-                        "enum": [scope.value for scope in Scope],
-                        "default": "global",
-                    },
+                    {"type": "string", "enum": [scope.value for scope in Scope], "default": "global"},
                 )
             ],
         )
     },
     "/signup": {
         "post": operation(
-            "sign_up",
-            "Always refused: administrators create the users",
-            {},
-            (401, 422, 500),
-            apikey_only=True,
+            "sign_up", "Always refused: administrators create the users", {}, (401, 422, 500), apikey_only=True
         )
     },
     "/settings": get_and_head(
-        "settings",
-        "The sign-in methods",
-        {"200": json_response("The settings.", OBJECT)},
-        (401, 500),
-        apikey_only=True,
+        "settings", "The sign-in methods", {"200": json_response("The settings.", OBJECT)}, (401, 500), apikey_only=True
     ),
     "/health": get_and_head(
         "health",
@@ -313,21 +283,14 @@ PATHS: Final[Json] = {
                 in_query("sort", "`created_at desc` or `created_at asc` (default).", TEXT),
             ],
         ),
-        "post": operation(
-            "create_user", "Create a user", USER, ADMIN_ERRORS, sent=schema("wanted_user")
-        ),
+        "post": operation("create_user", "Create a user", USER, ADMIN_ERRORS, sent=schema("wanted_user")),
     },
     "/admin/users/{user_id}": {
         "parameters": [USER_ID],
         **get_and_head("one_user", "A visible user", USER, (401, 403, 404, 500, 503)),
-        "put": operation(
-            "change_one_user", "Change a user", USER, ADMIN_ERRORS, sent=schema("wanted_user")
-        ),
+        "put": operation("change_one_user", "Change a user", USER, ADMIN_ERRORS, sent=schema("wanted_user")),
         "delete": operation(
-            "delete_one_user",
-            "Delete a user",
-            {"200": json_response("The user is deleted.", OBJECT)},
-            ADMIN_ERRORS,
+            "delete_one_user", "Delete a user", {"200": json_response("The user is deleted.", OBJECT)}, ADMIN_ERRORS
         ),
     },
 }

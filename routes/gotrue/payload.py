@@ -5,13 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
-from marshmallow import EXCLUDE
-from marshmallow import Schema
-from marshmallow import ValidationError
-from marshmallow import fields
+from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
 from models.errors import Fault
 from routes.postgrest.payload import parse_payload

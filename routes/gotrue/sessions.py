@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from marshmallow import Schema
 
 from access.accounts.sign_in import Scope
 from models.errors import Fault
-from routes.gotrue.payload import InvalidBody
-from routes.gotrue.payload import load_body
-from routes.gotrue.payload import text
-from routes.gotrue.payload import text_value
+from routes.gotrue.payload import InvalidBody, load_body, text, text_value
 
 
 class UnknownGrant(Fault):

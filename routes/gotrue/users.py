@@ -8,29 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from marshmallow import Schema
-from marshmallow import fields
+from marshmallow import Schema, fields
 
-from access.accounts.administration import UserRequest
-from access.accounts.administration import UserSearch
+from access.accounts.administration import UserRequest, UserSearch
 from access.accounts.own_account import OwnAccountChanges
-from access.accounts.person import UNSET
-from access.accounts.person import Unset
-from access.accounts.person import read_email
+from access.accounts.person import UNSET, Unset, read_email
 from access.caller import Role
 from models.errors import Fault
-from models.types import BIGINT
-from models.types import read_uuid
-from routes.gotrue.payload import InvalidBody
-from routes.gotrue.payload import Object
-from routes.gotrue.payload import json_object
-from routes.gotrue.payload import load_body
-from routes.gotrue.payload import object_value
-from routes.gotrue.payload import text
-from routes.gotrue.payload import text_value
+from models.types import BIGINT, read_uuid
+from routes.gotrue.payload import InvalidBody, Object, json_object, load_body, object_value, text, text_value
 from routes.gotrue.sessions import PhoneNotServed
 
 SEARCH_CHARACTERS_MAX = 256  # as of a like pattern
@@ -109,10 +97,7 @@ def parse_user(body: bytes) -> WantedUser:
     refuse_phone(loaded)
     if text_value(loaded, "password_hash"):
         raise InvalidUser("password_hash is not taken: send the password")
-    app_metadata, user_metadata = (
-        object_value(loaded, "app_metadata"),
-        object_value(loaded, "user_metadata"),
-    )
+    app_metadata, user_metadata = (object_value(loaded, "app_metadata"), object_value(loaded, "user_metadata"))
     email, user_id = text_value(loaded, "email"), text_value(loaded, "id")
     wanted = UserRequest(
         read_id(user_id) if user_id is not None else None,

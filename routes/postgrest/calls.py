@@ -7,47 +7,37 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from engine.query.catalog import UnknownColumn
 from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
-from routes.postgrest.lexer import ParseState
-from routes.postgrest.lexer import Unparsable
-from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import excerpt
-from routes.postgrest.media import MediaType
-from routes.postgrest.media import parse_content_type
-from routes.postgrest.payload import InvalidPayload
-from routes.postgrest.payload import parse_payload
-from routes.postgrest.preferences import Handling
-from routes.postgrest.preferences import Operation
-from routes.postgrest.preferences import Preferences
+from routes.postgrest.lexer import ParseState, Unparsable
+from routes.postgrest.limits import LIMITS, excerpt
+from routes.postgrest.media import MediaType, parse_content_type
+from routes.postgrest.payload import InvalidPayload, parse_payload
+from routes.postgrest.preferences import Handling, Operation, Preferences
 from routes.postgrest.querystring import pairs
-from routes.postgrest.representation import STRIPPED
-from routes.postgrest.representation import Representation
-from routes.postgrest.representation import applied
-from routes.postgrest.representation import cell
-from routes.postgrest.representation import content_headers
-from routes.postgrest.representation import content_range
-from routes.postgrest.representation import without_nulls
+from routes.postgrest.representation import (
+    STRIPPED,
+    Representation,
+    applied,
+    cell,
+    content_headers,
+    content_range,
+    without_nulls,
+)
 from routes.postgrest.requests import MethodNotAllowed
 from routes.postgrest.selection import parse_names
-from routes.postgrest.signatures import PREFIX
-from routes.postgrest.signatures import Signature
-from routes.postgrest.signatures import unprefixed
+from routes.postgrest.signatures import PREFIX, Signature, unprefixed
 
 Arguments = dict[str, Any]
 """Values by parameter name without `p_`. Absent arguments have no entry."""
 
-RESERVED_PARAMETERS: Final = frozenset(
-    {"select", "order", "limit", "offset", "columns", "on_conflict"}
-)
+RESERVED_PARAMETERS: Final = frozenset({"select", "order", "limit", "offset", "columns", "on_conflict"})
 """Query parameters that are not arguments. Client libraries send them with any call."""
 ABSENT_TEXTS: Final = frozenset({"", "null"})
 """Texts of an absent value in a query string: Python's client sends "", JavaScript's sends "null"."""
@@ -69,9 +59,7 @@ class UnknownFunction(Fault):
         names = sorted(call.values)
         listed = excerpt(", ".join(names))
         called = f"{named}({listed})" if names else f"{named} without parameters"
-        searched = (
-            f"with parameter{'s' * (len(names) > 1)} {listed}" if names else "without parameters"
-        )
+        searched = f"with parameter{'s' * (len(names) > 1)} {listed}" if names else "without parameters"
         if call.as_json:
             searched += " or with a single unnamed json/jsonb parameter"
         super().__init__(
@@ -104,8 +92,7 @@ class MaxAffectedOnScalar(Fault):
 
     def __init__(self) -> None:
         super().__init__(
-            "Function must return SETOF or TABLE when max-affected preference is used with "
-            "handling=strict"
+            "Function must return SETOF or TABLE when max-affected preference is used with handling=strict"
         )
 
 
@@ -143,11 +130,7 @@ def read_query(query_string: bytes) -> CallInput:
 
 def call_parameters(query_string: bytes) -> dict[str, str]:
     """Return the query's parameters except the reserved ones."""
-    return {
-        key: value
-        for key, value in pairs(query_string)
-        if value is not None and key not in RESERVED_PARAMETERS
-    }
+    return {key: value for key, value in pairs(query_string) if value is not None and key not in RESERVED_PARAMETERS}
 
 
 def reads_as_filter(name: str, text: str) -> bool:
@@ -203,9 +186,7 @@ def read_arguments(signature: Signature, call: CallInput) -> Arguments:
     required = {name for name, parameter in parameters.items() if parameter.required}
     names = {unprefixed(key) for key in call.values if is_spelling(key, signature)}
     if not required <= names or not all(is_spelling(key, signature) for key in call.values):
-        raise UnknownFunction(
-            signature.name, call, f"Perhaps you meant to call the function {signature}"
-        )
+        raise UnknownFunction(signature.name, call, f"Perhaps you meant to call the function {signature}")
     for name in call.filters:
         raise no_column(signature.name, name)
     present = {
@@ -213,12 +194,8 @@ def read_arguments(signature: Signature, call: CallInput) -> Arguments:
         for key, value in call.values.items()
         if parameters[unprefixed(key)].required or not is_absent(value, call.absent)
     }
-    plain = deserialize(
-        signature, {key: present[key] for key in present if not key.startswith(PREFIX)}
-    )
-    prefixed = deserialize(
-        signature, {unprefixed(key): present[key] for key in present if key.startswith(PREFIX)}
-    )
+    plain = deserialize(signature, {key: present[key] for key in present if not key.startswith(PREFIX)})
+    prefixed = deserialize(signature, {unprefixed(key): present[key] for key in present if key.startswith(PREFIX)})
     for name in plain.keys() & prefixed.keys():
         if plain[name] != prefixed[name]:
             raise ConflictingArguments(name)
@@ -231,9 +208,7 @@ def no_column(function: str, name: str) -> UnknownColumn:
 
 def is_spelling(key: str, signature: Signature) -> bool:
     """Return whether a key is a parameter's name, with or without `p_`."""
-    return key in signature.schema.fields or (
-        key.startswith(PREFIX) and unprefixed(key) in signature.schema.fields
-    )
+    return key in signature.schema.fields or (key.startswith(PREFIX) and unprefixed(key) in signature.schema.fields)
 
 
 def is_absent(value: object, absent: frozenset[object]) -> bool:

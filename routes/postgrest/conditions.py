@@ -9,21 +9,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from engine.query.shape import SHORT_CHARACTERS_MAX
-from engine.query.shape import Condition
-from engine.query.shape import Filter
-from engine.query.shape import LogicTree
-from engine.query.shape import Path
-from routes.postgrest.lexer import FIELD_NAME
-from routes.postgrest.lexer import ParseState
-from routes.postgrest.lexer import Scanner
-from routes.postgrest.lexer import Unparsable
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
-from routes.postgrest.operands import parse_array
-from routes.postgrest.operands import parse_list
-from routes.postgrest.operands import parse_rest
-from routes.postgrest.operands import parse_tree_operand
+from engine.query.shape import SHORT_CHARACTERS_MAX, Condition, Filter, LogicTree, Path
+from routes.postgrest.lexer import FIELD_NAME, ParseState, Scanner, Unparsable
+from routes.postgrest.limits import LimitExceeded, Limits
+from routes.postgrest.operands import parse_array, parse_list, parse_rest, parse_tree_operand
 from routes.postgrest.selection import parse_field
 
 PATTERNS: Final = frozenset({"like", "ilike", "match", "imatch"})
@@ -126,11 +115,7 @@ def _parse_operand(scanner: Scanner, state: ParseState, depth: int) -> Condition
 
 
 def _parse_operation(
-    scanner: Scanner,
-    column: str,
-    path: Path,
-    state: ParseState,
-    parse_operand: Callable[[Scanner], str],
+    scanner: Scanner, column: str, path: Path, state: ParseState, parse_operand: Callable[[Scanner], str]
 ) -> Filter:
     """Parse `not.operator(quantifier).value`. `parse_operand` determines the end of the value."""
     state.count_condition()
@@ -150,9 +135,7 @@ def _parse_operation(
     if operator in PATTERNS:
         _limit_patterns(value, state.limits)
     is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in as_tuple(value))
-    return Filter(
-        column, operator, path, negated, quantifier, None, state.add_value(value), is_long
-    )
+    return Filter(column, operator, path, negated, quantifier, None, state.add_value(value), is_long)
 
 
 def _parse_operator(scanner: Scanner) -> str:

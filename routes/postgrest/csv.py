@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from models.errors import Fault
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
+from routes.postgrest.limits import LimitExceeded, Limits
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 """Spreadsheets start a CSV with a byte order mark. It would become part of the first column's name."""

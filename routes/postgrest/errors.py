@@ -8,44 +8,30 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments
-from access import decorators
-from access.accounts import access_token
-from access.accounts import throttle
-from engine.query import catalog
-from engine.query import constraints
-from engine.query import operators
-from engine.query import patterns
-from engine.query import shape
-from engine.query.read import aggregates
-from engine.query.read import columns
-from engine.query.read import embed
-from engine.query.read import planner
-from engine.query.write import row_security
-from engine.query.write import upsert
-from engine.reporting import chart
-from engine.reporting import chart_counts
-from engine.reporting import dashboard
-from engine.storage import file_identity
-from engine.storage import pool
-from engine.storage import sql_functions
-from engine.storage import sqlite
+from access import assignments, decorators
+from access.accounts import access_token, throttle
+from engine.query import catalog, constraints, operators, patterns, shape
+from engine.query.read import aggregates, columns, embed, planner
+from engine.query.write import row_security, upsert
+from engine.reporting import chart, chart_counts, dashboard
+from engine.storage import file_identity, pool, sql_functions, sqlite
 from engine.storage.writer_lock import LockTimeout
 from models import types
-from models.errors import Denial
-from models.errors import Fault
-from routes.postgrest import calls
-from routes.postgrest import conditions
-from routes.postgrest import csv
-from routes.postgrest import encoding
-from routes.postgrest import lexer
-from routes.postgrest import limits
-from routes.postgrest import media
-from routes.postgrest import operands
-from routes.postgrest import payload
-from routes.postgrest import preferences
-from routes.postgrest import representation
-from routes.postgrest import requests
+from models.errors import Denial, Fault
+from routes.postgrest import (
+    calls,
+    conditions,
+    csv,
+    encoding,
+    lexer,
+    limits,
+    media,
+    operands,
+    payload,
+    preferences,
+    representation,
+    requests,
+)
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
     # Parsing
@@ -164,9 +150,7 @@ def render_fault(fault: Fault) -> RenderedFault:
     if isinstance(fault, catalog.AmbiguousRelationship):
         details = fault.candidates
     return RenderedFault(
-        status,
-        error_headers(fault, status, code),
-        error_body(code, fault.message, details, fault.hint),
+        status, error_headers(fault, status, code), error_body(code, fault.message, details, fault.hint)
     )
 
 
@@ -186,10 +170,7 @@ def error_body(code: str, message: str, details: object, hint: str | None) -> by
 
 def error_headers(fault: Fault, status: int, code: str) -> dict[str, str]:
     """Return an error's headers. Proxy-Status carries the code to HEAD, in the form that clients parse."""
-    fields = {
-        "Content-Type": "application/json; charset=utf-8",
-        "Proxy-Status": f"PostgREST; error={code}",
-    }
+    fields = {"Content-Type": "application/json; charset=utf-8", "Proxy-Status": f"PostgREST; error={code}"}
     if status == 401:
         fields["WWW-Authenticate"] = challenge(fault)
     if status == 503 and not isinstance(fault, constraints.Unresolved):

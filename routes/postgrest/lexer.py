@@ -9,14 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.query.shape import Path
-from engine.query.shape import Step
-from engine.query.shape import Value
+from engine.query.shape import Path, Step, Value
 from models.errors import Fault
-from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
-from routes.postgrest.limits import excerpt
+from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, excerpt
 
 FIELD_NAME: Final = "field name (* or [a..z0..9_$])"
 

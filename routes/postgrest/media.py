@@ -27,13 +27,7 @@ class MediaType(StrEnum):
     OPENAPI = "application/openapi+json"
 
 
-ROWS: Final = (
-    MediaType.JSON,
-    MediaType.OBJECT,
-    MediaType.OBJECT_STRIPPED,
-    MediaType.ARRAY_STRIPPED,
-    MediaType.CSV,
-)
+ROWS: Final = (MediaType.JSON, MediaType.OBJECT, MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED, MediaType.CSV)
 """The formats of rows; `*/*` selects the first."""
 DOCUMENT: Final = (MediaType.JSON, MediaType.OPENAPI)
 """The formats of the document at /; `*/*` selects the first."""

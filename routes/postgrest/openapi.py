@@ -6,24 +6,17 @@ caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import config
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
+from engine.query.catalog import Relation, catalog
 from routes.gotrue import openapi as gotrue
 from routes.postgrest import openapi_schemas as schemas
 from routes.postgrest.limits import LIMITS
-from routes.postgrest.media import ROWS
-from routes.postgrest.media import MediaType
-from routes.postgrest.openapi_components import ERRORS
-from routes.postgrest.openapi_components import READ_HEADERS
-from routes.postgrest.openapi_components import components
-from routes.postgrest.openapi_components import ref
-from routes.postgrest.openapi_components import refs
+from routes.postgrest.media import ROWS, MediaType
+from routes.postgrest.openapi_components import ERRORS, READ_HEADERS, components, ref, refs
 from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.signatures import Signature
 
@@ -156,9 +149,7 @@ def replacement(relation: Relation, row_parameters: list[str]) -> Json:
     description = f"The filters are `eq` on the key ({', '.join(relation.key)}), and no others."
     whole = {"allOf": [ref("schemas", f"{name}.new"), {"required": list(relation.key)}]}
     return {
-        **operation(
-            f"put_{name}", [name], f"Create or replace a row of {name}", parameters, description
-        ),
+        **operation(f"put_{name}", [name], f"Create or replace a row of {name}", parameters, description),
         "requestBody": request_body(whole),
         "responses": {
             "200": write_response(name, "Replaced; the new row."),
@@ -207,14 +198,11 @@ def call_path(call: Call) -> Json:
         "type": "object",
         "required": [each for each, parameter in parameters.items() if parameter.required],
         "properties": {
-            each: {**parameter.document, "description": alternate_name(each)}
-            for each, parameter in parameters.items()
+            each: {**parameter.document, "description": alternate_name(each)} for each, parameter in parameters.items()
         },
     }
     found["post"] = {
-        **operation(
-            f"call_{name}", tag, summary, refs("parameters", ["PreferCall", "ContentProfile"])
-        ),
+        **operation(f"call_{name}", tag, summary, refs("parameters", ["PreferCall", "ContentProfile"])),
         "requestBody": {
             "required": bool(arguments["required"]),
             "content": {MediaType.JSON.value: {"schema": arguments}},
@@ -234,11 +222,7 @@ def health() -> Json:
         read = reads(name, ["service"], summary, [], statuses, (500,))
         return {method: {**operation, "security": []} for method, operation in read.items()}
 
-    schema = {
-        "type": "object",
-        "required": ["status"],
-        "properties": {"status": {"type": "string"}},
-    }
+    schema = {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}
     content = {MediaType.JSON.value: {"schema": schema}}
     yes = {"200": {"description": "Yes.", "content": content}}
     no = {"503": {"description": "Not now.", "content": content}}
@@ -252,12 +236,7 @@ def health() -> Json:
 
 
 def reads(
-    name: str,
-    tag: list[str],
-    summary: str,
-    parameters: list[Json],
-    responses: Json,
-    error_statuses: Iterable[int],
+    name: str, tag: list[str], summary: str, parameters: list[Json], responses: Json, error_statuses: Iterable[int]
 ) -> Json:
     """Return GET, and HEAD with the same headers and no body."""
     error_statuses = tuple(error_statuses)
@@ -278,9 +257,7 @@ def reads(
     }
 
 
-def operation(
-    name: str, tag: list[str], summary: str, parameters: list[Json], description: str | None = None
-) -> Json:
+def operation(name: str, tag: list[str], summary: str, parameters: list[Json], description: str | None = None) -> Json:
     built: Json = {"operationId": name, "tags": tag, "summary": summary}
     if description is not None:
         built["description"] = description
@@ -301,10 +278,7 @@ def request_body(schema: Json, *, several: bool = False) -> Json:
         "content": {
             MediaType.JSON.value: {"schema": {"anyOf": [schema, rows]} if several else schema},
             MediaType.CSV.value: {
-                "schema": {
-                    "type": "string",
-                    "description": "A header line, then rows; NULL is null.",
-                }
+                "schema": {"type": "string", "description": "A header line, then rows; NULL is null."}
             },
             MediaType.FORM.value: {"schema": {"type": "object"}},
         },
@@ -315,15 +289,11 @@ APPLIED: Final = {"Preference-Applied": {"$ref": "#/components/headers/Preferenc
 
 
 def rows_response(name: str, *, whole: bool = True) -> Json:
-    description = (
-        "Rows." if whole else "A part of the rows; Content-Range holds the range and the total."
-    )
+    description = "Rows." if whole else "A part of the rows; Content-Range holds the range and the total."
     return {"description": description, "headers": ROW_HEADERS, "content": rows_of(name)}
 
 
-def write_response(
-    name: str, description: str, *, located: bool = False, empty: bool = False
-) -> Json:
+def write_response(name: str, description: str, *, located: bool = False, empty: bool = False) -> Json:
     location = {"Location": {"$ref": "#/components/headers/Location"}} if located else {}
     response: Json = {"description": description, "headers": {**ROW_HEADERS, **location}}
     return response if empty else {**response, "content": rows_of(name)}

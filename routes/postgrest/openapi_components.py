@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.query import operators
-from engine.query.catalog import Attribute
-from engine.query.catalog import Relation
+from engine.query.catalog import Attribute, Relation
 from models.types import TEXT
 from routes.gotrue import openapi as gotrue
 from routes.postgrest import openapi_schemas as schemas
@@ -18,15 +16,9 @@ from routes.postgrest.requests import PROFILE
 
 ERRORS: Final[dict[int, tuple[str, str]]] = {
     300: ("Ambiguous", "Several foreign keys match an embed; the details list them."),
-    400: (
-        "BadRequest",
-        "The request, a value or the written row is invalid.",
-    ),
+    400: ("BadRequest", "The request, a value or the written row is invalid."),
     401: ("Unauthorized", "The apikey is missing, or the token is invalid."),
-    403: (
-        "Forbidden",
-        "The role may not do this, or the row would become invisible to the caller.",
-    ),
+    403: ("Forbidden", "The role may not do this, or the row would become invisible to the caller."),
     404: ("NotFound", "The resource does not exist or is not visible."),
     405: ("NotAllowed", "The method is not allowed."),
     406: ("NotAcceptable", "The format or schema is unknown, or the result is not a single row."),
@@ -54,9 +46,7 @@ def components(relations: list[Relation]) -> Json:
         },
         "parameters": {**PARAMETERS, **dict(filters(relations))},
         "headers": HEADERS,
-        "responses": {
-            name: response(status, description) for status, (name, description) in ERRORS.items()
-        },
+        "responses": {name: response(status, description) for status, (name, description) in ERRORS.items()},
     }
 
 
@@ -82,10 +72,7 @@ SECURITY: Final[Json] = {
 
 
 def response(status: int, description: str) -> Json:
-    built: Json = {
-        "description": description,
-        "content": {MediaType.JSON.value: {"schema": ref("schemas", "Error")}},
-    }
+    built: Json = {"description": description, "content": {MediaType.JSON.value: {"schema": ref("schemas", "Error")}}}
     header_names = {
         401: ["WWW-Authenticate"],
         405: ["Allow"],
@@ -103,14 +90,8 @@ HEADERS: Final[Json] = {
         "description": "The range and the total: `0-19/*`, `0-19/57`, `*/0`.",
         "schema": {"type": "string", "pattern": r"^([0-9]+-[0-9]+|\*)/([0-9]+|\*)$"},
     },
-    "PreferenceApplied": {
-        "description": "The applied preferences.",
-        "schema": {"type": "string"},
-    },
-    "Location": {
-        "description": "The URL of the new row, for `return=headers-only`.",
-        "schema": {"type": "string"},
-    },
+    "PreferenceApplied": {"description": "The applied preferences.", "schema": {"type": "string"}},
+    "Location": {"description": "The URL of the new row, for `return=headers-only`.", "schema": {"type": "string"}},
 }
 
 COUNTS: Final = "`count=exact` (planned and estimated are exact as well)"
@@ -126,21 +107,11 @@ READ_HEADERS: Final = ("PreferRead", "Range", "AcceptProfile")
 
 def prefers(*preferences: str) -> Json:
     description = f"Comma-separated: {'; '.join(preferences)}."
-    return {
-        "name": "Prefer",
-        "in": "header",
-        "description": description,
-        "schema": {"type": "string"},
-    }
+    return {"name": "Prefer", "in": "header", "description": description, "schema": {"type": "string"}}
 
 
 def in_query(name: str, description: str, schema: Json | None = None) -> Json:
-    return {
-        "name": name,
-        "in": "query",
-        "description": description,
-        "schema": schema or {"type": "string"},
-    }
+    return {"name": name, "in": "query", "description": description, "schema": schema or {"type": "string"}}
 
 
 def profile(name: str) -> Json:
@@ -151,16 +122,12 @@ def profile(name: str) -> Json:
 
 
 PARAMETERS: Final[Json] = {
-    "select": in_query(
-        "select", "Columns, `alias:column`, `column::cast`, embeds `relation!hint(…)`, aggregates."
-    ),
+    "select": in_query("select", "Columns, `alias:column`, `column::cast`, embeds `relation!hint(…)`, aggregates."),
     "order": in_query("order", "`column.desc.nullslast,other`, or `relation(column)` of an embed."),
     "limit": in_query("limit", "The maximum number of rows.", {"type": "integer", "minimum": 0}),
     "offset": in_query("offset", "The number of rows to skip.", {"type": "integer", "minimum": 0}),
     "columns": in_query("columns", "The body's columns to write."),
-    "on_conflict": in_query(
-        "on_conflict", "The unique columns that identify an existing row in an upsert."
-    ),
+    "on_conflict": in_query("on_conflict", "The unique columns that identify an existing row in an upsert."),
     "and": in_query("and", "`(column.eq.1,or(…))`: all conditions hold."),
     "or": in_query("or", "`(column.eq.1,other.is.null)`: any condition holds."),
     "Range": {
@@ -186,18 +153,13 @@ def filters(relations: Iterable[Relation]) -> Iterator[tuple[str, Json]]:
         for attribute in relation.attributes.values():
             description = f"Rows by {attribute.name} ({attribute.type.name}): `eq.…`, `not.in.(…)`, `is.null`."
             schema = {"type": "string", "pattern": filter_pattern(attribute)}
-            yield (
-                f"filter.{relation.name}.{attribute.name}",
-                in_query(attribute.name, description, schema),
-            )
+            yield (f"filter.{relation.name}.{attribute.name}", in_query(attribute.name, description, schema))
 
 
 def filter_pattern(attribute: Attribute) -> str:
     """Return the pattern of a column's filters: the operators of its type."""
     symbols = "|".join(
-        name
-        for name, operator in operators.OPERATORS.items()
-        if attribute.type is TEXT or not operator.text_only
+        name for name, operator in operators.OPERATORS.items() if attribute.type is TEXT or not operator.text_only
     )
     return rf"^(not\.)?(({symbols})(\((any|all)\))?\.|in\.\(|is\.)"
 

@@ -9,25 +9,14 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
-from typing import Final
-from typing import get_args
-from typing import get_origin
-from typing import get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from access import explain
-from engine.query.catalog import Attribute
-from engine.query.catalog import Relation
+from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
-from engine.reporting import chart
-from engine.reporting import dashboard
+from engine.reporting import chart, dashboard
 from models.fields import ColumnDefault
-from models.types import BIGINT
-from models.types import INT32
-from models.types import INT64
-from models.types import INTEGER
-from models.types import TEXT
-from models.types import TEXT_BYTES_MAX
+from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 
 Json = dict[str, Any]
 
@@ -55,10 +44,7 @@ ERROR: Final[Json] = {
         "message": {"type": "string"},
         "details": {
             "description": "Text, or the possible relationships of an ambiguous embed (PGRST201).",
-            "anyOf": [
-                {"type": ["string", "null"]},
-                {"type": "array", "items": {"type": "object"}},
-            ],
+            "anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "object"}}],
         },
         "hint": {"type": ["string", "null"]},
     },
@@ -85,28 +71,16 @@ ASSIGNED_BOTH: Final[Json] = {
 }
 
 RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
-    "get_inspections_dashboard_summary_fast": (
-        "Summary of all visible inspections",
-        dashboard.Dashboard,
-    ),
-    "get_building_stats_chart_fast": (
-        "Inspections by day, week or month, and the busiest buildings",
-        chart.Chart,
-    ),
+    "get_inspections_dashboard_summary_fast": ("Summary of all visible inspections", dashboard.Dashboard),
+    "get_building_stats_chart_fast": ("Inspections by day, week or month, and the busiest buildings", chart.Chart),
     "get_building_stats": ("Statistics of one building", dashboard.BuildingStats),
     "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),
     "assign_inspections_to_client_admin": ("Let a client admin read inspections", ASSIGNED),
-    "assign_to_client_manager": (
-        "Let a client manager read buildings and inspections",
-        ASSIGNED_BOTH,
-    ),
+    "assign_to_client_manager": ("Let a client manager read buildings and inspections", ASSIGNED_BOTH),
     "check_building_access_v2": ("Whether a user may read a building", bool),
     "check_inspection_access": ("Whether a user may read an inspection", bool),
     "explain_building_access": ("The rules that let a user read a building", explain.Explanation),
-    "explain_inspection_access": (
-        "The rules that let a user read an inspection",
-        explain.Explanation,
-    ),
+    "explain_inspection_access": ("The rules that let a user read an inspection", explain.Explanation),
 }
 """Each function's summary and result."""
 
@@ -215,11 +189,7 @@ def schema_of_type(kind: Any) -> Json:
     assert dataclasses.is_dataclass(kind), kind
     hints = get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind)]
-    return {
-        "type": "object",
-        "required": names,
-        "properties": {name: schema_of_type(hints[name]) for name in names},
-    }
+    return {"type": "object", "required": names, "properties": {name: schema_of_type(hints[name]) for name in names}}
 
 
 PLAIN: Final = {bool: "boolean", int: "integer", float: "number", str: "string"}

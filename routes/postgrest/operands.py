@@ -6,11 +6,8 @@ import re
 from typing import Final
 
 from models.errors import Fault
-from routes.postgrest.lexer import Scanner
-from routes.postgrest.lexer import unescape
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
-from routes.postgrest.limits import excerpt
+from routes.postgrest.lexer import Scanner, unescape
+from routes.postgrest.limits import LimitExceeded, Limits, excerpt
 
 _QUOTED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*+"(?=[,)])', re.DOTALL)
 _RAW: Final = re.compile(r"[^,)]*")

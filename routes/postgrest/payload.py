@@ -15,15 +15,9 @@ from typing import NoReturn
 from models.errors import Fault
 from models.types import has_vanished
 from routes.postgrest.csv import parse_csv
-from routes.postgrest.encoding import Undecodable
-from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.encoding import decode_utf8
-from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
-from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.media import MediaType
-from routes.postgrest.media import parse_content_type
+from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
+from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange
+from routes.postgrest.media import MediaType, parse_content_type
 
 Row = dict[str, object]
 
@@ -118,9 +112,9 @@ def _parse_json(text: str, limits: Limits) -> object:
     """Parse strict JSON: one value, finite numbers, no lone surrogates, limited depth."""
     characters_max = limits.number_characters
     try:
-        parsed: object = _decoder(
-            characters_max, counts_digits=_may_hold_long_number(text, characters_max)
-        ).decode(text)
+        parsed: object = _decoder(characters_max, counts_digits=_may_hold_long_number(text, characters_max)).decode(
+            text
+        )
     except RecursionError:
         raise InvalidPayload(depth_message(limits)) from None
     except ValueError as error:
@@ -172,9 +166,7 @@ def _decoder(characters_max: int, *, counts_digits: bool) -> json.JSONDecoder:
         raise ValueError(f"{word} is no JSON value")
 
     return json.JSONDecoder(
-        parse_int=parse_int if counts_digits else int,
-        parse_float=parse_float,
-        parse_constant=parse_constant,
+        parse_int=parse_int if counts_digits else int, parse_float=parse_float, parse_constant=parse_constant
     )
 
 
@@ -187,11 +179,7 @@ def _is_flat(parsed: object, text: str) -> bool:
     brackets = text.count("{") + text.count("[")
     if isinstance(parsed, dict):
         return brackets == 1
-    return (
-        isinstance(parsed, list)
-        and set(map(type, parsed)) <= {dict}
-        and brackets == len(parsed) + 1
-    )
+    return isinstance(parsed, list) and set(map(type, parsed)) <= {dict} and brackets == len(parsed) + 1
 
 
 def _limit_depth(parsed: object, limits: Limits) -> None:

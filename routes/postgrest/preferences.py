@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
-from typing import TypeVar
+from typing import Final, TypeVar
 from zoneinfo import available_timezones
 
 from models.errors import Fault
@@ -67,9 +65,7 @@ class TransactionEnd(StrEnum):
 
 
 _CHOICES: Final = frozenset(
-    choice.value
-    for kind in (Return, Count, Resolution, Missing, Handling, TransactionEnd)
-    for choice in kind
+    choice.value for kind in (Return, Count, Resolution, Missing, Handling, TransactionEnd) for choice in kind
 )
 
 
@@ -127,8 +123,7 @@ class InvalidPreferences(Fault):
 
     def __init__(self, invalid: Sequence[str]) -> None:
         super().__init__(
-            "Invalid preferences given with handling=strict",
-            f"Invalid preferences: {excerpt(', '.join(invalid))}",
+            "Invalid preferences given with handling=strict", f"Invalid preferences: {excerpt(', '.join(invalid))}"
         )
         self.invalid = tuple(invalid)
 
@@ -139,9 +134,7 @@ def list_timezones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-def parse_prefer(
-    headers: Sequence[str], timezones: Callable[[], frozenset[str]] = list_timezones
-) -> Preferences:
+def parse_prefer(headers: Sequence[str], timezones: Callable[[], frozenset[str]] = list_timezones) -> Preferences:
     """Parse all Prefer headers. The first preference of each kind applies; unknown ones are ignored.
 
     As in PostgREST 16, an unknown time zone is refused. Differs from PostgREST: an offset (`timezone=-4`) is
@@ -203,6 +196,4 @@ def _first_max_affected(items: list[str]) -> int | None:
 
 
 def _is_known(item: str) -> bool:
-    return (
-        item in _CHOICES or item.startswith(_TIMEZONE) or _MAX_AFFECTED.fullmatch(item) is not None
-    )
+    return item in _CHOICES or item.startswith(_TIMEZONE) or _MAX_AFFECTED.fullmatch(item) is not None

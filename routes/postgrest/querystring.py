@@ -8,34 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from engine.query.shape import Column
-from engine.query.shape import Condition
-from engine.query.shape import Embed
-from engine.query.shape import Node
-from engine.query.shape import NotEmbedded
-from engine.query.shape import OrderTerm
-from engine.query.shape import Path
-from engine.query.shape import Query
-from engine.query.shape import Shape
+from engine.query.shape import Column, Condition, Embed, Node, NotEmbedded, OrderTerm, Path, Query, Shape
 from models.errors import Fault
-from routes.postgrest.conditions import parse_filter
-from routes.postgrest.conditions import parse_logic_tree
+from routes.postgrest.conditions import parse_filter, parse_logic_tree
 from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.lexer import ParseState
-from routes.postgrest.lexer import Scanner
-from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
-from routes.postgrest.limits import NegativeLimit
-from routes.postgrest.limits import parse_bigint
-from routes.postgrest.selection import parse_names
-from routes.postgrest.selection import parse_order
-from routes.postgrest.selection import parse_select
+from routes.postgrest.lexer import ParseState, Scanner
+from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NegativeLimit, parse_bigint
+from routes.postgrest.selection import parse_names, parse_order, parse_select
 
 CACHED_QUERIES_MAX: Final = 512
 """Cache entries. Clients repeat their queries; the largest entries add up to 30 MiB."""
@@ -128,8 +111,7 @@ def _parse_template(parts: tuple[bytes, ...]) -> QueryTemplate | None:
     """
     blanks = [f"blank{number}" for number in range(len(parts) // 2)]
     text = b"".join(
-        prefix + before + blank.encode()
-        for prefix, before, blank in zip(parts[::2], parts[1::2], blanks, strict=False)
+        prefix + before + blank.encode() for prefix, before, blank in zip(parts[::2], parts[1::2], blanks, strict=False)
     )
     try:
         query = _parse(text + parts[-1], LIMITS)
@@ -163,9 +145,7 @@ def _parse(query_string: bytes, limits: Limits) -> Query:
     return Query(shape, tuple(state.values))
 
 
-def _parse_names(
-    parameter: str, top_level: dict[str, str | None], limits: Limits
-) -> tuple[str, ...] | None:
+def _parse_names(parameter: str, top_level: dict[str, str | None], limits: Limits) -> tuple[str, ...] | None:
     text = top_level.get(parameter)
     return None if text is None else parse_names(parameter, text, limits)
 
@@ -242,9 +222,7 @@ def _build_node(items: tuple[Column | Embed, ...], clauses: list[Clause], depth:
     for place, embed_clauses in by_embed.items():
         embed = items[place]
         assert isinstance(embed, Embed)
-        node_items[place] = replace(
-            embed, node=_build_node(embed.node.items, embed_clauses, depth + 1)
-        )
+        node_items[place] = replace(embed, node=_build_node(embed.node.items, embed_clauses, depth + 1))
     return Node(tuple(node_items), tuple(conditions), order or (), limit, offset)
 
 

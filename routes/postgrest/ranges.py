@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from routes.postgrest.limits import NegativeLimit
-from routes.postgrest.limits import UnsatisfiableRange
-from routes.postgrest.limits import parse_bigint
+from routes.postgrest.limits import NegativeLimit, UnsatisfiableRange, parse_bigint
 
 _RANGE: Final = re.compile(r"([0-9]+)-([0-9]*)")
 
@@ -16,10 +14,7 @@ class InvertedRange(UnsatisfiableRange):
     """A Range header whose upper bound is below its lower bound."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "The lower boundary must be lower than or equal to the upper boundary"
-            " in the Range header."
-        )
+        super().__init__("The lower boundary must be lower than or equal to the upper boundary in the Range header.")
 
 
 def parse_range(header: str | None, method: str) -> tuple[int, int | None]:
@@ -44,9 +39,7 @@ def parse_range(header: str | None, method: str) -> tuple[int, int | None]:
     return lower, parse_bigint(str(upper - lower + 1))
 
 
-def intersect(
-    header: tuple[int, int | None], requested: tuple[int, int | None]
-) -> tuple[int, int | None]:
+def intersect(header: tuple[int, int | None], requested: tuple[int, int | None]) -> tuple[int, int | None]:
     """Return the intersection of a Range header with `offset` and `limit`; raise NegativeLimit if it is empty.
 
     `limit=0` selects no row whatever the header says (PostgREST's issue 1121), but raises NegativeLimit with an

@@ -8,30 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
-from engine.query.execute import CountResult
-from engine.query.execute import SelectResult
+from engine.query.catalog import Relation, catalog
+from engine.query.execute import CountResult, SelectResult
 from engine.query.read.embed import is_empty
-from engine.query.shape import Column
-from engine.query.shape import Node
+from engine.query.shape import Column, Node
 from engine.query.write.insert import WriteResult
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sql_functions import number_text
 from engine.storage.sqlite import ResponseTooLarge
 from models.errors import Fault
 from routes.postgrest.media import MediaType
-from routes.postgrest.preferences import Operation
-from routes.postgrest.preferences import Preferences
-from routes.postgrest.preferences import Resolution
-from routes.postgrest.preferences import Return
-from routes.postgrest.requests import NotSingular
-from routes.postgrest.requests import OffsetOutOfRange
+from routes.postgrest.preferences import Operation, Preferences, Resolution, Return
+from routes.postgrest.requests import NotSingular, OffsetOutOfRange
 
 SINGULAR = (MediaType.OBJECT, MediaType.OBJECT_STRIPPED)
 STRIPPED = (MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED)
@@ -66,20 +58,14 @@ class Representation:
 
 
 def represent_read(
-    selected: SelectResult,
-    offset: int,
-    media: MediaType,
-    preferences: Preferences,
-    header: Sequence[str],
+    selected: SelectResult, offset: int, media: MediaType, preferences: Preferences, header: Sequence[str]
 ) -> Representation:
     """Return the response of a read. `header` are the column names of a CSV."""
     text = encode_rows(selected.rows, media, header)  # raises NotSingular before OffsetOutOfRange
     return Representation(*read_outcome(selected, offset, media, preferences), text)
 
 
-def represent_head(
-    counted: CountResult, offset: int, media: MediaType, preferences: Preferences
-) -> Representation:
+def represent_head(counted: CountResult, offset: int, media: MediaType, preferences: Preferences) -> Representation:
     """Return the response of a HEAD request."""
     if media in SINGULAR and counted.shown != 1:
         raise NotSingular(counted.shown)
@@ -87,10 +73,7 @@ def represent_head(
 
 
 def read_outcome(
-    counted_rows: SelectResult | CountResult,
-    offset: int,
-    media: MediaType,
-    preferences: Preferences,
+    counted_rows: SelectResult | CountResult, offset: int, media: MediaType, preferences: Preferences
 ) -> tuple[int, dict[str, str]]:
     count, total = counted_rows.shown, counted_rows.total
     if total is not None and offset > total:
@@ -146,10 +129,7 @@ def wants_location(operation: Operation, preferences: Preferences) -> bool:
 
 def location(relation: Relation, key: tuple[object, ...]) -> str:
     """Return the URL of a new row, relative to the request."""
-    filters = "&".join(
-        f"{name}=eq.{quote(str(value), safe='')}"
-        for name, value in zip(relation.key, key, strict=True)
-    )
+    filters = "&".join(f"{name}=eq.{quote(str(value), safe='')}" for name, value in zip(relation.key, key, strict=True))
     return f"/{relation.name}?{filters}"
 
 
@@ -221,9 +201,7 @@ def csv_text(rows: list[str], header: Sequence[str]) -> str:
         counted_rows = json.loads(row)
         lines.append(",".join(cell(counted_rows.get(name)) for name in header))
         # Escaping may lengthen a row up to four times.
-        bytes_left -= (
-            len(lines[-1]) if lines[-1].isascii() else len(lines[-1].encode("utf-8", "replace"))
-        )
+        bytes_left -= len(lines[-1]) if lines[-1].isascii() else len(lines[-1].encode("utf-8", "replace"))
         if bytes_left < 0:
             raise ResponseTooLarge
     return "\n".join(lines)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from engine.query.catalog import Relation
-from engine.query.shape import Filter
-from engine.query.shape import Query
+from engine.query.shape import Filter, Query
 from models.errors import Fault
-from routes.postgrest.limits import UnsatisfiableRange
-from routes.postgrest.limits import excerpt
+from routes.postgrest.limits import UnsatisfiableRange, excerpt
 from routes.postgrest.payload import Row
 
 PROFILE = "public"
@@ -35,10 +32,7 @@ class UnknownProfile(Fault):
     """An unknown schema in Accept-Profile or Content-Profile."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"Invalid schema: {excerpt(name)}",
-            hint=f"Only the following schemas are exposed: {PROFILE}",
-        )
+        super().__init__(f"Invalid schema: {excerpt(name)}", hint=f"Only the following schemas are exposed: {PROFILE}")
 
 
 class MethodNotAllowed(Fault):
@@ -64,9 +58,7 @@ class MissingWhere(Fault):
     """An update or delete without filters."""
 
     def __init__(self, statement: str) -> None:
-        super().__init__(
-            f"{statement} requires a WHERE clause", hint="Add a filter to the query string."
-        )
+        super().__init__(f"{statement} requires a WHERE clause", hint="Add a filter to the query string.")
 
 
 class LimitWithoutOrder(Fault):
@@ -74,8 +66,7 @@ class LimitWithoutOrder(Fault):
 
     def __init__(self) -> None:
         super().__init__(
-            "A 'limit' was applied without an explicit 'order'",
-            hint="Apply an 'order' using unique column(s)",
+            "A 'limit' was applied without an explicit 'order'", hint="Apply an 'order' using unique column(s)"
         )
 
 
@@ -83,9 +74,7 @@ class KeyNotFiltered(Fault):
     """A PUT whose filters do not name exactly the primary key."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Filters must include all and only primary key columns with 'eq' operators"
-        )
+        super().__init__("Filters must include all and only primary key columns with 'eq' operators")
 
 
 class PutWithRange(Fault):
@@ -113,19 +102,14 @@ class NotSingular(Fault):
     """A result of other than one row where a single object is requested."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(
-            "Cannot coerce the result to a single JSON object", f"The result contains {count} rows"
-        )
+        super().__init__("Cannot coerce the result to a single JSON object", f"The result contains {count} rows")
 
 
 class TooManyAffected(Fault):
     """A write of more rows than max-affected."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(
-            "Query result exceeds max-affected preference constraint",
-            f"The query affects {count} rows",
-        )
+        super().__init__("Query result exceeds max-affected preference constraint", f"The query affects {count} rows")
 
 
 class OffsetOutOfRange(UnsatisfiableRange):
@@ -162,9 +146,7 @@ def refuse_range(query: Query) -> None:
 def require_key_filters(query: Query, relation: Relation) -> dict[str, str]:
     """Return the key values in a PUT's filters; raise KeyNotFiltered if they differ from the primary key."""
     key_values = equality_filters(query)
-    if set(key_values) != set(relation.key) or len(query.shape.root.conditions) != len(
-        relation.key
-    ):
+    if set(key_values) != set(relation.key) or len(query.shape.root.conditions) != len(relation.key):
         raise KeyNotFiltered
     return key_values
 
@@ -172,9 +154,7 @@ def require_key_filters(query: Query, relation: Relation) -> dict[str, str]:
 def filters_one_row(query: Query, relation: Relation) -> bool:
     """Return whether the filters are equalities that include the whole primary key."""
     key_values = equality_filters(query)
-    return set(relation.key) <= set(key_values) and len(query.shape.root.conditions) == len(
-        key_values
-    )
+    return set(relation.key) <= set(key_values) and len(query.shape.root.conditions) == len(key_values)
 
 
 def equality_filters(query: Query) -> dict[str, str]:

@@ -8,16 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from engine.query.shape import Column
-from engine.query.shape import Embed
-from engine.query.shape import Node
-from engine.query.shape import OrderTerm
-from engine.query.shape import Path
-from routes.postgrest.lexer import FIELD_NAME
-from routes.postgrest.lexer import ParseState
-from routes.postgrest.lexer import Scanner
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
+from engine.query.shape import Column, Embed, Node, OrderTerm, Path
+from routes.postgrest.lexer import FIELD_NAME, ParseState, Scanner
+from routes.postgrest.limits import LimitExceeded, Limits
 
 Items = tuple[Column | Embed, ...]
 

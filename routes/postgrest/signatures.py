@@ -5,24 +5,14 @@ A parameter is a marshmallow field over a column type, so invalid values raise P
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-from typing import Final
-from typing import cast
+from typing import Any, Final, cast
 
-from marshmallow import Schema
-from marshmallow import fields
+from marshmallow import Schema, fields
 
-from models.types import BIGINT
-from models.types import ColumnType
-from models.types import InvalidDatetime
-from models.types import InvalidInput
-from models.types import invalid
-from models.types import quote_json
-from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import LimitExceeded
+from models.types import BIGINT, ColumnType, InvalidDatetime, InvalidInput, invalid, quote_json
+from routes.postgrest.limits import LIMITS, LimitExceeded
 from routes.postgrest.operands import parse_array
 
 PREFIX: Final = "p_"
@@ -32,12 +22,7 @@ class Parameter(fields.Field[Any]):
     """A parameter: the type's name, its reader, and its JSON schema."""
 
     def __init__(
-        self,
-        type_name: str,
-        read: Callable[[object], object],
-        document: Mapping[str, object],
-        *,
-        required: bool = True,
+        self, type_name: str, read: Callable[[object], object], document: Mapping[str, object], *, required: bool = True
     ) -> None:
         super().__init__(required=required, allow_none=not required)
         self.type_name = type_name
@@ -45,19 +30,13 @@ class Parameter(fields.Field[Any]):
         self.document = document
 
     def deserialize(
-        self,
-        value: Any,
-        attr: str | None = None,
-        data: Mapping[str, Any] | None = None,
-        **options: Any,
+        self, value: Any, attr: str | None = None, data: Mapping[str, Any] | None = None, **options: Any
     ) -> Any:
         if value is None and self.required:
             raise invalid(self.type_name, "null")
         return super().deserialize(value, attr, data, **options)
 
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **options: Any
-    ) -> Any:
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **options: Any) -> Any:
         try:
             return self.read(value)
         except InvalidDatetime:
@@ -113,9 +92,7 @@ class Signature:
         return {name: cast(Parameter, schema_fields[unprefixed(name)]) for name in self.names}
 
     def __str__(self) -> str:
-        return (
-            f"public.{self.name}({', '.join(self.names)})" if self.names else f"public.{self.name}"
-        )
+        return f"public.{self.name}({', '.join(self.names)})" if self.names else f"public.{self.name}"
 
 
 def signature(name: str, parameters: Mapping[str, Parameter]) -> Signature:
@@ -124,9 +101,7 @@ def signature(name: str, parameters: Mapping[str, Parameter]) -> Signature:
     >>> str(signature("check", {"p_building_id": required_parameter(BIGINT)}))
     'public.check(p_building_id)'
     """
-    declared: dict[str, fields.Field[Any]] = {
-        unprefixed(each): parameter for each, parameter in parameters.items()
-    }
+    declared: dict[str, fields.Field[Any]] = {unprefixed(each): parameter for each, parameter in parameters.items()}
     return Signature(name, tuple(parameters), Schema.from_dict(declared)())
 
 

@@ -5,21 +5,15 @@ Type generators and Supabase's getOpenApiSpec read it. It follows PostgREST's `R
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import config
-from engine.query.catalog import Attribute
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
+from engine.query.catalog import Attribute, Relation, catalog
 from models.fields import ColumnDefault
 from routes.postgrest import openapi
 from routes.postgrest import openapi_schemas as schemas
-from routes.postgrest.media import BODIES
-from routes.postgrest.media import DOCUMENT_AS_POSTGREST
-from routes.postgrest.media import ROWS
-from routes.postgrest.media import MediaType
+from routes.postgrest.media import BODIES, DOCUMENT_AS_POSTGREST, ROWS, MediaType
 from routes.postgrest.openapi import Call
 from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.signatures import Parameter
@@ -28,10 +22,7 @@ RESPONSE_TYPES: Final = [media.value for media in ROWS]
 REQUEST_TYPES: Final = [media.value for media in BODIES]
 CALL_REQUEST_TYPES: Final = [media.value for media in BODIES if media is not MediaType.CSV]
 """Differs from PostgREST, which lists its response formats here."""
-DEFAULTS: Final = {
-    ColumnDefault.NOW: "now()",
-    ColumnDefault.NOW_ON_WRITE: "now()",
-}
+DEFAULTS: Final = {ColumnDefault.NOW: "now()", ColumnDefault.NOW_ON_WRITE: "now()"}
 """Defaults in PostgreSQL's spelling. Type generators make columns with a default optional."""
 WIDTHS: Final = {"integer": "int32", "bigint": "int64"}
 """Swagger's integer formats. Type generators treat any other format as 32 bits."""
@@ -42,11 +33,7 @@ def swagger_document(calls: Iterable[Call]) -> Json:
     relations = catalog().published()
     return {
         "swagger": "2.0",
-        "info": {
-            "title": openapi.TITLE,
-            "description": openapi.DESCRIPTION,
-            "version": config.__version__,
-        },
+        "info": {"title": openapi.TITLE, "description": openapi.DESCRIPTION, "version": config.__version__},
         "basePath": "/",
         "consumes": REQUEST_TYPES,
         "produces": RESPONSE_TYPES,
@@ -88,10 +75,7 @@ def relation_path(relation: Relation) -> Json:
     filters = [f"rowFilter.{name}.{column}" for column in relation.attributes]
     ranges = ["order", "range", "rangeUnit", "offset", "limit"]
     rows = {"type": "array", "items": {"$ref": f"#/definitions/{name}"}}
-    found = {
-        "200": {"description": "OK", "schema": rows},
-        "206": {"description": "Partial Content"},
-    }
+    found = {"200": {"description": "OK", "schema": rows}, "206": {"description": "Partial Content"}}
 
     def operation(parameters: list[str], responses: Json) -> Json:
         return {"tags": [name], "parameters": refs(parameters), "responses": responses}
@@ -99,13 +83,10 @@ def relation_path(relation: Relation) -> Json:
     return {
         "get": operation([*filters, "select", *ranges, "preferCount"], found),
         "post": operation(
-            [f"body.{name}", "select", "columns", "on_conflict", "preferPost"],
-            {"201": {"description": "Created"}},
+            [f"body.{name}", "select", "columns", "on_conflict", "preferPost"], {"201": {"description": "Created"}}
         ),
         "delete": operation([*filters, "preferReturn"], {"204": {"description": "No Content"}}),
-        "patch": operation(
-            [*filters, f"body.{name}", "preferReturn"], {"204": {"description": "No Content"}}
-        ),
+        "patch": operation([*filters, f"body.{name}", "preferReturn"], {"204": {"description": "No Content"}}),
     }
 
 
@@ -126,11 +107,7 @@ def call_path(call: Call) -> Json:
     if not arguments["required"]:
         del arguments["required"]  # Swagger 2.0 does not allow an empty list
     sent = {"name": "args", "in": "body", "required": True, "schema": arguments}
-    post = {
-        **description,
-        "consumes": CALL_REQUEST_TYPES,
-        "parameters": [sent, *refs(["preferParams"])],
-    }
+    post = {**description, "consumes": CALL_REQUEST_TYPES, "parameters": [sent, *refs(["preferParams"])]}
     if "GET" not in call.methods:
         return {"post": post}
     query_parameters = [
@@ -166,10 +143,7 @@ def definition(relation: Relation) -> Json:
         "type": "object",
         "description": relation.model.__doc__ or "",
         "required": [each.name for each in relation.attributes.values() if each.required],
-        "properties": {
-            attribute.name: described(relation, attribute)
-            for attribute in relation.attributes.values()
-        },
+        "properties": {attribute.name: described(relation, attribute) for attribute in relation.attributes.values()},
     }
 
 
@@ -184,9 +158,7 @@ def described(relation: Relation, attribute: Attribute) -> Json:
     fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
     if fk is not None:
         target, column = fk.referred, fk.referred_column
-        notes.append(
-            f"This is a Foreign Key to `{target}.{column}`.<fk table='{target}' column='{column}'/>"
-        )
+        notes.append(f"This is a Foreign Key to `{target}.{column}`.<fk table='{target}' column='{column}'/>")
     return {**found, "description": "\n".join(["Note:", *notes])} if notes else found
 
 

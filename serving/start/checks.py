@@ -15,18 +15,15 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from collections.abc import Iterable
-from contextlib import closing
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from engine.storage.server_lock import AlreadyServed
-from engine.storage.server_lock import ServingLock
+from engine.storage.server_lock import AlreadyServed, ServingLock
 
 HEADER_BYTES = 105
 MAGIC = b"SQLite format 3\0"
@@ -64,9 +61,7 @@ def may_be_served(database: Path) -> bool:
         int.from_bytes(head[begin:end]) for begin, end in ((60, 64), (68, 72), (103, 105))
     )
     is_new = (version, application_id, tables) == (0, 0, 0)
-    return head.startswith(MAGIC) and (
-        is_new or (application_id == APPLICATION_ID and version <= SCHEMA_VERSION)
-    )
+    return head.startswith(MAGIC) and (is_new or (application_id == APPLICATION_ID and version <= SCHEMA_VERSION))
 
 
 def claim(database: Path) -> ServingLock:
@@ -112,9 +107,7 @@ def expect_server(url: str) -> None:
         schema.expect(url)
 
 
-def require_usable(
-    lock: ServingLock | None, check: Check, what: str = "the check at the start"
-) -> None:
+def require_usable(lock: ServingLock | None, check: Check, what: str = "the check at the start") -> None:
     """Run `check` on the database in a child process before any worker starts; raise StartRefused if it fails.
 
     The check creates a new file, migrates an older one, and refuses any other file. A worker would repeat all that, and
@@ -150,9 +143,7 @@ def last_line(output: str) -> str:
     return line.removeprefix("walkthrough: ").removeprefix("Error: ")
 
 
-def run_in_child(
-    check: Check, seconds_max: float, report: Callable[[], None] | None = None
-) -> tuple[int, str]:
+def run_in_child(check: Check, seconds_max: float, report: Callable[[], None] | None = None) -> tuple[int, str]:
     """Run `check` in a forked child; return its exit status and output. Raise TimeoutError after `seconds_max`.
 
     `report` is called once if the child runs longer than SILENT_SECONDS_MAX. A fork shares the imported modules. A new

@@ -6,15 +6,11 @@ import json
 import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC
-from datetime import datetime
+from datetime import UTC, datetime
 
 from demo.passwords import with_passwords
-from demo.portfolio import SEED
-from demo.portfolio import Portfolio
-from demo.portfolio import compose
-from serving.start.commands import CommandFailed
-from serving.start.commands import flask
+from demo.portfolio import SEED, Portfolio, compose
+from serving.start.commands import CommandFailed, flask
 
 REQUESTS = (
     "/inspections?select=id,date_visited,notes,buildings(name)&status=eq.failed&limit=3",
@@ -88,11 +84,7 @@ def _users(portfolio: Portfolio, passwords: Mapping[str, str]) -> list[str]:
         for user in portfolio["users"]
     ]
     if passwords:
-        return [
-            "The demo's users and passwords (shown once; only hashes are stored):",
-            "",
-            *lines,
-        ]
+        return ["The demo's users and passwords (shown once; only hashes are stored):", "", *lines]
     again = "(their passwords were shown at the first start; remove instance/demo.db* for new ones)"
     return ["The demo's users:", "", *lines, "", again]
 
@@ -106,9 +98,7 @@ def _requests(url: str, apikey: str, tokens: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _values(
-    url: str, apikey: str, tokens: Mapping[str, str], email: str, password: str
-) -> list[str]:
+def _values(url: str, apikey: str, tokens: Mapping[str, str], email: str, password: str) -> list[str]:
     """Return the shell line that sets the variables of README.md's examples."""
     values = {"URL": url, "APIKEY": apikey, "TOKEN": tokens[email], "PASSWORD": password}
     line = " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())

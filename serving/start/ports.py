@@ -38,9 +38,7 @@ class PortClaims:
                 self._held.append(_claim(port))
         except BlockingIOError as error:
             self.release()
-            raise PortTaken(
-                f"another server of this kind has port {port}, or is just starting there"
-            ) from error
+            raise PortTaken(f"another server of this kind has port {port}, or is just starting there") from error
         except OSError as error:
             self.release()
             raise PortTaken(f"port {port} cannot be claimed: {error.strerror}") from error

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import socket
 from io import BytesIO
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from gunicorn.http.body import CHUNK_EXT_RE
 
 from serving.worker import limits
 from serving.worker.head_cache import read_request
-from serving.worker.refusal import Refused
-from serving.worker.refusal import send_now
+from serving.worker.refusal import Refused, send_now
 from serving.worker.request import BufferedRequest
 
 CRLF: Final = b"\r\n"
@@ -112,18 +110,14 @@ class ClientConnection:
             size_text, semicolon, extension = data[begin:line_end].partition(b";")
             if semicolon:
                 size_text = size_text.rstrip(b" \t")
-            if not (
-                CHUNK_SIZE.fullmatch(size_text) and CHUNK_EXT_RE.fullmatch(semicolon + extension)
-            ):
+            if not (CHUNK_SIZE.fullmatch(size_text) and CHUNK_EXT_RE.fullmatch(semicolon + extension)):
                 raise Refused(400)
             size, start = int(size_text, 16), line_end + len(CRLF)
             if len(self.chunks) + size > limits.BODY_BYTES_MAX:
                 raise Refused(413)
             if size == 0 and (end := data.find(HEAD_END, line_end)) >= 0:
                 if end > line_end:
-                    request.trailers = request.parse_headers(
-                        bytes(data[start:end]), from_trailer=True
-                    )
+                    request.trailers = request.parse_headers(bytes(data[start:end]), from_trailer=True)
                 del data[: end + len(HEAD_END)]
                 return True
             if size == 0 or len(data) < start + size + len(CRLF):
@@ -135,9 +129,7 @@ class ClientConnection:
         del data[:begin]
         # Without a line break the rest is a chunk size line; with one it is an incomplete chunk or trailer section.
         has_line = data.find(CRLF) >= 0
-        rest_max = (
-            limits.HEAD_BYTES_MAX + limits.BODY_BYTES_MAX if has_line else limits.HEADER_BYTES_MAX
-        )
+        rest_max = limits.HEAD_BYTES_MAX + limits.BODY_BYTES_MAX if has_line else limits.HEADER_BYTES_MAX
         if len(data) > rest_max:
             raise Refused(400)
         return False

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
-from typing import Final
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import gunicorn.http.wsgi
 from gunicorn.http.errors import ParseException
@@ -24,17 +22,11 @@ from serving.worker.request import BufferedRequest
 HEADS_MAX: Final = 256
 BLOCK_BYTES_MAX: Final = 4_096  # a token and a browser's header lines fit
 
-REQUEST_LINE: Final = re.compile(
-    rb"(GET|HEAD|POST|PATCH|PUT|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1\r\n"
-)
+REQUEST_LINE: Final = re.compile(rb"(GET|HEAD|POST|PATCH|PUT|DELETE) (/(?!/)[!\"$-~]*) HTTP/1\.1\r\n")
 """A path of this server in the characters of RFC 9112, without a fragment."""
 
-LENGTH: Final = re.compile(
-    rb"\r\ncontent-length:[ \t]*(0|[1-9][0-9]{0,9})[ \t]*(?=\r\n)", re.IGNORECASE
-)
-REQUEST_ID: Final = re.compile(
-    rb"\r\nx-request-id:[ \t]*([0-9a-f-]{1,64})[ \t]*(?=\r\n)", re.IGNORECASE
-)
+LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(0|[1-9][0-9]{0,9})[ \t]*(?=\r\n)", re.IGNORECASE)
+REQUEST_ID: Final = re.compile(rb"\r\nx-request-id:[ \t]*([0-9a-f-]{1,64})[ \t]*(?=\r\n)", re.IGNORECASE)
 UNCACHEABLE: Final = frozenset({"TRANSFER-ENCODING", "EXPECT", "UPGRADE", "TRAILER"})
 """Header fields that change the framing or the protocol."""
 
@@ -54,9 +46,7 @@ class CachedHeadRequest(BufferedRequest):
     `headers` are those of the cached block: in them a number that differs per request is 0.
     """
 
-    def __init__(
-        self, head: CachedRequestHead, line: re.Match[bytes], client: Any, number: int
-    ) -> None:
+    def __init__(self, head: CachedRequestHead, line: re.Match[bytes], client: Any, number: int) -> None:
         self.__dict__.update(head.attributes)
         self.environ = head.environ.copy()
         self.peer_addr = self.remote_addr = client
@@ -136,9 +126,7 @@ def create(
 ) -> tuple[Any, dict[str, Any]]:
     """Replace `gunicorn.http.wsgi.create`: return the response to write to and the WSGI environment."""
     if type(request) is not CachedHeadRequest:
-        made: tuple[Any, dict[str, Any]] = create_uncached(
-            request, sock, client, server, settings, **more
-        )
+        made: tuple[Any, dict[str, Any]] = create_uncached(request, sock, client, server, settings, **more)
         return made
     environ = request.environ
     environ["gunicorn.socket"] = sock

@@ -13,8 +13,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
-from queue import Empty
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import gunicorn.http.wsgi
@@ -22,20 +21,17 @@ import gunicorn.util
 
 from serving.logging import run_logged
 from serving.shutdown import StoppableWorker
-from serving.worker import limits
-from serving.worker import refusal
+from serving.worker import limits, refusal
 from serving.worker.connection import ClientConnection
 from serving.worker.head_cache import create
-from serving.worker.request import BufferedRequest
-from serving.worker.request import SettingsCache
-from serving.worker.response import SingleWriteResponse
-from serving.worker.response import http_date
+from serving.worker.request import BufferedRequest, SettingsCache
+from serving.worker.response import SingleWriteResponse, http_date
 
 SWEEP_SECONDS = 0.25
 STALL_SECONDS = 0.003
 RUNNER_IDLE_SECONDS = 0.1
-# Threads compete for the interpreter lock at each call into SQLite, so few are the fastest. Writers need several to share
-# a COMMIT. The main loop starts another when no request has begun for STALL_SECONDS.
+# Few threads are the fastest: they compete for the interpreter lock at each call into SQLite. Writers need several to
+# share a COMMIT. The main loop starts another thread when no request has begun for STALL_SECONDS.
 RUNNERS_AT_ONCE = 4
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 from gunicorn.http.body import LengthReader
 from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.message import Request
 
 BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
-SINGLE_VALUED: Final = frozenset(
-    {"ACCEPT-PROFILE", "APIKEY", "AUTHORIZATION", "CONTENT-PROFILE", "CONTENT-TYPE"}
-)
+SINGLE_VALUED: Final = frozenset({"ACCEPT-PROFILE", "APIKEY", "AUTHORIZATION", "CONTENT-PROFILE", "CONTENT-TYPE"})
 
 
 class BufferedRequest(Request):
@@ -54,9 +51,7 @@ class BufferedRequest(Request):
             if (name, value) in seen:
                 return None
             seen.add((name, value))  # gunicorn itself keeps names in this set
-        kept: tuple[str, str] | None = super()._apply_header_policy(
-            name, value, scheme, seen, *more, **named
-        )
+        kept: tuple[str, str] | None = super()._apply_header_policy(name, value, scheme, seen, *more, **named)
         return kept
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from email.utils import formatdate
 from functools import lru_cache
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 import gunicorn.util
 from gunicorn.http.wsgi import Response

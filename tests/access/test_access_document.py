@@ -6,16 +6,9 @@ from pathlib import Path
 
 from access import policy
 from access.caller import Role
-from access.policy import EVERYTHING
-from access.policy import FUNCTION_ROLES
-from access.policy import POLICIES
-from access.policy import Policy
-from access.predicate import AllOf
-from access.predicate import AnyOf
-from models import RESOURCES
-from models import AuditLog
-from models import Building
-from models import Inspection
+from access.policy import EVERYTHING, FUNCTION_ROLES, POLICIES, Policy
+from access.predicate import AllOf, AnyOf
+from models import RESOURCES, AuditLog, Building, Inspection
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ACCESS.md"
 

@@ -7,21 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.access_requests import BUILDING_GRANTS_TO_ADMINS
-from tests.access_requests import BUILDING_GRANTS_TO_MANAGERS
-from tests.access_requests import INSPECTION_GRANTS_TO_ADMINS
-from tests.access_requests import INSPECTION_GRANTS_TO_MANAGERS
-from tests.access_requests import keys
-from tests.access_requests import well_formed
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
-from tests.conftest import ROOT
-from tests.conftest import dump
-from tests.conftest import privilege
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, RESOURCES, ROOT, dump, privilege
+from tests.support.access_requests import (
+    BUILDING_GRANTS_TO_ADMINS,
+    BUILDING_GRANTS_TO_MANAGERS,
+    INSPECTION_GRANTS_TO_ADMINS,
+    INSPECTION_GRANTS_TO_MANAGERS,
+    keys,
+    well_formed,
+)
 
 EVERYTHING = {
     "clients": {1, 2},
@@ -99,12 +93,7 @@ READABLE = {
         INSPECTION_GRANTS_TO_MANAGERS: set(),
     },
 }
-READ_ONLY_TO_ADMINS = (
-    "clients",
-    "inspectors",
-    BUILDING_GRANTS_TO_ADMINS,
-    INSPECTION_GRANTS_TO_ADMINS,
-)
+READ_ONLY_TO_ADMINS = ("clients", "inspectors", BUILDING_GRANTS_TO_ADMINS, INSPECTION_GRANTS_TO_ADMINS)
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +107,7 @@ def before(steady: Callable) -> dict:
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", READABLE)
-def test_list_contains_exactly_the_rows_that_the_role_reads(
-    api: Callable, who: str, table: str
-) -> None:
+def test_list_contains_exactly_the_rows_that_the_role_reads(api: Callable, who: str, table: str) -> None:
     response = api(who).get(f"/{table}")
 
     assert response.status == 200
@@ -166,9 +153,7 @@ def test_anonymous_writes_nothing(steady: Callable, before: dict, method: str, t
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 @pytest.mark.parametrize("who", ["moe", "mia", "max"])
-def test_manager_writes_nothing(
-    steady: Callable, before: dict, who: str, method: str, table: str
-) -> None:
+def test_manager_writes_nothing(steady: Callable, before: dict, who: str, method: str, table: str) -> None:
     response = well_formed(steady, who, method, table)
 
     assert response.refusal == privilege(table)
@@ -178,9 +163,7 @@ def test_manager_writes_nothing(
 @pytest.mark.parametrize("table", READ_ONLY_TO_ADMINS)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 @pytest.mark.parametrize("who", ["ada", "bob"])
-def test_client_admin_only_reads(
-    steady: Callable, before: dict, who: str, method: str, table: str
-) -> None:
+def test_client_admin_only_reads(steady: Callable, before: dict, who: str, method: str, table: str) -> None:
     response = well_formed(steady, who, method, table)
 
     assert response.refusal == privilege(table)

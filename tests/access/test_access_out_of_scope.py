@@ -4,19 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.access_requests import MANAGER_BUILDING
-from tests.access_requests import MANAGER_INSPECTION
-from tests.access_requests import new_manager
-from tests.access_requests import whole_user
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.conftest import dump
-from tests.conftest import rule
-from tests.conftest import uuid
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, dump, rule, uuid
+from tests.support.access_requests import MANAGER_BUILDING, MANAGER_INSPECTION, new_manager, whole_user
 
 
 @pytest.fixture(scope="module")
@@ -35,50 +24,14 @@ ENDS_UP_OUT_OF_REACH = [
     ("building-of-no-client", "ada", "POST", "/buildings", {"name": "New", "client_id": None}),
     ("building-without-client", "ada", "POST", "/buildings", {"name": "New"}),
     ("building-given-away", "ada", "PATCH", "/buildings?id=eq.1", {"client_id": 2}),
-    (
-        "building-put-away",
-        "ada",
-        "PUT",
-        "/buildings?id=eq.1",
-        {"id": 1, "name": "P", "client_id": 2},
-    ),
-    (
-        "inspection-of-other-client",
-        "ada",
-        "POST",
-        "/inspections",
-        {"building_id": 4, "inspection_type": "x"},
-    ),
-    (
-        "inspection-of-granted-building",
-        "ada",
-        "POST",
-        "/inspections",
-        {"building_id": 5, "inspection_type": "x"},
-    ),
-    (
-        "inspection-of-missing-building",
-        "ada",
-        "POST",
-        "/inspections",
-        {"building_id": 999, "inspection_type": "x"},
-    ),
+    ("building-put-away", "ada", "PUT", "/buildings?id=eq.1", {"id": 1, "name": "P", "client_id": 2}),
+    ("inspection-of-other-client", "ada", "POST", "/inspections", {"building_id": 4, "inspection_type": "x"}),
+    ("inspection-of-granted-building", "ada", "POST", "/inspections", {"building_id": 5, "inspection_type": "x"}),
+    ("inspection-of-missing-building", "ada", "POST", "/inspections", {"building_id": 999, "inspection_type": "x"}),
     ("inspection-given-away", "ada", "PATCH", "/inspections?id=eq.1", {"building_id": 4}),
     ("inspection-to-granted-building", "ada", "PATCH", "/inspections?id=eq.1", {"building_id": 5}),
-    (
-        "inspection-put-away",
-        "ada",
-        "PUT",
-        "/inspections?id=eq.1",
-        {"id": 1, "building_id": 4, "inspection_type": "x"},
-    ),
-    (
-        "inspection-beside-granted-one",
-        "bob",
-        "POST",
-        "/inspections",
-        {"building_id": 2, "inspection_type": "x"},
-    ),
+    ("inspection-put-away", "ada", "PUT", "/inspections?id=eq.1", {"id": 1, "building_id": 4, "inspection_type": "x"}),
+    ("inspection-beside-granted-one", "bob", "POST", "/inspections", {"building_id": 2, "inspection_type": "x"}),
     ("reading-of-other-client", "ada", "POST", "/reports_lead", {"inspection_id": 6}),
     ("reading-of-readable-inspection", "ada", "POST", "/reports_lead", {"inspection_id": 8}),
     ("reading-of-missing-inspection", "ada", "POST", "/reports_lead", {"inspection_id": 999}),
@@ -86,52 +39,16 @@ ENDS_UP_OUT_OF_REACH = [
     ("reading-given-away", "ada", "PATCH", "/reports_lead?id=eq.1", {"inspection_id": 6}),
     ("reading-put-away", "ada", "PUT", "/reports_lead?id=eq.1", {"id": 1, "inspection_id": 6}),
     ("user-a-client-admin", "ada", "POST", "/users", new_manager(role="client_admin")),
-    (
-        "user-a-super-admin",
-        "ada",
-        "POST",
-        "/users",
-        new_manager(role="super_admin", client_id=None),
-    ),
+    ("user-a-super-admin", "ada", "POST", "/users", new_manager(role="super_admin", client_id=None)),
     ("user-of-other-client", "ada", "POST", "/users", new_manager(client_id=2)),
     ("user-of-no-client", "ada", "POST", "/users", new_manager(client_id=None)),
     ("user-promoted", "ada", "PATCH", f"/users?id=eq.{MOE}", {"role": "client_admin"}),
     ("user-given-away", "ada", "PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}),
-    (
-        "user-put-promoted",
-        "ada",
-        "PUT",
-        f"/users?id=eq.{MOE}",
-        whole_user(MOE, "moe@acme.example", "client_admin"),
-    ),
-    (
-        "building-grant-of-other-client",
-        "ada",
-        "POST",
-        MANAGER_BUILDING,
-        {"manager_id": MOE, "building_id": 4},
-    ),
-    (
-        "building-grant-of-granted-building",
-        "ada",
-        "POST",
-        MANAGER_BUILDING,
-        {"manager_id": MOE, "building_id": 5},
-    ),
-    (
-        "building-grant-to-other-manager",
-        "ada",
-        "POST",
-        MANAGER_BUILDING,
-        {"manager_id": MAX, "building_id": 1},
-    ),
-    (
-        "building-grant-to-herself",
-        "ada",
-        "POST",
-        MANAGER_BUILDING,
-        {"manager_id": ADA, "building_id": 2},
-    ),
+    ("user-put-promoted", "ada", "PUT", f"/users?id=eq.{MOE}", whole_user(MOE, "moe@acme.example", "client_admin")),
+    ("building-grant-of-other-client", "ada", "POST", MANAGER_BUILDING, {"manager_id": MOE, "building_id": 4}),
+    ("building-grant-of-granted-building", "ada", "POST", MANAGER_BUILDING, {"manager_id": MOE, "building_id": 5}),
+    ("building-grant-to-other-manager", "ada", "POST", MANAGER_BUILDING, {"manager_id": MAX, "building_id": 1}),
+    ("building-grant-to-herself", "ada", "POST", MANAGER_BUILDING, {"manager_id": ADA, "building_id": 2}),
     (
         "building-grant-signed-by-root",
         "ada",
@@ -146,27 +63,9 @@ ENDS_UP_OUT_OF_REACH = [
         MANAGER_BUILDING,
         {"manager_id": MIA, "building_id": 2, "assigned_by": MOE},
     ),
-    (
-        "building-grant-moved-away",
-        "ada",
-        "PATCH",
-        f"{MANAGER_BUILDING}?manager_id=eq.{MOE}",
-        {"building_id": 4},
-    ),
-    (
-        "building-grant-passed-on",
-        "ada",
-        "PATCH",
-        f"{MANAGER_BUILDING}?manager_id=eq.{MOE}",
-        {"manager_id": MAX},
-    ),
-    (
-        "building-grant-signed-over",
-        "ada",
-        "PATCH",
-        f"{MANAGER_BUILDING}?manager_id=eq.{MOE}",
-        {"assigned_by": ROOT},
-    ),
+    ("building-grant-moved-away", "ada", "PATCH", f"{MANAGER_BUILDING}?manager_id=eq.{MOE}", {"building_id": 4}),
+    ("building-grant-passed-on", "ada", "PATCH", f"{MANAGER_BUILDING}?manager_id=eq.{MOE}", {"manager_id": MAX}),
+    ("building-grant-signed-over", "ada", "PATCH", f"{MANAGER_BUILDING}?manager_id=eq.{MOE}", {"assigned_by": ROOT}),
     (
         "building-grant-put-away",
         "ada",
@@ -174,34 +73,10 @@ ENDS_UP_OUT_OF_REACH = [
         f"{MANAGER_BUILDING}?manager_id=eq.{MOE}&building_id=eq.4",
         {"manager_id": MOE, "building_id": 4},
     ),
-    (
-        "inspection-grant-of-other-client",
-        "ada",
-        "POST",
-        MANAGER_INSPECTION,
-        {"manager_id": MOE, "inspection_id": 6},
-    ),
-    (
-        "inspection-grant-of-readable-one",
-        "ada",
-        "POST",
-        MANAGER_INSPECTION,
-        {"manager_id": MOE, "inspection_id": 8},
-    ),
-    (
-        "inspection-grant-of-granted-one",
-        "bob",
-        "POST",
-        MANAGER_INSPECTION,
-        {"manager_id": MAX, "inspection_id": 3},
-    ),
-    (
-        "inspection-grant-to-other-manager",
-        "ada",
-        "POST",
-        MANAGER_INSPECTION,
-        {"manager_id": MAX, "inspection_id": 1},
-    ),
+    ("inspection-grant-of-other-client", "ada", "POST", MANAGER_INSPECTION, {"manager_id": MOE, "inspection_id": 6}),
+    ("inspection-grant-of-readable-one", "ada", "POST", MANAGER_INSPECTION, {"manager_id": MOE, "inspection_id": 8}),
+    ("inspection-grant-of-granted-one", "bob", "POST", MANAGER_INSPECTION, {"manager_id": MAX, "inspection_id": 3}),
+    ("inspection-grant-to-other-manager", "ada", "POST", MANAGER_INSPECTION, {"manager_id": MAX, "inspection_id": 1}),
     (
         "inspection-grant-signed-by-root",
         "ada",
@@ -209,13 +84,7 @@ ENDS_UP_OUT_OF_REACH = [
         MANAGER_INSPECTION,
         {"manager_id": MIA, "inspection_id": 1, "assigned_by": ROOT},
     ),
-    (
-        "inspection-grant-moved-away",
-        "ada",
-        "PATCH",
-        f"{MANAGER_INSPECTION}?manager_id=eq.{MOE}",
-        {"inspection_id": 6},
-    ),
+    ("inspection-grant-moved-away", "ada", "PATCH", f"{MANAGER_INSPECTION}?manager_id=eq.{MOE}", {"inspection_id": 6}),
 ]
 
 
@@ -254,26 +123,14 @@ NOT_MATCHED = [
     ("super-admin", "ada", f"/users?id=eq.{ROOT}", {"name": "R"}),
     ("other-manager", "ada", f"/users?id=eq.{MAX}", {"client_id": 1}),
     ("missing-user", "ada", f"/users?id=eq.{uuid('99')}", {"name": "R"}),
-    (
-        "building-grant-of-other-client",
-        "ada",
-        f"{MANAGER_BUILDING}?manager_id=eq.{MAX}",
-        {"building_id": 1},
-    ),
-    (
-        "inspection-grant-of-other-client",
-        "bob",
-        f"{MANAGER_INSPECTION}?manager_id=eq.{MOE}",
-        {"inspection_id": 6},
-    ),
+    ("building-grant-of-other-client", "ada", f"{MANAGER_BUILDING}?manager_id=eq.{MAX}", {"building_id": 1}),
+    ("inspection-grant-of-other-client", "bob", f"{MANAGER_INSPECTION}?manager_id=eq.{MOE}", {"inspection_id": 6}),
 ]
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize(
-    ("who", "path", "change"),
-    [line[1:] for line in NOT_MATCHED],
-    ids=[line[0] for line in NOT_MATCHED],
+    ("who", "path", "change"), [line[1:] for line in NOT_MATCHED], ids=[line[0] for line in NOT_MATCHED]
 )
 def test_row_out_of_scope_is_not_matched(
     steady: Callable, before: dict, who: str, method: str, path: str, change: dict
@@ -293,24 +150,9 @@ ID_NOT_ONES_OWN = [
     ("building-hidden", "ada", "/buildings?id=eq.4", {"id": 4, "name": "P", "client_id": 1}),
     ("building-readable", "ada", "/buildings?id=eq.5", {"id": 5, "name": "P", "client_id": 1}),
     ("building-free", "ada", "/buildings?id=eq.999", {"id": 999, "name": "P", "client_id": 1}),
-    (
-        "inspection-readable",
-        "ada",
-        "/inspections?id=eq.8",
-        {"id": 8, "building_id": 1, "inspection_type": "x"},
-    ),
-    (
-        "inspection-granted",
-        "bob",
-        "/inspections?id=eq.3",
-        {"id": 3, "building_id": 4, "inspection_type": "x"},
-    ),
-    (
-        "inspection-free",
-        "ada",
-        "/inspections?id=eq.999",
-        {"id": 999, "building_id": 1, "inspection_type": "x"},
-    ),
+    ("inspection-readable", "ada", "/inspections?id=eq.8", {"id": 8, "building_id": 1, "inspection_type": "x"}),
+    ("inspection-granted", "bob", "/inspections?id=eq.3", {"id": 3, "building_id": 4, "inspection_type": "x"}),
+    ("inspection-free", "ada", "/inspections?id=eq.999", {"id": 999, "building_id": 1, "inspection_type": "x"}),
     ("reading-hidden", "ada", "/reports_lead?id=eq.3", {"id": 3, "inspection_id": 2}),
     ("reading-free", "ada", "/reports_lead?id=eq.999", {"id": 999, "inspection_id": 2}),
     ("user-hidden", "ada", f"/users?id=eq.{MAX}", whole_user(MAX, "p@x.example")),
@@ -320,13 +162,9 @@ ID_NOT_ONES_OWN = [
 
 
 @pytest.mark.parametrize(
-    ("who", "path", "body"),
-    [line[1:] for line in ID_NOT_ONES_OWN],
-    ids=[line[0] for line in ID_NOT_ONES_OWN],
+    ("who", "path", "body"), [line[1:] for line in ID_NOT_ONES_OWN], ids=[line[0] for line in ID_NOT_ONES_OWN]
 )
-def test_put_of_another_id_is_refused(
-    steady: Callable, before: dict, who: str, path: str, body: dict
-) -> None:
+def test_put_of_another_id_is_refused(steady: Callable, before: dict, who: str, path: str, body: dict) -> None:
     response = steady(who).put(path, body)
 
     assert (response.status, response.code) == (400, "428C9")
@@ -342,9 +180,7 @@ STILL_NEEDED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("who", "path"), [line[1:] for line in STILL_NEEDED], ids=[line[0] for line in STILL_NEEDED]
-)
+@pytest.mark.parametrize(("who", "path"), [line[1:] for line in STILL_NEEDED], ids=[line[0] for line in STILL_NEEDED])
 def test_referenced_row_is_not_deleted(steady: Callable, before: dict, who: str, path: str) -> None:
     response = steady(who).delete(path)
 

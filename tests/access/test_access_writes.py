@@ -4,18 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.access_requests import MANAGER_BUILDING
-from tests.access_requests import MANAGER_INSPECTION
-from tests.access_requests import WELL_FORMED
-from tests.access_requests import keys
-from tests.access_requests import new_manager
-from tests.access_requests import well_formed
-from tests.access_requests import whole_user
-from tests.conftest import ADA
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
+from tests.conftest import ADA, MAX, MIA, MOE, RESOURCES
+from tests.support.access_requests import (
+    MANAGER_BUILDING,
+    MANAGER_INSPECTION,
+    WELL_FORMED,
+    keys,
+    new_manager,
+    well_formed,
+    whole_user,
+)
 
 
 @pytest.mark.parametrize("table", RESOURCES)
@@ -51,26 +49,8 @@ def test_super_admin_deletes_a_client_that_owns_nothing(api: Callable) -> None:
 
 # id, who, method, path, body, status; afterwards this path (as root) shows this many rows
 ADMIN_WRITES = [
-    (
-        "building",
-        "ada",
-        "POST",
-        "/buildings",
-        {"name": "New", "client_id": 1},
-        201,
-        "/buildings?name=eq.New",
-        1,
-    ),
-    (
-        "building-changed",
-        "ada",
-        "PATCH",
-        "/buildings?id=eq.1",
-        {"name": "R"},
-        204,
-        "/buildings?name=eq.R",
-        1,
-    ),
+    ("building", "ada", "POST", "/buildings", {"name": "New", "client_id": 1}, 201, "/buildings?name=eq.New", 1),
+    ("building-changed", "ada", "PATCH", "/buildings?id=eq.1", {"name": "R"}, 204, "/buildings?name=eq.R", 1),
     (
         "building-put",
         "ada",
@@ -92,16 +72,7 @@ ADMIN_WRITES = [
         "/inspections?inspection_type=eq.x",
         1,
     ),
-    (
-        "inspection-changed",
-        "ada",
-        "PATCH",
-        "/inspections?id=eq.3",
-        {"notes": "x"},
-        204,
-        "/inspections?notes=eq.x",
-        1,
-    ),
+    ("inspection-changed", "ada", "PATCH", "/inspections?id=eq.3", {"notes": "x"}, 204, "/inspections?notes=eq.x", 1),
     (
         "inspection-moved-within",
         "ada",
@@ -122,36 +93,9 @@ ADMIN_WRITES = [
         "/inspections?inspection_type=eq.x",
         1,
     ),
-    (
-        "inspection-deleted",
-        "ada",
-        "DELETE",
-        "/inspections?id=eq.2",
-        None,
-        204,
-        "/inspections?id=eq.2",
-        0,
-    ),
-    (
-        "reading",
-        "ada",
-        "POST",
-        "/reports_lead",
-        {"inspection_id": 5, "gun_id": 9},
-        201,
-        "/reports_lead?gun_id=eq.9",
-        1,
-    ),
-    (
-        "reading-changed",
-        "ada",
-        "PATCH",
-        "/reports_lead?id=eq.1",
-        {"gun_id": 9},
-        204,
-        "/reports_lead?gun_id=eq.9",
-        1,
-    ),
+    ("inspection-deleted", "ada", "DELETE", "/inspections?id=eq.2", None, 204, "/inspections?id=eq.2", 0),
+    ("reading", "ada", "POST", "/reports_lead", {"inspection_id": 5, "gun_id": 9}, 201, "/reports_lead?gun_id=eq.9", 1),
+    ("reading-changed", "ada", "PATCH", "/reports_lead?id=eq.1", {"gun_id": 9}, 204, "/reports_lead?gun_id=eq.9", 1),
     (
         "reading-moved-within",
         "ada",
@@ -172,27 +116,9 @@ ADMIN_WRITES = [
         "/reports_lead?gun_id=eq.9",
         1,
     ),
-    (
-        "reading-deleted",
-        "ada",
-        "DELETE",
-        "/reports_lead?id=eq.1",
-        None,
-        204,
-        "/reports_lead?id=eq.1",
-        0,
-    ),
+    ("reading-deleted", "ada", "DELETE", "/reports_lead?id=eq.1", None, 204, "/reports_lead?id=eq.1", 0),
     ("manager", "ada", "POST", "/users", new_manager(), 201, "/users?name=eq.New", 1),
-    (
-        "manager-changed",
-        "ada",
-        "PATCH",
-        f"/users?id=eq.{MOE}",
-        {"name": "M"},
-        204,
-        "/users?name=eq.M",
-        1,
-    ),
+    ("manager-changed", "ada", "PATCH", f"/users?id=eq.{MOE}", {"name": "M"}, 204, "/users?name=eq.M", 1),
     (
         "manager-put",
         "ada",
@@ -203,16 +129,7 @@ ADMIN_WRITES = [
         "/users?name=eq.Put",
         1,
     ),
-    (
-        "manager-deleted",
-        "ada",
-        "DELETE",
-        f"/users?id=eq.{MOE}",
-        None,
-        204,
-        f"/users?id=eq.{MOE}",
-        0,
-    ),
+    ("manager-deleted", "ada", "DELETE", f"/users?id=eq.{MOE}", None, 204, f"/users?id=eq.{MOE}", 0),
     (
         "building-grant",
         "ada",
@@ -303,16 +220,7 @@ ADMIN_WRITES = [
         f"{MANAGER_INSPECTION}?inspection_id=eq.3",
         0,
     ),
-    (
-        "bob-building",
-        "bob",
-        "POST",
-        "/buildings",
-        {"name": "New", "client_id": 2},
-        201,
-        "/buildings?name=eq.New",
-        1,
-    ),
+    ("bob-building", "bob", "POST", "/buildings", {"name": "New", "client_id": 2}, 201, "/buildings?name=eq.New", 1),
     (
         "bob-inspection-changed",
         "bob",
@@ -323,16 +231,7 @@ ADMIN_WRITES = [
         "/inspections?notes=eq.x",
         1,
     ),
-    (
-        "bob-manager-deleted",
-        "bob",
-        "DELETE",
-        f"/users?id=eq.{MAX}",
-        None,
-        204,
-        f"/users?id=eq.{MAX}",
-        0,
-    ),
+    ("bob-manager-deleted", "bob", "DELETE", f"/users?id=eq.{MAX}", None, 204, f"/users?id=eq.{MAX}", 0),
 ]
 
 

@@ -1,28 +1,15 @@
 """Assignments of many grants in one transaction, below the HTTP layer."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from access import assignments
-from access.assignments import AssignmentCounts
-from access.assignments import InvalidGrantee
-from access.assignments import TargetOutOfScope
-from access.caller import GRANT_PROFILES
-from access.caller import SERVICE_CALLER
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import Role
+from access.assignments import AssignmentCounts, InvalidGrantee, TargetOutOfScope
+from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, GrantKind, Role
 from engine.current import writing
 from engine.storage.transaction import Transaction
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -45,16 +32,12 @@ def grants(transaction: Transaction, table: str, grantee: str) -> dict[int, tupl
         ("admin_id" if "admin" in table else "manager_id"),
         ("building_id" if "building" in table else "inspection_id"),
     )
-    rows = transaction.all(
-        f"SELECT {target}, assigned_by, assigned_at FROM {table} WHERE {kind} = '{grantee}'"
-    )
+    rows = transaction.all(f"SELECT {target}, assigned_by, assigned_at FROM {table} WHERE {kind} = '{grantee}'")
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
 @pytest.mark.parametrize(("who", "grantor"), [("root", ROOT), ("service", None), ("ada", ADA)])
-def test_grants_record_the_caller_and_the_time(
-    transaction: Transaction, who: str, grantor: str | None
-) -> None:
+def test_grants_record_the_caller_and_the_time(transaction: Transaction, who: str, grantor: str | None) -> None:
     made = assignments.assign_to_client_manager(transaction, CALLERS[who], MIA, [1, 2], [5])
 
     assert made == (AssignmentCounts(2, 0), AssignmentCounts(1, 0))
@@ -62,17 +45,13 @@ def test_grants_record_the_caller_and_the_time(
         1: (grantor, transaction.now),
         2: (grantor, transaction.now),
     }
-    assert grants(transaction, "client_manager_inspection_access", MIA) == {
-        5: (grantor, transaction.now)
-    }
+    assert grants(transaction, "client_manager_inspection_access", MIA) == {5: (grantor, transaction.now)}
 
 
 def test_existing_grants_keep_their_grantor_and_time(transaction: Transaction) -> None:
     before = grants(transaction, "client_admin_building_access", ADA)
 
-    made = assignments.assign_to_client_admin(
-        transaction, SERVICE_CALLER, ADA, GrantKind.BUILDING, [5, 4, 1, 4]
-    )
+    made = assignments.assign_to_client_admin(transaction, SERVICE_CALLER, ADA, GrantKind.BUILDING, [5, 4, 1, 4])
 
     assert made == AssignmentCounts(1, 2)
     after = grants(transaction, "client_admin_building_access", ADA)
@@ -130,9 +109,7 @@ def test_ids_out_of_scope_share_one_error_text(
     transaction: Transaction, who: str, building_ids: list[int], inspection_ids: list[int]
 ) -> None:
     with pytest.raises(TargetOutOfScope) as refusal:
-        assignments.assign_to_client_manager(
-            transaction, CALLERS[who], MIA, building_ids, inspection_ids
-        )
+        assignments.assign_to_client_manager(transaction, CALLERS[who], MIA, building_ids, inspection_ids)
 
     kind = "inspection" if inspection_ids else "building"
     assert refusal.value.message == f"permission denied to assign every {kind} of the list"
@@ -140,17 +117,13 @@ def test_ids_out_of_scope_share_one_error_text(
     transaction.roll_back_at_end()
 
 
-def test_existing_grant_out_of_scope_is_refused_like_a_missing_one(
-    transaction: Transaction,
-) -> None:
+def test_existing_grant_out_of_scope_is_refused_like_a_missing_one(transaction: Transaction) -> None:
     assignments.assign_to_client_manager(transaction, SERVICE_CALLER, MOE, [4], [])
     refusals = []
 
     for building_id in (4, 5, 999):
         with pytest.raises(TargetOutOfScope) as refusal:
-            assignments.assign_to_client_manager(
-                transaction, CALLERS["ada"], MOE, [building_id], []
-            )
+            assignments.assign_to_client_manager(transaction, CALLERS["ada"], MOE, [building_id], [])
         refusals.append(refusal.value.message)
 
     assert len(set(refusals)) == 1
@@ -160,8 +133,7 @@ def test_refused_assignment_writes_nothing(api: Callable) -> None:
     before = api("root").get("/client_manager_building_access").json
 
     refused = api("root").rpc(
-        "assign_to_client_manager",
-        {"manager_id": MIA, "building_ids": [1, 2], "inspection_ids": [1, 999]},
+        "assign_to_client_manager", {"manager_id": MIA, "building_ids": [1, 2], "inspection_ids": [1, 999]}
     )
 
     assert refused.refusal == (

@@ -10,22 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.conftest import Database
-from tests.conftest import Response
-from tests.conftest import api_over
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.conftest import privilege
-from tests.conftest import rule
+from tests.conftest import (
+    ADA,
+    BOB,
+    MAX,
+    MIA,
+    MOE,
+    NO_ONE,
+    ROOT,
+    Database,
+    Response,
+    api_over,
+    dump,
+    ids,
+    privilege,
+    rule,
+)
+from tests.support import databases
+from tests.support.applications import open_app
 
 TO_MANAGERS = "client_manager_building_access"
 TO_ADMINS = ("client_admin_building_access", "client_admin_inspection_access")
@@ -126,12 +128,8 @@ def test_G04_only_a_super_admin_sets_another_grantor(
         assert (response.status, [row["assigned_by"] for row in rows]) == (201, [kept])
 
 
-@pytest.mark.parametrize(
-    ("signed", "status"), [(ADA, 204), (None, 204), (ROOT, 403), (MOE, 403), (MIA, 403)]
-)
-def test_G04_patch_sets_the_caller_or_null_as_grantor(
-    api: Callable, signed: str | None, status: int
-) -> None:
+@pytest.mark.parametrize(("signed", "status"), [(ADA, 204), (None, 204), (ROOT, 403), (MOE, 403), (MIA, 403)])
+def test_G04_patch_sets_the_caller_or_null_as_grantor(api: Callable, signed: str | None, status: int) -> None:
     response = api("ada").patch(f"/{TO_MANAGERS}?manager_id=eq.{MOE}", {"assigned_by": signed})
 
     assert response.status == status
@@ -157,9 +155,7 @@ def test_G10_revocation_takes_effect_at_the_next_request(api: Callable) -> None:
 
 
 @pytest.mark.sqlite("the rows are planted past the triggers of a file")
-def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(
-    base_file: Path, tmp_path: Path
-) -> None:
+def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(base_file: Path, tmp_path: Path) -> None:
     """An old file may hold such rows; the triggers that would refuse them are taken out to plant them."""
     file = tmp_path / "planted.db"
     databases.copy(base_file, file)

@@ -10,18 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from access.accounts import password
-from tests.applications import open_app
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import Response
-from tests.signin import EMAILS
-from tests.signin import HERE
-from tests.signin import PASSWORDS
-from tests.signin import THERE
-from tests.signin import Service
-from tests.signin import error
-from tests.signin import lent_service
-from tests.waiting import TIMED
+from tests.conftest import MIA, MOE, Response
+from tests.support.applications import open_app
+from tests.support.signin import EMAILS, HERE, PASSWORDS, THERE, Service, error, lent_service
+from tests.support.waiting import TIMED
 
 ADMIN = "/auth/v1/admin/users"
 
@@ -54,19 +46,13 @@ def test_L01_wrong_password_has_one_response_for_known_unknown_disabled_and_pass
     assert answers[0].json["message"] == "Invalid login credentials"
 
 
-def test_L01_unknown_user_costs_one_hash_like_a_known_one(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_L01_unknown_user_costs_one_hash_like_a_known_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     verify = password.HASHER.verify
     monkeypatch.setattr(
         password,
         "HASHER",
-        type(
-            "Counted",
-            (),
-            {"verify": lambda self, kept, given: hashed.append(kept) or verify(kept, given)},
-        )(),
+        type("Counted", (), {"verify": lambda self, kept, given: hashed.append(kept) or verify(kept, given)})(),
     )
 
     for email in (EMAILS["moe"], EMAILS["max"], "ghost@acme.example"):
@@ -106,9 +92,7 @@ def test_L02_one_hash_at_a_time_and_reads_continue_meanwhile(service: Service) -
     assert error(waiting) == (429, "over_request_rate_limit")
 
 
-def test_L03_limit_of_10_failures_survives_a_restart_and_expires(
-    service: Service,
-) -> None:
+def test_L03_limit_of_10_failures_survives_a_restart_and_expires(service: Service) -> None:
     for _ in range(10):
         assert service.try_password(EMAILS["moe"], "wrong").status == 400
     restarted = Service(open_app(service.file), service.file)
@@ -165,9 +149,7 @@ def test_L04_40_concurrent_attempts_on_two_workers_cause_10_hashes(
     statuses: list[int] = []
 
     def guess(number: int) -> None:
-        answer = workers[number % 2].try_password(
-            EMAILS["moe"], f"guess {number}", f"192.0.2.{number}"
-        )
+        answer = workers[number % 2].try_password(EMAILS["moe"], f"guess {number}", f"192.0.2.{number}")
         statuses.append(answer.status)
 
     guesses = [threading.Thread(target=guess, args=(number,)) for number in range(40)]
@@ -183,13 +165,7 @@ def test_L04_40_concurrent_attempts_on_two_workers_cause_10_hashes(
 
 @pytest.mark.parametrize(
     "written",
-    [
-        "MOE@acme.example",
-        " moe@acme.example",
-        "moe@acme.example\t",
-        "ｍｏｅ@acme.example",
-        "moe＠acme.example",
-    ],
+    ["MOE@acme.example", " moe@acme.example", "moe@acme.example\t", "ｍｏｅ@acme.example", "moe＠acme.example"],
 )
 def test_L05_all_spellings_of_an_email_share_one_limit(service: Service, written: str) -> None:
     for _ in range(10):
@@ -224,12 +200,7 @@ def test_L06_invalid_password_is_refused_before_it_is_hashed(
     assert service.try_password(EMAILS["moe"], given).status == 400
     body = {"password": given}
     assert service.api("root").put(f"{ADMIN}/{MOE}", body).status == 422
-    assert (
-        service.api("root")
-        .post(ADMIN, {"email": "e@x.example", "role": "super_admin", **body})
-        .status
-        == 422
-    )
+    assert service.api("root").post(ADMIN, {"email": "e@x.example", "role": "super_admin", **body}).status == 422
 
 
 def test_L06_new_hash_parameters_apply_at_the_next_sign_in(service: Service) -> None:

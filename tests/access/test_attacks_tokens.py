@@ -14,21 +14,10 @@ import pytest
 
 import config
 from tests.access.test_hostile_tokens import KINDS
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.signin import EMAILS
-from tests.signin import Service
-from tests.signin import claims
-from tests.signin import error
-from tests.signin import lent_service
-from tests.signin import open_service
-from tests.tokens import ANON_KEY
-from tests.tokens import SECRET_KEY
-from tests.tokens import SERVICE_KEY
-from tests.tokens import claims_of
-from tests.tokens import sign
+from tests.conftest import ADA, MOE, ROOT
+from tests.support.applications import open_app
+from tests.support.signin import EMAILS, Service, claims, error, lent_service, open_service
+from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY, claims_of, sign
 
 NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
 
@@ -57,9 +46,7 @@ def sessionless(who: str = MOE, **more: object) -> str:
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
 def test_T01_scheme_is_accepted_in_any_case(service: Service, scheme: str) -> None:
-    response = service.api("nobody").get(
-        "/buildings?select=id", headers={"Authorization": f"{scheme} {sessionless()}"}
-    )
+    response = service.api("nobody").get("/buildings?select=id", headers={"Authorization": f"{scheme} {sessionless()}"})
 
     assert response.json == [{"id": 1}]
 
@@ -91,11 +78,7 @@ def test_T04_leeway_is_5_s_for_iat_and_nbf_and_0_for_exp(
 
 def test_T06_key_named_in_a_header_is_ignored(service: Service) -> None:
     claims = claims_of(MOE, "client_manager", 1)
-    headers = {
-        "kid": "../../dev/null",
-        "jku": "https://evil.example",
-        "x5u": "https://evil.example",
-    }
+    headers = {"kid": "../../dev/null", "jku": "https://evil.example", "x5u": "https://evil.example"}
 
     response = service.api(token=sign(claims, **headers)).get("/buildings?select=id")
 
@@ -104,9 +87,7 @@ def test_T06_key_named_in_a_header_is_ignored(service: Service) -> None:
 
 def test_T08_role_elsewhere_in_the_token_is_ignored(service: Service) -> None:
     lifted = {"role": "super_admin", "client_id": 2}
-    token = sessionless(
-        user_metadata=lifted, app_metadata=lifted, user_role="super_admin", claims=lifted
-    )
+    token = sessionless(user_metadata=lifted, app_metadata=lifted, user_role="super_admin", claims=lifted)
 
     response = service.api(token=token).get("/buildings?select=id")
 
@@ -115,13 +96,7 @@ def test_T08_role_elsewhere_in_the_token_is_ignored(service: Service) -> None:
 
 
 def test_T07_all_errors_of_the_tokens_user_share_one_text(service: Service) -> None:
-    kinds = (
-        "user-unknown",
-        "role-of-another",
-        "client-of-another",
-        "session-unknown",
-        "role-unknown",
-    )
+    kinds = ("user-unknown", "role-of-another", "client-of-another", "session-unknown", "role-unknown")
     answers = {service.api(token=KINDS[kind][1]()).get("/buildings").whole[2] for kind in kinds}
     service.sql(
         "INSERT INTO credentials (user_id, disabled_until) VALUES (?, 9999999999)"
@@ -165,9 +140,7 @@ def test_T07_caller_of_a_previous_request_is_not_reused(service: Service) -> Non
 
 
 @pytest.mark.parametrize("scope", ["local", "global"])
-def test_T09_signed_out_token_is_refused_at_the_next_request_by_every_worker(
-    service: Service, scope: str
-) -> None:
+def test_T09_signed_out_token_is_refused_at_the_next_request_by_every_worker(service: Service, scope: str) -> None:
     token = service.sign_in("moe")["access_token"]
     other_worker = Service(open_app(service.file), service.file)
     assert not is_dead(other_worker, token)
@@ -186,9 +159,7 @@ def test_T09_signed_out_token_is_refused_at_the_next_request_by_every_worker(
         pytest.param({"app_metadata": {"client_id": 2}}, id="client"),
     ],
 )
-def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(
-    service: Service, change: dict
-) -> None:
+def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(service: Service, change: dict) -> None:
     session, loose = service.sign_in("moe"), sessionless()
 
     assert service.api("root").put(f"/auth/v1/admin/users/{MOE}", change).status == 200
@@ -224,9 +195,7 @@ def test_T09_role_changed_back_revives_no_token(service: Service) -> None:
     assert is_dead(service, loose)
 
 
-def test_T10_token_without_a_session_ends_at_a_global_sign_out(
-    service: Service,
-) -> None:
+def test_T10_token_without_a_session_ends_at_a_global_sign_out(service: Service) -> None:
     old = sessionless(iat=int(time.time()) - 60)
     undated = sign({k: v for k, v in claims_of(MOE, "client_manager", 1).items() if k != "iat"})
     assert not is_dead(service, old)
@@ -253,16 +222,11 @@ def test_T11_refresh_and_access_tokens_are_not_interchangeable(service: Service)
     session = service.sign_in("moe")
 
     assert service.api(token=session["refresh_token"]).get("/buildings").code == "PGRST301"
-    assert error(service.api(token=session["refresh_token"]).get("/auth/v1/user")) == (
-        403,
-        "bad_jwt",
-    )
+    assert error(service.api(token=session["refresh_token"]).get("/auth/v1/user")) == (403, "bad_jwt")
     assert error(service.refresh(session["access_token"])) == (400, "refresh_token_not_found")
 
 
-def test_T12_reused_refresh_token_returns_the_newest_and_an_older_one_ends_the_session(
-    service: Service,
-) -> None:
+def test_T12_reused_refresh_token_returns_the_newest_and_an_older_one_ends_the_session(service: Service) -> None:
     session = service.sign_in("moe")
     first = session["refresh_token"]
     second = service.refresh(first).json["refresh_token"]
@@ -321,9 +285,7 @@ def test_T15_missing_service_key_matches_nothing(tmp_path: pathlib.Path) -> None
     keyless = open_service(tmp_path, SERVICE_KEY="")
 
     for given in ("", "None", "null", SERVICE_KEY):
-        response = keyless.api("nobody").get(
-            "/buildings", headers={"Authorization": f"Bearer {given}"}
-        )
+        response = keyless.api("nobody").get("/buildings", headers={"Authorization": f"Bearer {given}"})
         assert response.status == 401
         assert keyless.api("moe").get("/buildings", headers={"apikey": given}).status == 401
 
@@ -334,10 +296,7 @@ def test_T16_missing_or_wrong_apikey_is_refused(service: Service, apikey: str | 
         method = "POST" if "rpc" in path else "GET"
         response = service.api("root").send(method, path, headers={"apikey": apikey})
         assert response.status == 401, path
-    assert (
-        service.api("root").get(f"/buildings?apikey={ANON_KEY}", headers={"apikey": None}).status
-        == 401
-    )
+    assert service.api("root").get(f"/buildings?apikey={ANON_KEY}", headers={"apikey": None}).status == 401
 
 
 @pytest.mark.parametrize("path", ["/nope", "/rest/v1/nope", "/rpc/", "/a/b", "/rest//nope"])
@@ -367,16 +326,12 @@ def test_T16_service_key_as_apikey_adds_no_privileges(service: Service) -> None:
 def test_T16_service_key_as_bearer_is_a_super_admin_without_a_user(service: Service) -> None:
     grant = {"admin_id": ADA, "building_id": 4}
 
-    made = service.api("service").post(
-        "/client_admin_building_access", grant, prefer="return=representation"
-    )
+    made = service.api("service").post("/client_admin_building_access", grant, prefer="return=representation")
 
     assert made.json[0]["assigned_by"] is None
 
 
-def test_T17_clock_changes_revive_no_token(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_T17_clock_changes_revive_no_token(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     service.api(token=session["access_token"]).post("/auth/v1/logout?scope=global")
     present = time.time

@@ -8,22 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import tokens
-from tests.access.test_attacks_sign_in import ADMIN
-from tests.access.test_attacks_sign_in import same
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.signin import EMAILS
-from tests.signin import PASSWORDS
-from tests.signin import Service
-from tests.signin import error
-from tests.signin import lent_service
+from tests.access.test_attacks_sign_in import ADMIN, same
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.support import tokens
+from tests.support.applications import open_app
+from tests.support.signin import EMAILS, PASSWORDS, Service, error, lent_service
 
 
 @pytest.fixture
@@ -35,23 +24,14 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 # L07: a new database has no users
 
 
-def test_L07_new_database_has_no_user_and_a_command_creates_the_first(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_L07_new_database_has_no_user_and_a_command_creates_the_first(tmp_path: pathlib.Path) -> None:
     empty = Service(open_app(tmp_path / "new.db"), tmp_path / "new.db")
     assert empty.sql("SELECT count(*) FROM users") == [(0,)]
     for email, guess in (("admin@example.org", "admin"), ("root", "root"), ("admin", "password")):
         assert empty.try_password(email, guess).status == 400
 
     made = empty.app.test_cli_runner().invoke(
-        args=[
-            "create-user",
-            "Root@example.org",
-            "--role",
-            "super_admin",
-            "--password",
-            "root's own",
-        ]
+        args=["create-user", "Root@example.org", "--role", "super_admin", "--password", "root's own"]
     )
 
     assert made.exit_code == 0, made.output
@@ -106,9 +86,7 @@ REACHES = [
 
 
 @pytest.mark.parametrize("more", REACHES)
-def test_L08_client_admin_creates_managers_of_their_own_client_only(
-    service: Service, more: dict
-) -> None:
+def test_L08_client_admin_creates_managers_of_their_own_client_only(service: Service, more: dict) -> None:
     before = service.sql("SELECT * FROM users")
 
     refused = service.api("ada").post(ADMIN, {"email": "eva@acme.example", **more})
@@ -130,9 +108,7 @@ def test_L08_client_admin_cannot_change_role_or_client(service: Service, more: d
 
 def test_L08_hidden_and_unknown_clients_share_one_response(service: Service) -> None:
     answers = [
-        service.api("ada").post(
-            ADMIN, {"email": "eva@acme.example", "app_metadata": {"client_id": client}}
-        )
+        service.api("ada").post(ADMIN, {"email": "eva@acme.example", "app_metadata": {"client_id": client}})
         for client in (2, 999)
     ]
 
@@ -141,18 +117,9 @@ def test_L08_hidden_and_unknown_clients_share_one_response(service: Service) -> 
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [
-        ("GET", ""),
-        ("POST", ""),
-        ("GET", f"/{MOE}"),
-        ("PUT", f"/{MOE}"),
-        ("DELETE", f"/{MIA}"),
-        ("GET", "/x"),
-    ],
+    [("GET", ""), ("POST", ""), ("GET", f"/{MOE}"), ("PUT", f"/{MOE}"), ("DELETE", f"/{MIA}"), ("GET", "/x")],
 )
-def test_L08_managers_and_anonymous_requests_are_refused(
-    service: Service, method: str, path: str
-) -> None:
+def test_L08_managers_and_anonymous_requests_are_refused(service: Service, method: str, path: str) -> None:
     assert error(service.api("moe").send(method, ADMIN + path, {})) == (403, "not_admin")
     assert error(service.api("nobody").send(method, ADMIN + path, {})) == (401, "no_authorization")
 
@@ -166,9 +133,7 @@ def test_L08_managers_and_anonymous_requests_are_refused(
         ("PUT", {"app_metadata": {"role": "client_admin", "client_id": 1}}),
     ],
 )
-def test_L08_last_super_admin_cannot_be_removed(
-    service: Service, who: str, method: str, body: dict | None
-) -> None:
+def test_L08_last_super_admin_cannot_be_removed(service: Service, who: str, method: str, body: dict | None) -> None:
     refused = service.api(who).send(method, f"{ADMIN}/{ROOT}", body)
 
     assert error(refused) == (400, "23514")
@@ -188,9 +153,7 @@ def test_L08_super_admin_can_be_removed_while_another_is_enabled(service: Servic
 # O07: the one answer that tells of a hidden row
 
 
-def test_O07_taken_email_is_disclosed_20_times_an_hour(
-    service: Service,
-) -> None:
+def test_O07_taken_email_is_disclosed_20_times_an_hour(service: Service) -> None:
     ada = service.api("ada")
 
     answers = [ada.post(ADMIN, {"email": EMAILS["max"]}) for _ in range(20)]
@@ -226,17 +189,13 @@ def test_O07_super_admin_has_no_disclosure_limit(service: Service) -> None:
         pytest.param({"role": "super_admin"}, id="role"),
         pytest.param({"client_id": 2}, id="client"),
         pytest.param({"app_metadata": {"role": "super_admin", "client_id": 2}}, id="app-metadata"),
-        pytest.param(
-            {"data": {"role": "super_admin", "client_id": 2, "email": "x@y.example"}}, id="data"
-        ),
+        pytest.param({"data": {"role": "super_admin", "client_id": 2, "email": "x@y.example"}}, id="data"),
         pytest.param({"email": "x@y.example"}, id="email"),
         pytest.param({"email": EMAILS["max"]}, id="email-of-another"),
         pytest.param({"id": ROOT, "sub": ROOT, "ban_duration": "none"}, id="id"),
     ],
 )
-def test_L09_user_changes_neither_their_rights_nor_their_email(
-    service: Service, body: dict
-) -> None:
+def test_L09_user_changes_neither_their_rights_nor_their_email(service: Service, body: dict) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     before = service.sql("SELECT id, email, role, client_id FROM users")
 
@@ -244,10 +203,7 @@ def test_L09_user_changes_neither_their_rights_nor_their_email(
 
     assert service.sql("SELECT id, email, role, client_id FROM users") == before
     assert moe.get("/buildings?select=id").json == [{"id": 1}]
-    assert moe.get("/auth/v1/user").json["app_metadata"] == {
-        "role": "client_manager",
-        "client_id": 1,
-    }
+    assert moe.get("/auth/v1/user").json["app_metadata"] == {"role": "client_manager", "client_id": 1}
 
 
 @pytest.mark.parametrize(
@@ -278,9 +234,7 @@ def test_L10_other_sign_in_endpoints_do_not_exist(service: Service, method: str,
     assert (service.sql("SELECT * FROM users"), service.sql("SELECT * FROM sessions")) == before
 
 
-def test_L11_no_response_and_no_log_line_contains_a_secret(
-    service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_L11_no_response_and_no_log_line_contains_a_secret(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     session = service.sign_in("moe")
     moe = service.api(token=session["access_token"])

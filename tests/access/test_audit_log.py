@@ -10,13 +10,8 @@ import pytest
 
 from engine import audit
 from engine.current import database
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT
+from tests.support.applications import open_app
 
 
 def trail(api: Callable, who: str = "root", **filters: str) -> list[dict]:
@@ -84,18 +79,11 @@ TAKEN_ALONG = {
         {"assigned_at": "2025-01-01T00:00:00+00:00"},
         "client_manager_building_access",
     ),
-    "inspections of an inspector": (
-        "/inspectors?id=eq.1",
-        "/inspections?id=eq.1",
-        {"status": "x"},
-        "inspections",
-    ),
+    "inspections of an inspector": ("/inspectors?id=eq.1", "/inspections?id=eq.1", {"status": "x"}, "inspections"),
 }
 
 
-@pytest.mark.parametrize(
-    ("gone", "written", "change", "told_of"), TAKEN_ALONG.values(), ids=TAKEN_ALONG
-)
+@pytest.mark.parametrize(("gone", "written", "change", "told_of"), TAKEN_ALONG.values(), ids=TAKEN_ALONG)
 def test_cascaded_rows_are_logged_in_key_order(
     api: Callable, gone: str, written: str, change: dict, told_of: str
 ) -> None:
@@ -104,9 +92,7 @@ def test_cascaded_rows_are_logged_in_key_order(
     grants = [(who, building) for who in (MOE, MIA) for building in (6, 3, 2, 1)]
     for who, building in grants:
         row = {"manager_id": who, "building_id": building, "assigned_by": ADA}
-        api("ada").post(
-            "/client_manager_building_access", row, prefer="resolution=ignore-duplicates"
-        )
+        api("ada").post("/client_manager_building_access", row, prefer="resolution=ignore-duplicates")
     assert api("root").patch(written, change).status == 204
     before = trail(api, relation=f"eq.{told_of}")
 
@@ -127,16 +113,10 @@ def test_delete_logs_cascaded_rows(api: Callable) -> None:
 
     logged = {(line["action"], line["relation"], line["row_key"]) for line in trail(api)}
 
-    assert logged == {
-        ("delete", "inspections", "2"),
-        ("delete", "reports_lead", "1"),
-        ("delete", "reports_lead", "2"),
-    }
+    assert logged == {("delete", "inspections", "2"), ("delete", "reports_lead", "1"), ("delete", "reports_lead", "2")}
 
 
-def test_change_of_owner_is_logged_as_delete_and_insert(
-    api: Callable,
-) -> None:
+def test_change_of_owner_is_logged_as_delete_and_insert(api: Callable) -> None:
     api("root").patch("/buildings?id=eq.6", {"client_id": 2})
 
     for_ada = trail(api, "ada", relation="eq.buildings")
@@ -148,9 +128,7 @@ def test_change_of_owner_is_logged_as_delete_and_insert(
     assert for_bob[0]["after"]["client_id"] == 2
 
 
-def test_cascaded_grant_event_hides_actor_of_another_client(
-    api: Callable,
-) -> None:
+def test_cascaded_grant_event_hides_actor_of_another_client(api: Callable) -> None:
     api("bob").delete("/inspections?building_id=eq.5")
     api("bob").delete("/buildings?id=eq.5")
 
@@ -160,10 +138,7 @@ def test_cascaded_grant_event_hides_actor_of_another_client(
 
 
 def test_grants_by_a_function_are_logged_with_their_grantor(api: Callable) -> None:
-    api("ada").rpc(
-        "assign_to_client_manager",
-        {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []},
-    )
+    api("ada").rpc("assign_to_client_manager", {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []})
 
     lines = trail(api, relation="eq.client_manager_building_access")
 
@@ -176,9 +151,7 @@ def test_admin_reads_events_of_their_client_and_manager_reads_none(api: Callable
     api("root").patch("/buildings?id=eq.4", {"floors": 3})
     api("root").patch("/inspectors?id=eq.1", {"name": "Ines V."})
 
-    seen = {
-        who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")
-    }
+    seen = {who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")}
 
     assert seen == {"root": ["1", "4", "1"], "ada": ["1"], "bob": ["4"], "moe": []}
 
@@ -186,11 +159,7 @@ def test_admin_reads_events_of_their_client_and_manager_reads_none(api: Callable
 def test_rolled_back_write_logs_nothing(api: Callable) -> None:
     api("ada").patch("/buildings?id=eq.1", {"floors": 3}, prefer="tx=rollback")
     api("ada").post(
-        "/inspections",
-        [
-            {"building_id": 1, "inspection_type": "fire"},
-            {"building_id": 4, "inspection_type": "fire"},
-        ],
+        "/inspections", [{"building_id": 1, "inspection_type": "fire"}, {"building_id": 4, "inspection_type": "fire"}]
     )
 
     assert [line["action"] for line in trail(api)] == ["refused"]
@@ -218,9 +187,7 @@ def test_refused_assignment_and_refused_user_change_are_logged(api: Callable) ->
     ]
 
     assert [answer.status for answer in answers] == [403, 403, 403, 400]
-    assert [(line["action"], line["actor_id"], line["client_id"]) for line in trail(api)] == [
-        ("refused", ADA, 1)
-    ] * 3
+    assert [(line["action"], line["actor_id"], line["client_id"]) for line in trail(api)] == [("refused", ADA, 1)] * 3
     assert [line["relation"] for line in trail(api)] == [
         "rpc/assign_to_client_manager",
         user.strip("/"),
@@ -228,9 +195,7 @@ def test_refused_assignment_and_refused_user_change_are_logged(api: Callable) ->
     ]
 
 
-def test_refusals_are_logged_60_times_a_minute_and_user(
-    api: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals_are_logged_60_times_a_minute_and_user(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "REFUSALS_PER_MINUTE_MAX", 3)
     audit.refusal_statement.cache_clear()
 
@@ -249,25 +214,17 @@ def test_refusals_are_logged_60_times_a_minute_and_user(
 def test_no_role_may_change_the_audit_log(api: Callable, who: str, method: str) -> None:
     path = "/audit_log?id=eq.1"
 
-    answer = (
-        api(who).delete(path)
-        if method == "delete"
-        else getattr(api(who), method)(path, {"action": "x"})
-    )
+    answer = api(who).delete(path) if method == "delete" else getattr(api(who), method)(path, {"action": "x"})
 
     assert (answer.status, answer.code) == (403, "42501")
 
 
-@pytest.mark.parametrize(
-    "statement", ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"]
-)
+@pytest.mark.parametrize("statement", ["UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"])
 def test_triggers_refuse_changes_of_the_audit_log(tmp_path: pathlib.Path, statement: str) -> None:
     app = open_app(tmp_path / "walkthrough.db")
 
     with app.app_context(), database().writing() as transaction:
-        transaction.run(
-            "INSERT INTO audit_log (at, action, relation) VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')"
-        )
+        transaction.run("INSERT INTO audit_log (at, action, relation) VALUES ('2025-01-01T00:00:00+00:00', 'x', 'x')")
     with (
         app.app_context(),
         pytest.raises(Exception, match="audit_log_append_only_check"),
@@ -284,18 +241,13 @@ def test_import_logs_one_event(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("is_brief", [False, True])
-def test_write_without_an_actor_is_not_logged_for_the_previous_actor(
-    tmp_path: pathlib.Path, is_brief: bool
-) -> None:
+def test_write_without_an_actor_is_not_logged_for_the_previous_actor(tmp_path: pathlib.Path, is_brief: bool) -> None:
     app = open_app(tmp_path / "walkthrough.db")
 
     with app.app_context():
         with database().writing() as transaction:
             now = transaction.now
-            transaction.run(
-                "INSERT INTO clients (id, name, created_at, updated_at)"
-                f" VALUES (1, 'A', '{now}', '{now}')"
-            )
+            transaction.run(f"INSERT INTO clients (id, name, created_at, updated_at) VALUES (1, 'A', '{now}', '{now}')")
         with database().writing() as transaction:
             transaction.set_actor(BOB)
         with database().writing(is_brief=is_brief) as transaction:
@@ -325,11 +277,7 @@ GRANTS_OF_MANAGERS = "in.(client_manager_building_access,client_manager_inspecti
 
 @pytest.mark.parametrize(
     ("who", "method", "change"),
-    [
-        ("root", "PATCH", {"client_id": 2}),
-        ("root", "PATCH", {"role": "client_admin"}),
-        ("ada", "DELETE", None),
-    ],
+    [("root", "PATCH", {"client_id": 2}), ("root", "PATCH", {"role": "client_admin"}), ("ada", "DELETE", None)],
     ids=["another-client", "another-role", "deleted"],
 )
 def test_grants_deleted_with_their_grantee_are_logged_for_the_grantees_client(
@@ -340,16 +288,11 @@ def test_grants_deleted_with_their_grantee_are_logged_for_the_grantees_client(
     for_ada = trail(api, "ada", relation=GRANTS_OF_MANAGERS)
     for_bob = trail(api, "bob", relation=GRANTS_OF_MANAGERS)
 
-    assert [(line["action"], line["row_key"]) for line in for_ada] == [
-        ("delete", f"{MOE},1"),
-        ("delete", f"{MOE},3"),
-    ]
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [("delete", f"{MOE},1"), ("delete", f"{MOE},3")]
     assert for_bob == []
 
 
-def test_grant_moved_to_another_client_reveals_no_user_of_the_first(
-    api: Callable,
-) -> None:
+def test_grant_moved_to_another_client_reveals_no_user_of_the_first(api: Callable) -> None:
     grants = "/client_manager_building_access"
     assert api("root").post(grants, {"manager_id": MOE, "building_id": 5}).status == 201
     path = f"{grants}?manager_id=eq.{MOE}&building_id=eq.5"
@@ -358,10 +301,7 @@ def test_grant_moved_to_another_client_reveals_no_user_of_the_first(
     for_ada = trail(api, "ada", relation="eq.client_manager_building_access")
     for_bob = trail(api, "bob", relation="eq.client_manager_building_access")
 
-    assert [(line["action"], line["row_key"]) for line in for_ada] == [
-        ("insert", f"{MOE},5"),
-        ("delete", f"{MOE},5"),
-    ]
+    assert [(line["action"], line["row_key"]) for line in for_ada] == [("insert", f"{MOE},5"), ("delete", f"{MOE},5")]
     assert [(line["action"], line["row_key"]) for line in for_bob] == [("insert", f"{MAX},5")]
     assert MOE not in json.dumps(for_bob)
 
@@ -372,8 +312,4 @@ def test_grant_of_another_row_to_the_same_user_is_logged_as_an_update(api: Calla
 
     (line,) = trail(api, "ada", relation="eq.client_manager_building_access")
 
-    assert (line["action"], line["before"], line["after"]) == (
-        "update",
-        {"building_id": 1},
-        {"building_id": 2},
-    )
+    assert (line["action"], line["before"], line["after"]) == ("update", {"building_id": 1}, {"building_id": 2})

@@ -8,36 +8,17 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from engine.maintenance.import_export import export_archive
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import CAST
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
-from tests.conftest import ROOT
-from tests.conftest import Person
-from tests.conftest import Response
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, Person, Response
 
 Rows = dict[str, dict[str, dict]]
 """Rows by table and by key, as the audit log writes keys."""
 
-TEXTS = [
-    "",
-    "Größe",
-    "\u2028",
-    "\x01\x7f",
-    'q"\\/\b\f\n\r\t',
-    "\N{HOUSE BUILDING}",
-    "null",
-    "e\u0301",
-]
+TEXTS = ["", "Größe", "\u2028", "\x01\x7f", 'q"\\/\b\f\n\r\t', "\N{HOUSE BUILDING}", "null", "e\u0301"]
 DOUBLES = [None, 0.1 + 0.2, 1 / 3, 1e308, 5e-324, 123456789012345680.0, 42.0, -1e-5]
 WHOLE = [None, 0, -(2**31), 2**31 - 1]
 DAYS = [None, "0001-01-01", "2024-02-29", "9999-12-31"]
@@ -93,9 +74,7 @@ def a_write(draw: random.Random, api: Callable) -> tuple[str, Response]:
     who = draw.choice(["root", "root", "root", "service", "service", "ada", "bob", "moe"])
     table, caller = draw.choice(RESOURCES), api(who)
     row, key = a_row(draw, table), draw.randint(1, 12)
-    prefer = draw.choice(
-        [None, None, None, "tx=rollback", "return=representation,timezone=Asia/Tokyo"]
-    )
+    prefer = draw.choice([None, None, None, "tx=rollback", "return=representation,timezone=Asia/Tokyo"])
     merged = row if table in KEYS or table == "users" else {"id": key, **row}
     merge = ",".join(filter(None, [prefer, "resolution=merge-duplicates"]))
     part = dict(draw.sample(sorted(row.items()), draw.randint(1, len(row))))

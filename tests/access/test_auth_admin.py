@@ -8,18 +8,8 @@ import pytest
 
 from access.accounts import password
 from tests.access.test_auth_http import USER_KEYS
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.signin import EMAILS
-from tests.signin import Service
-from tests.signin import error
-from tests.signin import lent_service
-from tests.signin import open_service
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.support.signin import EMAILS, Service, error, lent_service, open_service
 
 
 @pytest.fixture
@@ -74,12 +64,8 @@ def test_client_admin_may_omit_role_and_client(service: Service) -> None:
     [
         pytest.param(new(role="client_manager"), id="role-twice-the-same"),
         pytest.param(new(role="authenticated"), id="gotrues-role-at-the-top"),
-        pytest.param(
-            new(app_metadata={"client_id": 1}, role="client_manager"), id="role-at-the-top"
-        ),
-        pytest.param(
-            new(app_metadata={"role": "client_manager"}, client_id=1), id="client-at-the-top"
-        ),
+        pytest.param(new(app_metadata={"client_id": 1}, role="client_manager"), id="role-at-the-top"),
+        pytest.param(new(app_metadata={"role": "client_manager"}, client_id=1), id="client-at-the-top"),
         pytest.param(new(email_confirm=True, phone=None, ban_duration="none"), id="other-keys"),
     ],
 )
@@ -99,23 +85,15 @@ def test_role_and_client_are_read_from_body_and_app_metadata(service: Service, b
         pytest.param(new(email=5), (400, "validation_failed"), id="number-as-email"),
         pytest.param(new(app_metadata={}), (422, "validation_failed"), id="no-role"),
         pytest.param(new(app_metadata=None), (422, "validation_failed"), id="no-metadata"),
+        pytest.param(new(app_metadata={"role": "king", "client_id": 1}), (422, "validation_failed"), id="unknown-role"),
         pytest.param(
-            new(app_metadata={"role": "king", "client_id": 1}),
-            (422, "validation_failed"),
-            id="unknown-role",
-        ),
-        pytest.param(
-            new(app_metadata={"role": ["client_manager"], "client_id": 1}),
-            (422, "validation_failed"),
-            id="role-a-list",
+            new(app_metadata={"role": ["client_manager"], "client_id": 1}), (422, "validation_failed"), id="role-a-list"
         ),
         pytest.param(new(role="super_admin"), (422, "validation_failed"), id="two-roles"),
         pytest.param(new(client_id=2), (422, "validation_failed"), id="two-clients"),
         pytest.param(new(client_id=None), (422, "validation_failed"), id="client-and-null"),
         pytest.param(
-            new(app_metadata={"role": "client_manager"}),
-            (422, "validation_failed"),
-            id="manager-without-client",
+            new(app_metadata={"role": "client_manager"}), (422, "validation_failed"), id="manager-without-client"
         ),
         pytest.param(
             new(app_metadata={"role": "super_admin", "client_id": 1}),
@@ -154,16 +132,12 @@ def test_role_and_client_are_read_from_body_and_app_metadata(service: Service, b
         pytest.param(new(email="MOE@acme.example"), (422, "email_exists"), id="email-taken"),
         pytest.param(new(user_metadata={"name": ""}), (422, "validation_failed"), id="no-name"),
         pytest.param(new(user_metadata=[]), (400, "validation_failed"), id="metadata-a-list"),
-        pytest.param(
-            new(user_metadata={"x": "y" * 17_000}), (413, "request_too_large"), id="too-much"
-        ),
+        pytest.param(new(user_metadata={"x": "y" * 17_000}), (413, "request_too_large"), id="too-much"),
         pytest.param("", (400, "validation_failed"), id="no-body"),
         pytest.param("[]", (400, "bad_json"), id="array"),
     ],
 )
-def test_invalid_user_is_not_created(
-    service: Service, body: object, refused: tuple[int, str]
-) -> None:
+def test_invalid_user_is_not_created(service: Service, body: object, refused: tuple[int, str]) -> None:
     before = service.sql("SELECT count(*) FROM users")
 
     assert error(service.api("root").post("/auth/v1/admin/users", body)) == refused
@@ -192,10 +166,7 @@ def test_list_has_pages_of_the_users_that_the_caller_reads(service: Service) -> 
 
     seen = []
     for page, link in (
-        (
-            1,
-            '</admin/users?page=2&per_page=4>; rel="next", </admin/users?page=2&per_page=4>; rel="last"',
-        ),
+        (1, '</admin/users?page=2&per_page=4>; rel="next", </admin/users?page=2&per_page=4>; rel="last"'),
         (2, '</admin/users?page=2&per_page=4>; rel="last"'),
         (3, '</admin/users?page=2&per_page=4>; rel="last"'),
     ):
@@ -227,9 +198,7 @@ def test_list_has_pages_of_the_users_that_the_caller_reads(service: Service) -> 
         pytest.param("ada", "filter=m&sort=created_at asc", [ADA, MOE, MIA], id="oldest-first"),
     ],
 )
-def test_list_is_filtered_by_a_text(
-    service: Service, who: str, query: str, found: list[str]
-) -> None:
+def test_list_is_filtered_by_a_text(service: Service, who: str, query: str, found: list[str]) -> None:
     for number, person in enumerate((ROOT, ADA, MOE, MIA, BOB, MAX)):
         moment = f"2026-01-01T00:00:0{number}+00:00"
         service.sql("UPDATE users SET created_at = ? WHERE id = ?", moment, person)
@@ -258,9 +227,7 @@ def test_list_beyond_the_response_limit_is_refused(service: Service) -> None:
 def test_links_of_a_filtered_list_keep_the_filter(service: Service) -> None:
     some = service.api("root").get("/auth/v1/admin/users?per_page=1&filter=@&sort=created_at")
 
-    assert some.headers["Link"].startswith(
-        "</admin/users?page=2&per_page=1&filter=%40&sort=created_at>"
-    )
+    assert some.headers["Link"].startswith("</admin/users?page=2&per_page=1&filter=%40&sort=created_at>")
 
 
 @pytest.mark.parametrize(
@@ -338,10 +305,7 @@ def test_super_admin_changes_role_and_client(service: Service) -> None:
 def test_change_to_a_taken_email_is_refused(service: Service) -> None:
     body = {"email": EMAILS["mia"]}
 
-    assert error(service.api("ada").put(f"/auth/v1/admin/users/{MOE}", body)) == (
-        422,
-        "email_exists",
-    )
+    assert error(service.api("ada").put(f"/auth/v1/admin/users/{MOE}", body)) == (422, "email_exists")
 
 
 @pytest.mark.parametrize("lifting", ["none", "0", "0s"])
@@ -363,12 +327,9 @@ def test_ban_refuses_tokens_and_sign_ins_until_it_is_lifted(service: Service, li
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize(
-    ("user_id", "refused"),
-    [(NO_ONE, (404, "user_not_found")), ("17", (404, "validation_failed"))],
+    ("user_id", "refused"), [(NO_ONE, (404, "user_not_found")), ("17", (404, "validation_failed"))]
 )
-def test_unknown_user_is_not_found(
-    service: Service, method: str, user_id: str, refused: tuple[int, str]
-) -> None:
+def test_unknown_user_is_not_found(service: Service, method: str, user_id: str, refused: tuple[int, str]) -> None:
     asked = service.api("root").send(method, f"/auth/v1/admin/users/{user_id}", {})
 
     assert error(asked) == refused
@@ -411,9 +372,7 @@ def test_own_password_set_as_administrator_keeps_the_session(service: Service) -
     assert service.refresh(other["refresh_token"]).status == 400
 
 
-def test_administrator_is_looked_up_again_after_the_lock(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_administrator_is_looked_up_again_after_the_lock(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """A caller who is demoted while the request waits for the write lock is refused."""
     ada = service.api(token=service.sign_in("ada")["access_token"])
     hash_slowly = password.PasswordHashing.hash

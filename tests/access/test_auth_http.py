@@ -8,20 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from access.accounts import deadline
-from access.accounts import password
-from tests import databases
-from tests import tokens
-from tests.conftest import MAX
-from tests.conftest import MOE
-from tests.signin import EMAILS
-from tests.signin import PASSWORDS
-from tests.signin import THERE
-from tests.signin import Service
-from tests.signin import claims
-from tests.signin import error
-from tests.signin import lent_service
-from tests.signin import open_service
+from access.accounts import deadline, password
+from tests.conftest import MAX, MOE
+from tests.support import databases, tokens
+from tests.support.signin import EMAILS, PASSWORDS, THERE, Service, claims, error, lent_service, open_service
 
 USER_KEYS = {
     "id",
@@ -55,14 +45,7 @@ def test_password_signs_in(service: Service) -> None:
     session = service.sign_in("moe")
 
     token = claims(session["access_token"])
-    assert set(session) == {
-        "access_token",
-        "token_type",
-        "expires_in",
-        "expires_at",
-        "refresh_token",
-        "user",
-    }
+    assert set(session) == {"access_token", "token_type", "expires_in", "expires_at", "refresh_token", "user"}
     assert (session["token_type"], session["expires_in"]) == ("bearer", 3_600)
     assert session["expires_at"] == token["exp"] == token["iat"] + 3_600
     assert before <= token["iat"] <= time.time()
@@ -180,9 +163,7 @@ def test_refresh_gives_a_new_session_of_the_same_user(service: Service) -> None:
         pytest.param("", {}, (400, "unsupported_grant_type"), id="no-grant"),
     ],
 )  # fmt: skip
-def test_token_is_refused(
-    service: Service, grant: str, body: object, refused: tuple[int, str]
-) -> None:
+def test_token_is_refused(service: Service, grant: str, body: object, refused: tuple[int, str]) -> None:
     assert error(service.token(grant, body)) == refused
 
 
@@ -247,9 +228,7 @@ def test_apikey_is_required(service: Service, path: str) -> None:
         ("PATCH", "user", (405, "method_not_allowed")),
     ],
 )
-def test_unknown_path_is_a_json_error(
-    service: Service, method: str, path: str, refused: tuple[int, str]
-) -> None:
+def test_unknown_path_is_a_json_error(service: Service, method: str, path: str, refused: tuple[int, str]) -> None:
     for who in ("nobody", "service"):
         assert error(service.api(who).send(method, f"/auth/v1/{path}", {})) == refused
 
@@ -305,9 +284,7 @@ def test_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: pathlib.Pa
 # three seconds
 
 
-def test_sign_in_refused_by_the_hash_queue_is_not_counted(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sign_in_refused_by_the_hash_queue_is_not_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
 
     with password.HASHING_SLOTS:

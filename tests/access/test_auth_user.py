@@ -5,13 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import tokens
 from tests.conftest import MOE
-from tests.signin import EMAILS
-from tests.signin import PASSWORDS
-from tests.signin import Service
-from tests.signin import error
-from tests.signin import lent_service
+from tests.support import tokens
+from tests.support.signin import EMAILS, PASSWORDS, Service, error, lent_service
 
 
 @pytest.fixture
@@ -70,10 +66,7 @@ def test_user_cannot_change_their_own_rights(service: Service, body: dict) -> No
 def test_own_email_cannot_be_changed(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
 
-    assert error(moe.put("/auth/v1/user", {"email": "new@acme.example"})) == (
-        422,
-        "validation_failed",
-    )
+    assert error(moe.put("/auth/v1/user", {"email": "new@acme.example"})) == (422, "validation_failed")
     assert moe.put("/auth/v1/user", {"email": "Moe@acme.example"}).status == 200
     assert moe.get("/users?select=email").json == [{"email": EMAILS["moe"]}]
 
@@ -97,9 +90,7 @@ def test_own_email_cannot_be_changed(service: Service) -> None:
             id="wrong-current",
         ),
         pytest.param(
-            {"password": "brand new", "current_password": ""},
-            (400, "current_password_invalid"),
-            id="empty-current",
+            {"password": "brand new", "current_password": ""}, (400, "current_password_invalid"), id="empty-current"
         ),
     ],
 )
@@ -122,10 +113,7 @@ def test_metadata_beyond_the_limit_are_refused(service: Service) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     moe.put("/auth/v1/user", {"data": {"one": "x" * 9_000}})
 
-    assert error(moe.put("/auth/v1/user", {"data": {"two": "x" * 9_000}})) == (
-        422,
-        "validation_failed",
-    )
+    assert error(moe.put("/auth/v1/user", {"data": {"two": "x" * 9_000}})) == (422, "validation_failed")
     assert set(moe.get("/auth/v1/user").json["user_metadata"]) == {"one", "name"}
 
 
@@ -170,12 +158,8 @@ def test_token_without_a_session_needs_the_current_password(service: Service) ->
     assert error(moe.get("/auth/v1/user")) == (403, "session_not_found")
 
 
-@pytest.mark.parametrize(
-    "more", [{"email": "o@o.o"}, {"data": {"filled": "x" * 9_000}}], ids=["email", "metadata"]
-)
-def test_refused_changes_with_a_password_count_as_attempts(
-    service: Service, more: dict[str, object]
-) -> None:
+@pytest.mark.parametrize("more", [{"email": "o@o.o"}, {"data": {"filled": "x" * 9_000}}], ids=["email", "metadata"])
+def test_refused_changes_with_a_password_count_as_attempts(service: Service, more: dict[str, object]) -> None:
     """Otherwise a refused change would test any number of guesses of the old password."""
     moe = service.api(token=service.sign_in("moe")["access_token"])
     assert moe.put("/auth/v1/user", {"data": {"kept": "x" * 9_000}}).status == 200
@@ -196,9 +180,7 @@ def test_stored_new_password_is_not_an_attempt(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    "current",
-    [{}, {"current_password": PASSWORDS["moe"]}],
-    ids=["recent sign-in", "current password"],
+    "current", [{}, {"current_password": PASSWORDS["moe"]}], ids=["recent sign-in", "current password"]
 )
 def test_right_current_password_is_not_an_attempt(service: Service, current: dict) -> None:
     """Users who often change their password do not reach the limit."""
@@ -217,9 +199,7 @@ def test_own_email_may_be_repeated_in_any_case(service: Service, said: str) -> N
 
     assert moe.put("/auth/v1/user", {"email": said, "data": {"name": "Moses"}}).status == 200
 
-    assert service.api("root").get(f"/users?id=eq.{MOE}&select=email,name").json == [
-        {**kept, "name": "Moses"}
-    ]
+    assert service.api("root").get(f"/users?id=eq.{MOE}&select=email,name").json == [{**kept, "name": "Moses"}]
 
 
 def test_wrong_current_passwords_count_as_attempts(service: Service) -> None:
@@ -236,12 +216,7 @@ def test_wrong_current_passwords_count_as_attempts(service: Service) -> None:
 
 @pytest.mark.parametrize(
     ("query", "mine_ends", "others_end"),
-    [
-        ("?scope=local", True, False),
-        ("?scope=others", False, True),
-        ("?scope=global", True, True),
-        ("", True, True),
-    ],
+    [("?scope=local", True, False), ("?scope=others", False, True), ("?scope=global", True, True), ("", True, True)],
 )
 def test_sign_out(service: Service, query: str, mine_ends: bool, others_end: bool) -> None:
     mine, other, hers = service.sign_in("moe"), service.sign_in("moe"), service.sign_in("mia")
@@ -270,9 +245,7 @@ def test_sign_out_of_an_unknown_scope_is_refused(service: Service) -> None:
     assert moe.get("/auth/v1/user").status == 200
 
 
-def test_token_command_gives_a_token_that_works_right_after_a_global_sign_out(
-    service: Service,
-) -> None:
+def test_token_command_gives_a_token_that_works_right_after_a_global_sign_out(service: Service) -> None:
     service.api(token=service.sign_in("moe")["access_token"]).post("/auth/v1/logout")
 
     run = service.app.test_cli_runner().invoke(args=["token", EMAILS["moe"]])

@@ -40,26 +40,20 @@ def test_email_with_non_ascii_capitals_is_refused(api: Callable, email: str) -> 
     assert api("ada").patch(f"/users?id=eq.{MOE}", {"email": email.lower()}).status == 204
 
 
-@pytest.mark.parametrize(
-    "email", [" new@acme.example", "new@acme.example\n", "\u00a0new@acme.example"]
-)
+@pytest.mark.parametrize("email", [" new@acme.example", "new@acme.example\n", "\u00a0new@acme.example"])
 def test_email_with_surrounding_space_is_refused(api: Callable, email: str) -> None:
     """Sign-in strips the e-mail, so it would never find such a user."""
     person = {"name": "New", "role": "client_manager", "client_id": 1}
 
     answers = [
         api("ada").post("/users", {**person, "email": email}),
-        api("ada").post(
-            "/users", [{**person, "email": each} for each in ("b.new@acme.example", email)]
-        ),
+        api("ada").post("/users", [{**person, "email": each} for each in ("b.new@acme.example", email)]),
         api("ada").patch(f"/users?id=eq.{MOE}", {"email": email}),
         api("root").put(f"/users?id=eq.{MOE}", {"id": MOE, "email": email, **person}),
     ]
 
     assert [(answer.status, answer.code) for answer in answers] == [(400, "23514")] * 4
-    assert answers[0].message == (
-        'new row for relation "users" violates check constraint "users_email_check"'
-    )
+    assert answers[0].message == ('new row for relation "users" violates check constraint "users_email_check"')
     assert api("root").get("/users?email=ilike.*new*&select=email").json == []
 
 

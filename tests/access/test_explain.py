@@ -5,26 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from access import explain
-from access.caller import GRANT_PROFILES
-from access.caller import SERVICE_CALLER
-from access.caller import Caller
-from access.caller import Role
-from access.explain import EVIDENCE
-from access.explain import Explanation
-from access.explain import Reason
-from access.explain import UserNotReadable
-from access.explain import alternatives_of
+from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
+from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alternatives_of
 from engine.current import reading
 from engine.storage.transaction import Transaction
-from models import Building
-from models import Inspection
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
+from models import Building, Inspection
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -34,13 +20,7 @@ CALLERS = {
     "moe": Caller(MOE, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]),
     "mia": Caller(MIA, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]),
 }
-RULES = {
-    "super_admin",
-    "client_ownership",
-    "building_grant",
-    "inspection_grant",
-    "through_building",
-}
+RULES = {"super_admin", "client_ownership", "building_grant", "inspection_grant", "through_building"}
 
 
 @pytest.fixture
@@ -79,9 +59,7 @@ MAY_ASK = [
 
 
 @pytest.mark.parametrize(("who", "user"), MAY_ASK)
-def test_caller_explains_only_users_they_can_read(
-    snapshot: Transaction, who: str, user: str
-) -> None:
+def test_caller_explains_only_users_they_can_read(snapshot: Transaction, who: str, user: str) -> None:
     assert explain.readable_user(snapshot, CALLERS[who], user).id == user
 
 
@@ -100,9 +78,7 @@ MAY_NOT_ASK = [
 
 @pytest.mark.parametrize("row", [1, 4, 999])
 @pytest.mark.parametrize(("who", "user"), MAY_NOT_ASK)
-def test_hidden_and_unknown_users_are_refused_alike(
-    snapshot: Transaction, who: str, user: str, row: int
-) -> None:
+def test_hidden_and_unknown_users_are_refused_alike(snapshot: Transaction, who: str, user: str, row: int) -> None:
     for ask in (explain.is_readable, explain.explain):
         with pytest.raises(UserNotReadable) as refusal:
             ask(snapshot, CALLERS[who], Building, row, user)
@@ -112,9 +88,7 @@ def test_hidden_and_unknown_users_are_refused_alike(
 
 @pytest.mark.parametrize("model", [Building, Inspection])
 @pytest.mark.parametrize(("who", "user"), MAY_ASK)
-def test_explanation_agrees_with_the_check(
-    snapshot: Transaction, who: str, user: str, model: type
-) -> None:
+def test_explanation_agrees_with_the_check(snapshot: Transaction, who: str, user: str, model: type) -> None:
     for row in (*range(1, 10), 999, -1):
         explained = explain.explain(snapshot, CALLERS[who], model, row, user)
 
@@ -133,11 +107,7 @@ def test_reasons_are_in_the_order_of_the_policy(snapshot: Transaction) -> None:
     found = explain.explain(snapshot, CALLERS["root"], Inspection, 1, ADA)
 
     assert found == Explanation(
-        True,
-        (
-            Reason("client_ownership", None, None),
-            Reason("through_building", ROOT, "2025-02-10T00:00:00+00:00"),
-        ),
+        True, (Reason("client_ownership", None, None), Reason("through_building", ROOT, "2025-02-10T00:00:00+00:00"))
     )
 
 

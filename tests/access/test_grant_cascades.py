@@ -4,18 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import CAST
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import Bearer
-from tests.conftest import Person
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.tokens import token_after_change
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, NO_ONE, Bearer, Person, dump, ids
+from tests.support.tokens import token_after_change
 
 ALL_GRANTS = {
     ("admin", ADA, "building", 1),
@@ -78,9 +68,7 @@ MOVES = [
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "prefer", "fallen"),
-    [line[1:] for line in MOVES],
-    ids=[line[0] for line in MOVES],
+    ("method", "path", "body", "prefer", "fallen"), [line[1:] for line in MOVES], ids=[line[0] for line in MOVES]
 )
 def test_moving_a_building_deletes_the_grants_of_the_old_clients_users(
     api: Callable, method: str, path: str, body: dict, prefer: str | None, fallen: set
@@ -139,14 +127,8 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("who", "change", "fallen"),
-    [line[1:] for line in CHANGES],
-    ids=[line[0] for line in CHANGES],
-)
-def test_role_or_client_change_ends_grants_and_tokens(
-    api: Callable, who: str, change: dict, fallen: set
-) -> None:
+@pytest.mark.parametrize(("who", "change", "fallen"), [line[1:] for line in CHANGES], ids=[line[0] for line in CHANGES])
+def test_role_or_client_change_ends_grants_and_tokens(api: Callable, who: str, change: dict, fallen: set) -> None:
     assert api(who).get("/buildings").status == 200
 
     api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
@@ -169,9 +151,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("who", "change"), [line[1:] for line in HARMLESS], ids=[line[0] for line in HARMLESS]
-)
+@pytest.mark.parametrize(("who", "change"), [line[1:] for line in HARMLESS], ids=[line[0] for line in HARMLESS])
 def test_other_changes_end_neither_grants_nor_tokens(api: Callable, who: str, change: dict) -> None:
     response = api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
 
@@ -205,12 +185,7 @@ def test_tokens_of_deleted_and_changed_users_share_one_error_text(api: Callable)
 
     answers = [
         api(who).get("/buildings").whole
-        for who in (
-            "moe",
-            "mia",
-            Person(NO_ONE, "client_manager", 1),
-            Person(MAX, "client_admin", 2),
-        )
+        for who in ("moe", "mia", Person(NO_ONE, "client_manager", 1), Person(MAX, "client_admin", 2))
     ]
 
     assert answers[0][0] == 401
@@ -250,10 +225,7 @@ def test_deleting_an_inspector_keeps_the_inspections(api: Callable) -> None:
     assert rows == [{"id": 5, "inspector_id": None}, {"id": 6, "inspector_id": None}]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/buildings?id=eq.1", "/buildings?id=gt.0", "/clients?id=eq.1", "/clients?id=gt.0"],
-)
+@pytest.mark.parametrize("path", ["/buildings?id=eq.1", "/buildings?id=gt.0", "/clients?id=eq.1", "/clients?id=gt.0"])
 def test_refused_deletion_deletes_nothing(api: Callable, path: str) -> None:
     before = dump(api)
 

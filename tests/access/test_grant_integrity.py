@@ -1,26 +1,12 @@
 """Grants have a grantee of the right role and a true grantor, and take effect at once. No id is used twice."""
 
 from collections.abc import Callable
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.access.test_grant_cascades import ALL_GRANTS
-from tests.access.test_grant_cascades import all_grants
-from tests.access.test_grant_cascades import grant
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.conftest import Person
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.conftest import uuid
+from tests.access.test_grant_cascades import ALL_GRANTS, all_grants, grant
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT, Person, dump, ids, uuid
 
 # id, method, path, body
 LOCK_OUTS = [
@@ -35,9 +21,7 @@ LOCK_OUTS = [
 
 @pytest.mark.parametrize("who", ["root", "service"])
 @pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [line[1:] for line in LOCK_OUTS],
-    ids=[line[0] for line in LOCK_OUTS],
+    ("method", "path", "body"), [line[1:] for line in LOCK_OUTS], ids=[line[0] for line in LOCK_OUTS]
 )
 def test_last_super_admin_cannot_be_deleted_or_demoted(
     api: Callable, who: str, method: str, path: str, body: dict | None
@@ -111,9 +95,7 @@ WRONG_GRANTEES = [
 @pytest.mark.parametrize("prefer", [None, "resolution=merge-duplicates"], ids=["insert", "upsert"])
 @pytest.mark.parametrize("who", ["root", "service"])
 @pytest.mark.parametrize(
-    ("table", "body"),
-    [line[1:] for line in WRONG_GRANTEES],
-    ids=[line[0] for line in WRONG_GRANTEES],
+    ("table", "body"), [line[1:] for line in WRONG_GRANTEES], ids=[line[0] for line in WRONG_GRANTEES]
 )
 def test_grantee_must_have_the_tables_role(
     steady: Callable, who: str, table: str, body: dict, prefer: str | None
@@ -125,9 +107,7 @@ def test_grantee_must_have_the_tables_role(
 
 
 def test_grant_cannot_be_moved_to_a_grantee_of_another_role(api: Callable) -> None:
-    response = api("root").patch(
-        f"/client_manager_building_access?manager_id=eq.{MOE}", {"manager_id": ADA}
-    )
+    response = api("root").patch(f"/client_manager_building_access?manager_id=eq.{MOE}", {"manager_id": ADA})
 
     assert (response.status, response.code) == (400, "23514")
     assert all_grants(api) == ALL_GRANTS
@@ -138,9 +118,7 @@ def test_grant_records_its_grantor_and_time(api: Callable, who: str, grantor: st
     start = datetime.now(UTC)
 
     response = api(who).post(
-        "/client_manager_building_access",
-        {"manager_id": MIA, "building_id": 2},
-        prefer="return=representation",
+        "/client_manager_building_access", {"manager_id": MIA, "building_id": 2}, prefer="return=representation"
     )
 
     [row] = response.json

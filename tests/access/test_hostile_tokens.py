@@ -10,32 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import ROOT
-from tests.conftest import Api
-from tests.conftest import Bearer
-from tests.conftest import Database
-from tests.hostile import HEADERS
-from tests.hostile import KINDS
-from tests.hostile import NOBODY
-from tests.hostile import T02
-from tests.hostile import T03
-from tests.hostile import T04
-from tests.hostile import T05
-from tests.hostile import T06
-from tests.hostile import T07
-from tests.hostile import T08
-from tests.hostile import now
-from tests.hostile import root
-from tests.hostile import without
-from tests.signin import Service
-from tests.signin import error
-from tests.signin import open_service
-from tests.signin import signed_up_file
-from tests.tokens import SERVICE_KEY
-from tests.tokens import sign
+from tests.conftest import ADA, ROOT, Api, Bearer, Database
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.hostile import HEADERS, KINDS, NOBODY, T02, T03, T04, T05, T06, T07, T08, now, root, without
+from tests.support.signin import Service, error, open_service, signed_up_file
+from tests.support.tokens import SERVICE_KEY, sign
 
 FLIPS = 2_000
 ROUTES: tuple[tuple[str, str, object], ...] = (
@@ -110,9 +90,7 @@ def test_T02_token_of_another_algorithm_is_refused(steady_service: Service, kind
 
 
 @pytest.mark.parametrize("kind", T03)
-def test_T03_malformed_token_or_wrong_signature_is_refused(
-    steady_service: Service, kind: str
-) -> None:
+def test_T03_malformed_token_or_wrong_signature_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
@@ -165,9 +143,7 @@ def test_T01_invalid_token_is_refused_for_unknown_paths(steady_service: Service,
         assert (response.status, response.code) == (401, code), path
 
 
-def test_openapi_is_served_without_a_token_and_with_a_valid_one(
-    steady_service: Service,
-) -> None:
+def test_openapi_is_served_without_a_token_and_with_a_valid_one(steady_service: Service) -> None:
     for path in ("/", "/rest/v1/"):
         assert steady_service.api("nobody").get(path).status == 200
         assert steady_service.api("moe").get(path).status == 200
@@ -199,9 +175,7 @@ def test_hostile_tokens_write_nothing(steady_service: Service) -> None:
         pytest.param(lambda: sign(root(exp=now() + 2)), id="expires-soon"),
         pytest.param(lambda: sign(root(iat=now() + 4, nbf=now() + 4)), id="skewed"),
         pytest.param(lambda: sign(root(iat=float(now()))), id="whole-float"),
-        pytest.param(
-            lambda: sign(root(iat=now() - 0.5, nbf=now() - 0.25, exp=now() + 60.75)), id="fractions"
-        ),
+        pytest.param(lambda: sign(root(iat=now() - 0.5, nbf=now() - 0.25, exp=now() + 60.75)), id="fractions"),
         pytest.param(lambda: sign(without("iat")), id="no-iat"),
         pytest.param(lambda: sign(root(sub=ROOT.upper())), id="upper-case-uuid"),
         pytest.param(lambda: sign(root(aud="authenticated")), id="aud"),
@@ -219,9 +193,7 @@ def test_valid_token_is_accepted(steady_service: Service, token: Callable[[], st
         assert len(response.json) == 6
 
 
-def test_T03_token_with_a_flipped_bit_or_changed_character_is_refused(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_T03_token_with_a_flipped_bit_or_changed_character_is_refused(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "flips.db"
     databases.copy(signed_up_file(), file)
     app = open_app(file)

@@ -6,21 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import administration
-from access.accounts import kiosk_display
-from access.accounts import people
-from access.caller import GRANT_PROFILES
-from access.caller import SERVICE_CALLER
-from access.caller import Caller
-from access.caller import Role
+from access.accounts import administration, kiosk_display, people
+from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
 from engine.storage.transaction import Transaction
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.conftest import ADA, BOB, MIA, MOE, ROOT
+from tests.support import databases
+from tests.support.applications import open_app
 
 SUPER = Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
 ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
@@ -52,22 +43,15 @@ def test_kiosk_display_beyond_the_listed_ones_can_be_revoked(
 ) -> None:
     monkeypatch.setattr(kiosk_display, "LISTED_MAX", 3)
     kiosk_display.display_statements.cache_clear()
-    made = [
-        kiosk_display.create_display(transaction, ADMIN, MOE, f"Display {n}", 1) for n in range(5)
-    ]
-    hidden = {each for each, _ in made} - {
-        each.id for each in kiosk_display.list_displays(transaction, ADMIN)
-    }
+    made = [kiosk_display.create_display(transaction, ADMIN, MOE, f"Display {n}", 1) for n in range(5)]
+    hidden = {each for each, _ in made} - {each.id for each in kiosk_display.list_displays(transaction, ADMIN)}
 
     for each in hidden:
         kiosk_display.revoke_display(transaction, ADMIN, each)
 
     assert len(hidden) == 2
     tokens = dict(made)
-    assert [kiosk_display.authenticate_display(transaction, tokens[each]) for each in hidden] == [
-        None,
-        None,
-    ]
+    assert [kiosk_display.authenticate_display(transaction, tokens[each]) for each in hidden] == [None, None]
     kiosk_display.display_statements.cache_clear()
 
 
@@ -88,11 +72,7 @@ def test_ended_kiosk_displays_are_not_listed(transaction: Transaction) -> None:
 
     bob = Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
-    assert [kiosk_display.list_displays(transaction, each) for each in (ADMIN, bob, SUPER)] == [
-        [],
-        [],
-        [],
-    ]
+    assert [kiosk_display.list_displays(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
 
 
 def test_expired_kiosk_display_is_not_found(transaction: Transaction) -> None:
@@ -117,9 +97,7 @@ def test_ended_kiosk_displays_do_not_count_towards_the_limit(
     assert [each.name for each in kiosk_display.list_displays(transaction, ADMIN)] == ["Hall"]
 
 
-def test_second_global_sign_out_in_one_second_ends_kiosk_displays_created_between(
-    transaction: Transaction,
-) -> None:
+def test_second_global_sign_out_in_one_second_ends_kiosk_displays_created_between(transaction: Transaction) -> None:
     """A thief in a session may create a display just before the user sets a new password."""
     people.end_tokens(transaction, MOE)
     _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Thief's", 365)
@@ -138,15 +116,11 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_kiosk_display_stops_if_its_creator_loses_the_right(
-    transaction: Transaction, loss: str
-) -> None:
+def test_kiosk_display_stops_if_its_creator_loses_the_right(transaction: Transaction, loss: str) -> None:
     """They know its token."""
     _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     _, others = kiosk_display.create_display(transaction, SUPER, MOE, "Hall", 90)
-    _, own = kiosk_display.create_display(
-        transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90
-    )
+    _, own = kiosk_display.create_display(transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90)
 
     transaction.run(loss.format(maker=ADA))
 
@@ -177,9 +151,7 @@ def test_kiosk_display_without_a_creator_stays_in_force(transaction: Transaction
     assert kiosk_display.authenticate_display(transaction, older) is not None
 
 
-def test_audit_log_records_who_created_and_revoked_a_kiosk_display(
-    transaction: Transaction,
-) -> None:
+def test_audit_log_records_who_created_and_revoked_a_kiosk_display(transaction: Transaction) -> None:
     transaction.set_actor(ADA)
     key, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     kiosk_display.revoke_display(transaction, ADMIN, key)

@@ -8,15 +8,17 @@ import pytest
 
 from access.accounts import password
 from access.accounts.deadline import Deadline
-from access.accounts.password import DUMMY_HASH
-from access.accounts.password import HASHER
-from access.accounts.password import HashQueueFull
-from access.accounts.password import InvalidPassword
-from access.accounts.password import PasswordHashing
-from access.accounts.password import WeakPassword
-from access.accounts.password import password_hashing
-from access.accounts.password import require_valid
-from access.accounts.password import require_valid_new
+from access.accounts.password import (
+    DUMMY_HASH,
+    HASHER,
+    HashQueueFull,
+    InvalidPassword,
+    PasswordHashing,
+    WeakPassword,
+    password_hashing,
+    require_valid,
+    require_valid_new,
+)
 
 
 def soon(seconds: float = 0.05) -> Deadline:
@@ -26,12 +28,7 @@ def soon(seconds: float = 0.05) -> Deadline:
 def test_hash_has_the_parameters_that_owasp_recommends() -> None:
     found = argon2.extract_parameters(PasswordHashing().hash("correct horse"))
 
-    assert (found.type, found.memory_cost, found.time_cost, found.parallelism) == (
-        argon2.Type.ID,
-        19 * 1024,
-        2,
-        1,
-    )
+    assert (found.type, found.memory_cost, found.time_cost, found.parallelism) == (argon2.Type.ID, 19 * 1024, 2, 1)
 
 
 def test_dummy_hash_has_the_same_cost() -> None:
@@ -99,11 +96,7 @@ def test_short_password_is_verified_and_an_invalid_one_is_not() -> None:
 def test_hash_queue_is_full_at_the_deadline() -> None:
     began = time.monotonic()
 
-    with (
-        password_hashing(soon()),
-        pytest.raises(HashQueueFull) as refused,
-        password_hashing(soon()),
-    ):
+    with password_hashing(soon()), pytest.raises(HashQueueFull) as refused, password_hashing(soon()):
         pass
 
     assert time.monotonic() - began >= 0.04

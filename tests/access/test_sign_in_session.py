@@ -6,34 +6,27 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import people
-from access.accounts import refresh_token
-from access.accounts import sign_in
+from access.accounts import people, refresh_token, sign_in
 from access.accounts.people import claims_for
 from access.accounts.refresh_token import RefreshTokens
-from access.accounts.sign_in import IssuedSession
-from access.accounts.sign_in import RefreshTokenNotFound
-from access.accounts.sign_in import RefreshTokenUsed
-from access.accounts.sign_in import Scope
-from access.accounts.sign_in import SessionExpired
-from access.accounts.sign_in import SessionRow
-from access.accounts.sign_in import UserBanned
-from access.caller import GRANT_PROFILES
-from access.caller import Caller
-from access.caller import Role
+from access.accounts.sign_in import (
+    IssuedSession,
+    RefreshTokenNotFound,
+    RefreshTokenUsed,
+    Scope,
+    SessionExpired,
+    SessionRow,
+    UserBanned,
+)
+from access.caller import GRANT_PROFILES, Caller, Role
 from access.session import SessionGone
 from engine.current import database
 from models.errors import Fault
-from tests import databases
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.signin import Service
-from tests.signin import open_service
+from tests.conftest import MIA, MOE
+from tests.support import databases
+from tests.support.signin import Service, open_service
 
-OLD_KEY, NEW_KEY = (
-    b"an old key of more than 32 bytes 0001",
-    b"a new key of more than 32 bytes 00002",
-)
+OLD_KEY, NEW_KEY = (b"an old key of more than 32 bytes 0001", b"a new key of more than 32 bytes 00002")
 TOKENS = RefreshTokens([OLD_KEY])
 DAY = 24 * 3_600
 
@@ -169,9 +162,7 @@ def test_rotations_per_second_accept_the_same_tokens_as_all_rotations(seed: int)
         assert sign_in.is_accepted(session, token, now) is expected
         if counter == session.counter:
             first_used[counter] = now
-            session = SessionRow(
-                "", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now)
-            )
+            session = SessionRow("", "", "", counter + 1, 0, 0, sign_in.rotations_after(session, now))
             assert len(session.rotations) <= 31
 
 
@@ -280,9 +271,7 @@ def test_sign_out_without_a_session_is_session_not_found(service: Service, scope
         sign_out(None, scope)
 
 
-def test_sign_out_of_others_from_the_only_session_succeeds(
-    service: Service,
-) -> None:
+def test_sign_out_of_others_from_the_only_session_succeeds(service: Service) -> None:
     only = begin()
 
     sign_out(only, Scope.OTHERS)
@@ -303,9 +292,7 @@ def test_new_password_ends_all_sessions_except_one(service: Service) -> None:
 # Tokens without a session
 
 
-def test_global_sign_out_ends_tokens_of_the_same_second(
-    service: Service,
-) -> None:
+def test_global_sign_out_ends_tokens_of_the_same_second(service: Service) -> None:
     with database().writing() as transaction:
         before = claims_for(people.by_id(transaction, MOE), transaction.unix, 60)
         people.end_tokens(transaction, MOE)
@@ -315,9 +302,7 @@ def test_global_sign_out_ends_tokens_of_the_same_second(
     assert before["iat"] < person.tokens_since <= after["iat"] <= before["iat"] + 1
 
 
-def test_second_global_sign_out_in_one_second_ends_tokens_issued_between(
-    service: Service,
-) -> None:
+def test_second_global_sign_out_in_one_second_ends_tokens_issued_between(service: Service) -> None:
     with database().writing() as transaction:
         people.end_tokens(transaction, MOE)
         between = claims_for(people.by_id(transaction, MOE), transaction.unix, 60)
@@ -342,9 +327,7 @@ def test_clock_set_back_does_not_revive_ended_tokens(service: Service) -> None:
 # Keys and copies
 
 
-def test_refresh_token_of_an_older_key_is_accepted_while_the_key_is_listed(
-    service: Service,
-) -> None:
+def test_refresh_token_of_an_older_key_is_accepted_while_the_key_is_listed(service: Service) -> None:
     token = begin().refresh_token
     both, new = RefreshTokens([OLD_KEY, NEW_KEY]), RefreshTokens([NEW_KEY])
 
@@ -358,9 +341,7 @@ def test_database_stores_no_usable_token_or_password(service: Service) -> None:
     token = refreshed_token(begin().refresh_token)
 
     kept = "\n".join(
-        str(row)
-        for table in databases.tables(service.file)
-        for row in service.sql(f"SELECT * FROM {table}")
+        str(row) for table in databases.tables(service.file) for row in service.sql(f"SELECT * FROM {table}")
     )
 
     assert token.split("~")[1] not in kept

@@ -6,24 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import email_disclosure
-from access.accounts import throttle
-from access.accounts.throttle import RateLimitExceeded
-from access.accounts.throttle import SignInAttempt
-from access.accounts.throttle import account_digest
-from access.accounts.throttle import client_address
-from access.accounts.throttle import sign_in_attempt
-from access.caller import GRANT_PROFILES
-from access.caller import SERVICE_CALLER
-from access.caller import Caller
-from access.caller import Role
+from access.accounts import email_disclosure, throttle
+from access.accounts.throttle import RateLimitExceeded, SignInAttempt, account_digest, client_address, sign_in_attempt
+from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
 from engine.current import database
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.signin import HERE
-from tests.signin import THERE
-from tests.signin import Service
-from tests.signin import open_service
+from tests.conftest import ADA, MOE
+from tests.support.signin import HERE, THERE, Service, open_service
 
 PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8:1::/48")]
 
@@ -53,9 +41,7 @@ def is_refused(guess: SignInAttempt) -> bool:
     return False
 
 
-def guess(
-    origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE
-) -> SignInAttempt:
+def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE) -> SignInAttempt:
     return sign_in_attempt(email, origin, user_id)
 
 
@@ -88,13 +74,7 @@ def test_client_address(peer: str, forwarded: str | None, found: str) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    [
-        "moe@acme.example",
-        "MOE@ACME.EXAMPLE",
-        " moe@acme.example\t",
-        "ｍｏｅ@acme.example",
-        "moe＠acme.example",
-    ],
+    ["moe@acme.example", "MOE@ACME.EXAMPLE", " moe@acme.example\t", "ｍｏｅ@acme.example", "moe＠acme.example"],
 )
 def test_account_digest_ignores_case_width_and_space(written: str) -> None:
     assert account_digest(written) == account_digest("Moe@Acme.Example")
@@ -108,9 +88,7 @@ def test_account_digest_does_not_contain_the_email() -> None:
 # An account
 
 
-def test_11th_attempt_is_refused_until_the_first_is_15_minutes_old(
-    service: Service,
-) -> None:
+def test_11th_attempt_is_refused_until_the_first_is_15_minutes_old(service: Service) -> None:
     for _ in range(10):
         count(guess())
 
@@ -180,9 +158,7 @@ def test_limit_does_not_reveal_known_origins(service: Service, tries_here: int) 
         assert is_refused(guess(THERE, **whom))
 
 
-def test_origin_is_known_for_30_days_and_for_its_own_account_only(
-    service: Service,
-) -> None:
+def test_origin_is_known_for_30_days_and_for_its_own_account_only(service: Service) -> None:
     with database().writing() as transaction:
         throttle.remember_origin(transaction, ADA, HERE)
         throttle.remember_origin(transaction, MOE, HERE)
@@ -199,9 +175,7 @@ def test_origin_is_known_for_30_days_and_for_its_own_account_only(
 # An address
 
 
-def test_101st_attempt_from_an_origin_is_refused_for_any_account(
-    service: Service,
-) -> None:
+def test_101st_attempt_from_an_origin_is_refused_for_any_account(service: Service) -> None:
     for place in range(100):
         count(guess(HERE, f"user{place}@nowhere.example", None))
 

@@ -4,16 +4,13 @@ A module that needs other settings makes its own with `serve`.
 """
 
 import pathlib
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
 
-from tests import databases
-from tests.clients.server import Server
-from tests.clients.server import load
-from tests.clients.server import serving
+from tests.clients.server import Server, load, serving
+from tests.support import databases
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +20,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture(scope="module")
-def serve(
-    base: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., Server]]:
+def serve(base: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     """`serve(CORS_ORIGINS="*")` starts a service over a fresh copy; it stops with the module."""
     with ExitStack() as running:
 

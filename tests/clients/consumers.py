@@ -6,10 +6,9 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests import tokens
-from tests.clients.server import Server
-from tests.clients.server import password_of
-from tests.signin import EMAILS
+from tests.clients.server import Server, password_of
+from tests.support import tokens
+from tests.support.signin import EMAILS
 
 MISSING = "requirements/clients.txt is not installed"
 supabase = pytest.importorskip("supabase", reason=MISSING)
@@ -22,9 +21,7 @@ AuthApiError = supabase_auth.errors.AuthApiError
 AuthRetryableError = supabase_auth.errors.AuthRetryableError
 AuthWeakPasswordError = supabase_auth.errors.AuthWeakPasswordError
 
-TLS = (
-    ssl.create_default_context()
-)  # nobody uses it, and httpx takes 30 ms to make one for each client
+TLS = ssl.create_default_context()  # nobody uses it, and httpx takes 30 ms to make one for each client
 
 
 class Consumers:
@@ -39,11 +36,7 @@ class Consumers:
         self.known: dict[str, Client] = {}
 
     def connect(
-        self,
-        key: str = tokens.ANON_KEY,
-        *,
-        authorization: str | None = None,
-        keepalive: int | None = 20,
+        self, key: str = tokens.ANON_KEY, *, authorization: str | None = None, keepalive: int | None = 20
     ) -> Client:
         """Make a client that nobody is signed in to.
 
@@ -53,9 +46,7 @@ class Consumers:
         limits = httpx.Limits(max_keepalive_connections=keepalive)
         self.opened.append(httpx.Client(follow_redirects=True, limits=limits, verify=TLS))
         headers = {"Authorization": f"Bearer {authorization}"} if authorization else {}
-        options = supabase.ClientOptions(
-            headers=headers, auto_refresh_token=False, httpx_client=self.opened[-1]
-        )
+        options = supabase.ClientOptions(headers=headers, auto_refresh_token=False, httpx_client=self.opened[-1])
         return supabase.create_client(self.server.url, key, options)
 
     def sign_in(self, name: str, password: str | None = None, **options: int) -> Client:

@@ -21,10 +21,7 @@ def building(owner: Client, **columns: object) -> int:
 
 def inspections(owner: Client, building_id: int, *statuses: str) -> list[int]:
     """Make one inspection for each status; return their ids."""
-    rows = [
-        {"building_id": building_id, "inspection_type": "fire", "status": status}
-        for status in statuses
-    ]
+    rows = [{"building_id": building_id, "inspection_type": "fire", "status": status} for status in statuses]
     return [row["id"] for row in owner.table("inspections").insert(rows).execute().data]
 
 

@@ -14,10 +14,9 @@ from typing import IO
 
 import httpx
 
-from tests import databases
-from tests import tokens
 from tests.conftest import DATASET
-from tests.ports import free_port
+from tests.support import databases, tokens
+from tests.support.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -25,11 +24,7 @@ START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 20  # gunicorn.conf.py gives the last requests 15 s
 POLL_SECONDS = 0.02
 
-KEYS = {
-    "SECRET_KEY": tokens.SECRET_KEY,
-    "ANON_KEY": tokens.ANON_KEY,
-    "SERVICE_KEY": tokens.SERVICE_KEY,
-}
+KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
 # Nothing else of the developer's environment reaches the service: it might be a setting of theirs.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
@@ -81,10 +76,7 @@ def serving(directory: Path, **settings: str) -> Iterator[Server]:
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", directory)
     env = environment(
-        DATABASE_URL=databases.url(directory / "walkthrough.db"),
-        HOST="127.0.0.1",
-        PORT=str(port),
-        **settings,
+        DATABASE_URL=databases.url(directory / "walkthrough.db"), HOST="127.0.0.1", PORT=str(port), **settings
     )
     with (directory / "gunicorn.log").open("wb") as log:
         process = start(env, log)

@@ -5,28 +5,22 @@ Nothing is intercepted: the preflights are the browser's own, heard over its Dev
 
 import shutil
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
-from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests import tokens
 from tests.clients import node
-from tests.clients.server import Server
-from tests.clients.server import password_of
+from tests.clients.server import Server, password_of
 from tests.conftest import MAX
-from tests.ports import free_port
-from tests.signin import EMAILS
+from tests.support import tokens
+from tests.support.ports import free_port
+from tests.support.signin import EMAILS
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="requirements/clients.txt is not installed"
-)
+playwright = pytest.importorskip("playwright.sync_api", reason="requirements/clients.txt is not installed")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -155,17 +149,13 @@ def open_page(context: playwright.BrowserContext, origin: str, server: Server) -
     preflights = Preflights()
     preflights.listen(context.new_cdp_session(page))
     page.goto(f"{origin}/")
-    page.evaluate(
-        "([url, key]) => { window.client = supabase.createClient(url, key); }",
-        [server.url, tokens.ANON_KEY],
-    )
+    page.evaluate("([url, key]) => { window.client = supabase.createClient(url, key); }", [server.url, tokens.ANON_KEY])
     return Page(page, preflights)
 
 
 def sign_in(opened: Page, name: str) -> dict:
     return opened.run(
-        "given => client.auth.signInWithPassword(given)",
-        {"email": EMAILS[name], "password": password_of(name)},
+        "given => client.auth.signInWithPassword(given)", {"email": EMAILS[name], "password": password_of(name)}
     )
 
 
@@ -265,9 +255,7 @@ def test_refusal_of_a_bad_token_is_readable(opened: Page) -> None:
     assert (refused["status"], refused["error"]["code"]) == (401, "PGRST301")
 
 
-def test_session_outlasts_a_reload(
-    context: playwright.BrowserContext, opened: Page, port: int, server: Server
-) -> None:
+def test_session_outlasts_a_reload(context: playwright.BrowserContext, opened: Page, port: int, server: Server) -> None:
     sign_in(opened, "max")
 
     again = open_page(context, f"http://localhost:{port}", server)
@@ -285,8 +273,7 @@ def test_functions_by_both_methods(opened: Page) -> None:
 
     for get in (False, True):
         answer = opened.run(
-            """([given, get]) => client.rpc("check_building_access_v2", given, { get })""",
-            [arguments, get],
+            """([given, get]) => client.rpc("check_building_access_v2", given, { get })""", [arguments, get]
         )
         assert (answer["error"], answer["data"]) == (None, True)
 

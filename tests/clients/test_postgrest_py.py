@@ -1,18 +1,14 @@
 """Filters, orders, counts and who reads what, as postgrest-py says them: the bare client, at the root path."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from datetime import UTC
-from datetime import date
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
 
 import pytest
 
-from tests import tokens
-from tests.clients.consumers import postgrest
-from tests.clients.consumers import refused
+from tests.clients.consumers import postgrest, refused
 from tests.clients.server import Server
 from tests.conftest import CAST
+from tests.support import tokens
 
 Bare = postgrest.SyncPostgrestClient
 
@@ -51,14 +47,8 @@ INSPECTIONS_WHERE = {
     "gte a date": (lambda q: q.gte("date_visited", date(2025, 5, 7)), [7, 8, 9]),
     "lt": (lambda q: q.lt("date_visited", "2025-04-10"), [1]),
     "lte": (lambda q: q.lte("date_visited", "2025-04-10"), [1, 2]),
-    "gte a time": (
-        lambda q: q.gte("updated_at", datetime(2025, 5, 5, 9, 30, 15, 123456, UTC)),
-        [5, 6, 7, 8, 9],
-    ),
-    "gt the same time": (
-        lambda q: q.gt("updated_at", datetime(2025, 5, 5, 9, 30, 15, 123456, UTC)),
-        [6, 7, 8, 9],
-    ),
+    "gte a time": (lambda q: q.gte("updated_at", datetime(2025, 5, 5, 9, 30, 15, 123456, UTC)), [5, 6, 7, 8, 9]),
+    "gt the same time": (lambda q: q.gt("updated_at", datetime(2025, 5, 5, 9, 30, 15, 123456, UTC)), [6, 7, 8, 9]),
     "a column twice": (lambda q: q.gte("id", 3).lt("id", 5), [3, 4]),
     "like": (lambda q: q.like("notes", "%wall"), [5]),
     "like with a star": (lambda q: q.like("notes", "all*"), [1]),
@@ -75,10 +65,7 @@ INSPECTIONS_WHERE = {
     "in_ of a thousand": (lambda q: q.in_("id", range(5, 1005)), [5, 6, 7, 8, 9]),
     "is_ null": (lambda q: q.is_("status", None), [8]),
     "is_ written out": (lambda q: q.is_("date_visited", "null"), [4]),
-    "isdistinct": (
-        lambda q: q.filter("status", "isdistinct", "completed"),
-        [2, 3, 4, 5, 7, 8, 9],
-    ),
+    "isdistinct": (lambda q: q.filter("status", "isdistinct", "completed"), [2, 3, 4, 5, 7, 8, 9]),
     "eq any": (lambda q: q.filter("id", "eq(any)", "{1,3}"), [1, 3]),
     "gt all": (lambda q: q.filter("id", "gt(all)", "{3,7}"), [8, 9]),
     "match on columns": (lambda q: q.match({"building_id": 1, "status": "scheduled"}), [9]),
@@ -86,14 +73,8 @@ INSPECTIONS_WHERE = {
     "not_ is": (lambda q: q.not_.is_("notes", None), [1, 2, 5, 6, 7, 8, 9]),
     "not_ in": (lambda q: q.not_.in_("id", [1, 2, 3]), [4, 5, 6, 7, 8, 9]),
     "not_ like any": (lambda q: q.not_.like_any_of("notes", "%l%,%r%"), [7, 8]),
-    "or_": (
-        lambda q: q.or_("status.eq.failed,and(inspection_type.eq.annual,status.is.null)"),
-        [2, 8],
-    ),
-    "or_ of quoted texts": (
-        lambda q: q.or_('notes.eq."crack, north wall",notes.in.("NULL","*starred*")'),
-        [5, 6, 8],
-    ),
+    "or_": (lambda q: q.or_("status.eq.failed,and(inspection_type.eq.annual,status.is.null)"), [2, 8]),
+    "or_ of quoted texts": (lambda q: q.or_('notes.eq."crack, north wall",notes.in.("NULL","*starred*")'), [5, 6, 8]),
     "or_ with a negation inside": (lambda q: q.or_("not.and(id.gt.1,id.lt.9),id.eq.5"), [1, 5, 9]),
     "not_ or_": (lambda q: q.not_.or_("id.lt.4,id.gt.6"), [4, 5, 6]),
     "two or_": (lambda q: q.or_("id.eq.1,id.eq.2").or_("id.eq.2,id.eq.3"), [2]),
@@ -134,23 +115,14 @@ def test_filter_takes_any_text_and_number(root: Bare, name: str) -> None:
 
 
 ORDERS = {
-    "descending, nulls first": (
-        lambda q: q.order("date_visited", desc=True),
-        [4, 9, 8, 7, 6, 5, 3, 2, 1],
-    ),
+    "descending, nulls first": (lambda q: q.order("date_visited", desc=True), [4, 9, 8, 7, 6, 5, 3, 2, 1]),
     "descending, nulls last": (
         lambda q: q.order("date_visited", desc=True, nullsfirst=False),
         [9, 8, 7, 6, 5, 3, 2, 1, 4],
     ),
     "ascending, nulls last": (lambda q: q.order("date_visited"), [1, 2, 3, 5, 6, 7, 8, 9, 4]),
-    "ascending, nulls first": (
-        lambda q: q.order("date_visited", nullsfirst=True),
-        [4, 1, 2, 3, 5, 6, 7, 8, 9],
-    ),
-    "two terms": (
-        lambda q: q.order("building_id").order("id", desc=True),
-        [9, 2, 1, 4, 3, 5, 7, 6, 8],
-    ),
+    "ascending, nulls first": (lambda q: q.order("date_visited", nullsfirst=True), [4, 1, 2, 3, 5, 6, 7, 8, 9]),
+    "two terms": (lambda q: q.order("building_id").order("id", desc=True), [9, 2, 1, 4, 3, 5, 7, 6, 8]),
     "limit": (lambda q: q.order("id").limit(2), [1, 2]),
     "limit and offset": (lambda q: q.order("id").limit(2).offset(3), [4, 5]),
     "limit of zero": (lambda q: q.order("id").limit(0), []),
@@ -170,9 +142,7 @@ def test_order_and_page(root: Bare, name: str) -> None:
 
 def test_three_kinds_of_count_are_exact(root: Bare) -> None:
     for kind in postgrest.CountMethod:
-        found = (
-            root.from_("inspections").select("id", count=kind).eq("status", "scheduled").limit(1)
-        )
+        found = root.from_("inspections").select("id", count=kind).eq("status", "scheduled").limit(1)
 
         answer = found.execute()
 
@@ -192,9 +162,7 @@ def test_head_counts_without_rows(root: Bare) -> None:
 def test_csv_is_text(root: Bare) -> None:
     asked = root.from_("buildings").select("id,name,floors").in_("id", [3, 4]).order("id").csv()
 
-    assert asked.execute().data == (
-        'id,name,floors\n3,"Depot 100%",\n4,"Ash, ""The"" Lofts (North)",7'
-    )
+    assert asked.execute().data == ('id,name,floors\n3,"Depot 100%",\n4,"Ash, ""The"" Lofts (North)",7')
 
 
 def test_single_is_the_row_itself(root: Bare) -> None:

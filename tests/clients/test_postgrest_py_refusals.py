@@ -1,16 +1,14 @@
 """What is refused, and by which code, as postgrest-py tells it: the bare client, at the root path."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests import tokens
 from tests.clients.consumers import refused
 from tests.clients.server import Server
 from tests.clients.test_postgrest_py import Bare
-from tests.conftest import CAST
-from tests.conftest import MAX
+from tests.conftest import CAST, MAX
+from tests.support import tokens
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +76,8 @@ ERRORS = {
         "22008",
         'date/time field value out of range: "2025-02-30"',
     ),
-    "no plans": (
-        lambda c: c.from_("buildings").select("id").explain(format="json"),
-        "PGRST107",
-        None,
-    ),
-    "no other schema": (
-        lambda c: c.schema("auth").from_("users").select("*"),
-        "PGRST106",
-        None,
-    ),
+    "no plans": (lambda c: c.from_("buildings").select("id").explain(format="json"), "PGRST107", None),
+    "no other schema": (lambda c: c.schema("auth").from_("users").select("*"), "PGRST106", None),
     "a page beyond the end, counted": (
         lambda c: c.from_("buildings").select("id", count="exact").range(100, 109),
         "PGRST103",
@@ -111,11 +101,7 @@ ERRORS = {
         "PGRST100",
         '"failed to parse filter (foo.1)" (line 1, column 1)',
     ),
-    "unfinished select": (
-        lambda c: c.from_("buildings").select("id,inspections(id"),
-        "PGRST100",
-        None,
-    ),
+    "unfinished select": (lambda c: c.from_("buildings").select("id,inspections(id"), "PGRST100", None),
 }
 
 
@@ -213,21 +199,12 @@ def test_wrong_apikey_reads_nothing(server: Server) -> None:
 
 BEARERS = {
     "no token": ("nonsense", "PGRST301"),
-    "a foreign signature": (
-        tokens.sign(tokens.claims_of(MAX, "client_manager", 2), key="x" * 40),
-        "PGRST301",
-    ),
-    "another algorithm": (
-        tokens.sign(tokens.claims_of(MAX, "client_manager", 2), alg="none"),
-        "PGRST301",
-    ),
+    "a foreign signature": (tokens.sign(tokens.claims_of(MAX, "client_manager", 2), key="x" * 40), "PGRST301"),
+    "another algorithm": (tokens.sign(tokens.claims_of(MAX, "client_manager", 2), alg="none"), "PGRST301"),
     "expired": (tokens.token_for(MAX, "client_manager", 2, exp=1_700_000_000), "PGRST303"),
     "more than it was": (tokens.token_for(MAX, "client_admin", 2), "PGRST303"),
     "elsewhere": (tokens.token_for(MAX, "client_manager", 1), "PGRST303"),
-    "nobody's": (
-        tokens.token_for("00000000-0000-4000-8000-000000000099", "super_admin", None),
-        "PGRST303",
-    ),
+    "nobody's": (tokens.token_for("00000000-0000-4000-8000-000000000099", "super_admin", None), "PGRST303"),
 }
 
 

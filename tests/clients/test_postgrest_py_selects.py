@@ -1,15 +1,13 @@
 """Selects, casts and aggregates, as postgrest-py says them: the bare client, at the root path."""
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests import tokens
 from tests.clients.server import Server
 from tests.clients.test_postgrest_py import Bare
-from tests.conftest import CAST
-from tests.conftest import MOE
+from tests.conftest import CAST, MOE
+from tests.support import tokens
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +58,7 @@ SELECTS = {
     ),
     "times as PostgreSQL prints them": (
         lambda c: c.from_("inspections").select("created_at,updated_at").eq("id", 5),
-        [
-            {
-                "created_at": "2025-04-22T10:00:00+00:00",
-                "updated_at": "2025-05-05T09:30:15.123456+00:00",
-            }
-        ],
+        [{"created_at": "2025-04-22T10:00:00+00:00", "updated_at": "2025-05-05T09:30:15.123456+00:00"}],
     ),
     "to-one": (
         lambda c: c.from_("inspections").select("id,buildings(name)").eq("id", 1),
@@ -77,9 +70,7 @@ SELECTS = {
     ),
     "to-one, twice removed": (
         lambda c: (
-            c.from_("reports_lead")
-            .select("gun_id,inspections(status,buildings(city,clients(name)))")
-            .eq("id", 1)
+            c.from_("reports_lead").select("gun_id,inspections(status,buildings(city,clients(name)))").eq("id", 1)
         ),
         [
             {
@@ -126,11 +117,7 @@ SELECTS = {
         [{"id": 3, "house": {"name": "Mill Court"}}],
     ),
     "a hint by constraint": (
-        lambda c: (
-            c.from_("inspections")
-            .select("id,buildings!inspections_building_id_fkey(name)")
-            .eq("id", 3)
-        ),
+        lambda c: c.from_("inspections").select("id,buildings!inspections_building_id_fkey(name)").eq("id", 3),
         [{"id": 3, "buildings": {"name": "Mill Court"}}],
     ),
     "two ways to users, told apart": (
@@ -150,12 +137,7 @@ SELECTS = {
         [{"id": 2, "reports_lead": [{"gun_id": 77}, {"gun_id": 78}]}],
     ),
     "inner leaves out": (
-        lambda c: (
-            c.from_("inspections")
-            .select("id,buildings!inner(city)")
-            .eq("buildings.city", "Lowell")
-            .order("id")
-        ),
+        lambda c: c.from_("inspections").select("id,buildings!inner(city)").eq("buildings.city", "Lowell").order("id"),
         [{"id": 3, "buildings": {"city": "Lowell"}}, {"id": 4, "buildings": {"city": "Lowell"}}],
     ),
     "left keeps": (
@@ -169,28 +151,15 @@ SELECTS = {
         [{"id": 1, "buildings": None}, {"id": 3, "buildings": {"city": "Lowell"}}],
     ),
     "an empty embed only filters": (
-        lambda c: (
-            c.from_("inspections").select("id,buildings!inner()").eq("buildings.city", "Albany")
-        ),
+        lambda c: c.from_("inspections").select("id,buildings!inner()").eq("buildings.city", "Albany"),
         [{"id": 5}],
     ),
     "rows that have none": (
-        lambda c: (
-            c.from_("inspections")
-            .select("id,reports_lead()")
-            .is_("reports_lead", None)
-            .lt("id", 4)
-            .order("id")
-        ),
+        lambda c: c.from_("inspections").select("id,reports_lead()").is_("reports_lead", None).lt("id", 4).order("id"),
         [{"id": 1}, {"id": 3}],
     ),
     "rows that have some": (
-        lambda c: (
-            c.from_("inspections")
-            .select("id,reports_lead()")
-            .not_.is_("reports_lead", None)
-            .order("id")
-        ),
+        lambda c: c.from_("inspections").select("id,reports_lead()").not_.is_("reports_lead", None).order("id"),
         [{"id": 2}, {"id": 6}],
     ),
     "or_ inside an embed": (
@@ -208,17 +177,11 @@ SELECTS = {
         [{"id": 5, "building": "Depot 100%", "city": "Albany"}],
     ),
     "spread in a spread": (
-        lambda c: (
-            c.from_("inspections")
-            .select("id,...buildings(city,...clients(owner:name))")
-            .eq("id", 6)
-        ),
+        lambda c: c.from_("inspections").select("id,...buildings(city,...clients(owner:name))").eq("id", 6),
         [{"id": 6, "city": "Boston", "owner": "Borough Estates"}],
     ),
     "count of an embed": (
-        lambda c: (
-            c.from_("buildings").select("id,inspections(count)").in_("id", [1, 6]).order("id")
-        ),
+        lambda c: c.from_("buildings").select("id,inspections(count)").in_("id", [1, 6]).order("id"),
         [{"id": 1, "inspections": [{"count": 3}]}, {"id": 6, "inspections": [{"count": 0}]}],
     ),
     "groups": (
@@ -233,9 +196,7 @@ SELECTS = {
         ],
     ),
     "all five aggregates": (
-        lambda c: c.from_("inspections").select(
-            "n:id.count(),id.sum(),low:id.min(),high:id.max(),mean:id.avg()"
-        ),
+        lambda c: c.from_("inspections").select("n:id.count(),id.sum(),low:id.min(),high:id.max(),mean:id.avg()"),
         [{"n": 9, "sum": 45, "low": 1, "high": 9, "mean": 5}],
     ),
     "an aggregate, cast": (
@@ -248,10 +209,7 @@ SELECTS = {
     ),
     "order by a to-one embed": (
         lambda c: (
-            c.from_("inspections")
-            .select("id,buildings(name)")
-            .in_("id", [1, 5, 8])
-            .order("buildings(name)", desc=True)
+            c.from_("inspections").select("id,buildings(name)").in_("id", [1, 5, 8]).order("buildings(name)", desc=True)
         ),
         [
             {"id": 1, "buildings": {"name": "Harbor House"}},
@@ -260,9 +218,7 @@ SELECTS = {
         ],
     ),
     "stripped nulls": (
-        lambda c: (
-            c.from_("buildings").select("id,floors,building_type,state").eq("id", 3).strip_nulls()
-        ),
+        lambda c: c.from_("buildings").select("id,floors,building_type,state").eq("id", 3).strip_nulls(),
         [{"id": 3, "state": "NY"}],
     ),
 }

@@ -8,11 +8,10 @@ from functools import cache
 
 import pytest
 
-from tests import tokens
 from tests.clients import node
-from tests.clients.server import Server
-from tests.clients.server import password_of
+from tests.clients.server import Server, password_of
 from tests.conftest import DATASET
+from tests.support import tokens
 
 SUITES = ("read", "write", "rpc", "auth")
 SUITE_SECONDS_MAX = 60
@@ -50,28 +49,15 @@ def outcomes(server: Server) -> Callable[[str], dict[str, str | None]]:
 def whereabouts(server: Server) -> dict:
     users = json.loads(DATASET.read_text())["users"]
     cast = {
-        user["name"].lower(): {
-            "id": user["id"],
-            "email": user["email"],
-            "password": password_of(user["name"]),
-        }
+        user["name"].lower(): {"id": user["id"], "email": user["email"], "password": password_of(user["name"])}
         for user in users
     }
-    return {
-        "URL": server.url,
-        "ANON_KEY": tokens.ANON_KEY,
-        "SERVICE_KEY": tokens.SERVICE_KEY,
-        "CAST": cast,
-    }
+    return {"URL": server.url, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY, "CAST": cast}
 
 
 @pytest.mark.parametrize(
     ("suite", "name"),
-    [
-        pytest.param(suite, name, id=f"{suite}: {name}")
-        for suite in SUITES
-        for name in names_in(suite)
-    ],
+    [pytest.param(suite, name, id=f"{suite}: {name}") for suite in SUITES for name in names_in(suite)],
 )
 def test_supabase_js(outcomes: Callable, suite: str, name: str) -> None:
     found = outcomes(suite)

@@ -2,15 +2,10 @@
 
 import pytest
 
-from tests import tokens
-from tests.clients.consumers import Client
-from tests.clients.consumers import Consumers
-from tests.clients.consumers import refused
-from tests.clients.rows import LOFTS
-from tests.clients.rows import SignedIn
-from tests.conftest import MAX
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.clients.consumers import Client, Consumers, refused
+from tests.clients.rows import LOFTS, SignedIn
+from tests.conftest import MAX, MOE, ROOT
+from tests.support import tokens
 
 
 @pytest.fixture

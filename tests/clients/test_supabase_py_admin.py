@@ -4,17 +4,10 @@ import uuid
 
 import pytest
 
-from tests import tokens
-from tests.clients.consumers import Client
-from tests.clients.consumers import Consumers
-from tests.clients.consumers import auth_refused
+from tests.clients.consumers import Client, Consumers, auth_refused
 from tests.clients.test_supabase_py_auth import alive
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT
+from tests.support import tokens
 
 
 @pytest.fixture(scope="module")

@@ -8,22 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 import jwt
 import pytest
 
-from tests import tokens
-from tests.clients.consumers import APIError
-from tests.clients.consumers import AuthApiError
-from tests.clients.consumers import AuthRetryableError
-from tests.clients.consumers import AuthWeakPasswordError
-from tests.clients.consumers import Client
-from tests.clients.consumers import Consumers
-from tests.clients.consumers import auth_refused
-from tests.clients.consumers import credentials
-from tests.clients.consumers import refused
-from tests.clients.consumers import supabase
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
+from tests.clients.consumers import (
+    APIError,
+    AuthApiError,
+    AuthRetryableError,
+    AuthWeakPasswordError,
+    Client,
+    Consumers,
+    auth_refused,
+    credentials,
+    refused,
+    supabase,
+)
+from tests.conftest import BOB, MAX, MIA, MOE, NO_ONE
+from tests.support import tokens
 
 SignedIn = Callable[[str], Client]
 
@@ -68,9 +66,7 @@ def test_sign_in_returns_a_session(consumers: Consumers) -> None:
 def test_access_token_is_a_plain_jwt(signed_in: SignedIn) -> None:
     session = signed_in("bob").auth.get_session()
 
-    claims = jwt.decode(
-        session.access_token, tokens.SECRET_KEY, algorithms=["HS256"], audience="authenticated"
-    )
+    claims = jwt.decode(session.access_token, tokens.SECRET_KEY, algorithms=["HS256"], audience="authenticated")
 
     assert (claims["sub"], claims["role"], claims["client_id"]) == (BOB, "client_admin", 2)
     assert claims["email"] == "bob@borough.example"

@@ -4,15 +4,8 @@ from datetime import datetime
 
 import pytest
 
-from tests.clients.consumers import Client
-from tests.clients.consumers import refused
-from tests.clients.rows import IN_USE
-from tests.clients.rows import LOFTS
-from tests.clients.rows import RLS
-from tests.clients.rows import SignedIn
-from tests.clients.rows import building
-from tests.clients.rows import inspections
-from tests.clients.rows import statuses_in
+from tests.clients.consumers import Client, refused
+from tests.clients.rows import IN_USE, LOFTS, RLS, SignedIn, building, inspections, statuses_in
 
 
 @pytest.fixture
@@ -85,10 +78,7 @@ def test_update_does_not_reach_a_hidden_row(ada: Client, signed_in: SignedIn) ->
 
     assert written.data == []
     names = signed_in("bob").table("buildings").select("name").in_("id", [LOFTS, 5]).order("id")
-    assert [row["name"] for row in names.execute().data] == [
-        'Ash, "The" Lofts (North)',
-        "Größe Straße",
-    ]
+    assert [row["name"] for row in names.execute().data] == ['Ash, "The" Lofts (North)', "Größe Straße"]
 
 
 def test_update_cannot_give_a_row_away(ada: Client) -> None:
@@ -112,9 +102,7 @@ def test_updated_at_follows_and_created_at_stays(ada: Client) -> None:
     after = ada.table("buildings").update({"city": "Lynn"}).eq("id", place).execute().data[0]
 
     assert after["created_at"] == before["created_at"]
-    assert datetime.fromisoformat(after["updated_at"]) >= datetime.fromisoformat(
-        after["created_at"]
-    )
+    assert datetime.fromisoformat(after["updated_at"]) >= datetime.fromisoformat(after["created_at"])
 
 
 # -- Deletes
@@ -134,12 +122,7 @@ def test_delete_minimal_counts(ada: Client) -> None:
     place = building(ada)
     inspections(ada, place, "a", "b")
 
-    removed = (
-        ada.table("inspections")
-        .delete(count="exact", returning="minimal")
-        .eq("building_id", place)
-        .execute()
-    )
+    removed = ada.table("inspections").delete(count="exact", returning="minimal").eq("building_id", place).execute()
 
     assert (removed.data, removed.count) == ([], 2)
 
@@ -164,10 +147,7 @@ def test_delete_without_a_filter_is_refused(ada: Client) -> None:
 def test_delete_of_a_building_in_use_is_refused(ada: Client) -> None:
     refusal = refused(ada.table("buildings").delete().eq("id", 3).execute)
 
-    assert refusal == (
-        "23503",
-        IN_USE.format("buildings", "inspections_building_id_fkey", "inspections"),
-    )
+    assert refusal == ("23503", IN_USE.format("buildings", "inspections_building_id_fkey", "inspections"))
 
 
 def test_delete_does_not_reach_a_hidden_row(ada: Client, signed_in: SignedIn) -> None:

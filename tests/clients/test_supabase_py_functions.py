@@ -1,23 +1,12 @@
 """The functions, as supabase-py calls them."""
 
-from datetime import UTC
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
-from tests.clients.consumers import Client
-from tests.clients.consumers import refused
-from tests.clients.rows import LOFTS
-from tests.clients.rows import SignedIn
-from tests.clients.rows import building
-from tests.clients.rows import inspections
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
+from tests.clients.consumers import Client, refused
+from tests.clients.rows import LOFTS, SignedIn, building, inspections
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
 
 
 @pytest.fixture
@@ -46,13 +35,7 @@ def test_dashboard_counts_what_is_visible(max_: Client) -> None:
     assert summary == {
         "total_inspections": 2,
         "total_buildings": 1,
-        "by_status": {
-            "scheduled": 0,
-            "in_progress": 0,
-            "completed": 1,
-            "failed": 0,
-            "cancelled": 1,
-        },
+        "by_status": {"scheduled": 0, "in_progress": 0, "completed": 1, "failed": 0, "cancelled": 1},
         "by_type": {"annual": 0, "fire": 0, "lead": 1, "structural": 0, "emergency": 1},
         "overdue": 0,
         "upcoming": 0,
@@ -85,13 +68,7 @@ def test_chart_has_no_gaps(max_: Client) -> None:
         ]
         assert chart["series"][1]["by_status"]["completed"] == 1
         assert chart["buildings"] == [
-            {
-                "building_id": LOFTS,
-                "name": 'Ash, "The" Lofts (North)',
-                "total": 2,
-                "completed": 1,
-                "failed": 0,
-            }
+            {"building_id": LOFTS, "name": 'Ash, "The" Lofts (North)', "total": 2, "completed": 1, "failed": 0}
         ]
 
 
@@ -115,9 +92,7 @@ def test_building_stats(max_: Client) -> None:
 
 
 def test_building_stats_of_a_hidden_and_a_missing_building_read_alike(max_: Client) -> None:
-    refusals = {
-        refused(max_.rpc("get_building_stats", {"p_building_id": id_}).execute) for id_ in (1, 999)
-    }
+    refusals = {refused(max_.rpc("get_building_stats", {"p_building_id": id_}).execute) for id_ in (1, 999)}
 
     assert len({message.replace("999", "1") for _, message in refusals}) == 1
     assert {code for code, _ in refusals} == {"PT404"}
@@ -166,18 +141,8 @@ def test_assign_to_a_manager(ada: Client, signed_in: SignedIn) -> None:
     answers = [ada.rpc("assign_to_client_manager", arguments).execute().data for _ in range(2)]
 
     assert answers == [
-        {
-            "success": True,
-            "assigned_buildings": 1,
-            "assigned_inspections": 1,
-            "already_assigned": 0,
-        },
-        {
-            "success": True,
-            "assigned_buildings": 0,
-            "assigned_inspections": 0,
-            "already_assigned": 2,
-        },
+        {"success": True, "assigned_buildings": 1, "assigned_inspections": 1, "already_assigned": 0},
+        {"success": True, "assigned_buildings": 0, "assigned_inspections": 0, "already_assigned": 2},
     ]
     moe = signed_in("moe")
     houses = moe.table("buildings").select("id").in_("id", [place, other]).execute().data
@@ -197,50 +162,29 @@ CALLS_REFUSED = {
     ),
     "another's building": (
         "ada",
-        (
-            "assign_to_client_manager",
-            {"manager_id": MOE, "building_ids": [LOFTS], "inspection_ids": []},
-        ),
+        ("assign_to_client_manager", {"manager_id": MOE, "building_ids": [LOFTS], "inspection_ids": []}),
         "42501",
     ),
     "another's manager": (
         "ada",
-        (
-            "assign_to_client_manager",
-            {"manager_id": MAX, "building_ids": [1], "inspection_ids": []},
-        ),
+        ("assign_to_client_manager", {"manager_id": MAX, "building_ids": [1], "inspection_ids": []}),
         "23514",
     ),
     "an admin is no manager": (
         "root",
-        (
-            "assign_to_client_manager",
-            {"manager_id": ADA, "building_ids": [1], "inspection_ids": []},
-        ),
+        ("assign_to_client_manager", {"manager_id": ADA, "building_ids": [1], "inspection_ids": []}),
         "23514",
     ),
-    "nobody": (
-        "root",
-        ("assign_buildings_to_client_admin", {"admin_id": NO_ONE, "building_ids": [1]}),
-        "23514",
-    ),
+    "nobody": ("root", ("assign_buildings_to_client_admin", {"admin_id": NO_ONE, "building_ids": [1]}), "23514"),
     "no such building": (
         "root",
         ("assign_buildings_to_client_admin", {"admin_id": ADA, "building_ids": [1, 999]}),
         "42501",
     ),
-    "about somebody else": (
-        "max",
-        ("check_building_access_v2", {"p_building_id": LOFTS, "p_user_id": BOB}),
-        "42501",
-    ),
+    "about somebody else": ("max", ("check_building_access_v2", {"p_building_id": LOFTS, "p_user_id": BOB}), "42501"),
     "an unknown parameter": ("max", ("get_building_stats", {"building": 1}), "PGRST202"),
     "a missing parameter": ("max", ("get_building_stats", {}), "PGRST202"),
-    "two opinions": (
-        "max",
-        ("get_building_stats", {"building_id": 1, "p_building_id": 2}),
-        None,
-    ),
+    "two opinions": ("max", ("get_building_stats", {"building_id": 1, "p_building_id": 2}), None),
     "a wrong type": ("max", ("get_building_stats", {"building_id": "x"}), "22P02"),
     "an unknown function": ("max", ("nope", {}), "PGRST202"),
 }
@@ -277,11 +221,7 @@ CHECKS_FALSE = {
     "hidden": ("max", "check_building_access_v2", {"p_building_id": 5, "p_user_id": MAX}),
     "missing": ("max", "check_building_access_v2", {"p_building_id": 999, "p_user_id": MAX}),
     "not theirs": ("root", "check_building_access_v2", {"p_building_id": 2, "p_user_id": MIA}),
-    "the asker cannot see": (
-        "bob",
-        "check_inspection_access",
-        {"p_inspection_id": 1, "p_user_id": MAX},
-    ),
+    "the asker cannot see": ("bob", "check_inspection_access", {"p_inspection_id": 1, "p_user_id": MAX}),
 }
 
 
@@ -297,13 +237,7 @@ EXPLANATIONS = {
     "a grant": (
         "max",
         ("explain_building_access", {"p_building_id": LOFTS, "p_user_id": MAX}),
-        [
-            {
-                "rule": "building_grant",
-                "granted_by": BOB,
-                "granted_at": "2025-02-12T00:00:00+00:00",
-            }
-        ],
+        [{"rule": "building_grant", "granted_by": BOB, "granted_at": "2025-02-12T00:00:00+00:00"}],
     ),
     "the company's": (
         "bob",
@@ -318,13 +252,7 @@ EXPLANATIONS = {
     "an inspection's grant": (
         "bob",
         ("explain_inspection_access", {"p_inspection_id": 3, "p_user_id": BOB}),
-        [
-            {
-                "rule": "inspection_grant",
-                "granted_by": ROOT,
-                "granted_at": "2025-02-14T00:00:00+00:00",
-            }
-        ],
+        [{"rule": "inspection_grant", "granted_by": ROOT, "granted_at": "2025-02-14T00:00:00+00:00"}],
     ),
 }
 

@@ -1,21 +1,12 @@
 """Inserts and upserts, as supabase-py says them. Every test makes the rows it changes."""
 
-from datetime import UTC
-from datetime import date
-from datetime import datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
-from tests.clients.consumers import Client
-from tests.clients.consumers import refused
-from tests.clients.rows import LOFTS
-from tests.clients.rows import NOT_NULL
-from tests.clients.rows import RLS
-from tests.clients.rows import VACANT_LOT
-from tests.clients.rows import SignedIn
-from tests.clients.rows import building
-from tests.conftest import ADA
-from tests.conftest import MIA
+from tests.clients.consumers import Client, refused
+from tests.clients.rows import LOFTS, NOT_NULL, RLS, VACANT_LOT, SignedIn, building
+from tests.conftest import ADA, MIA
 
 
 @pytest.fixture
@@ -110,11 +101,7 @@ def test_integers_and_doubles_come_back_digit_for_digit(root: Client) -> None:
 
 
 INSERTS_REFUSED = {
-    "another's client": (
-        "ada",
-        ("buildings", {"name": "X", "client_id": 2}),
-        ("42501", RLS.format("buildings")),
-    ),
+    "another's client": ("ada", ("buildings", {"name": "X", "client_id": 2}), ("42501", RLS.format("buildings"))),
     "another's building": (
         "ada",
         ("inspections", {"building_id": LOFTS, "inspection_type": "fire"}),
@@ -145,41 +132,23 @@ INSERTS_REFUSED = {
         ("users", {"email": "e@x.org", "name": "E", "role": "client_admin", "client_id": 1}),
         ("42501", RLS.format("users")),
     ),
-    "a chosen id": (
-        "ada",
-        ("buildings", {"id": 77, "name": "X", "client_id": 1}),
-        ("428C9", None),
-    ),
+    "a chosen id": ("ada", ("buildings", {"id": 77, "name": "X", "client_id": 1}), ("428C9", None)),
     "a missing value": (
         "ada",
         ("inspections", {"building_id": VACANT_LOT}),
-        (
-            "23502",
-            NOT_NULL.format("inspection_type", "inspections"),
-        ),
+        ("23502", NOT_NULL.format("inspection_type", "inspections")),
     ),
-    "an unknown column": (
-        "ada",
-        ("buildings", {"name": "X", "client_id": 1, "nope": 1}),
-        ("PGRST204", None),
-    ),
+    "an unknown column": ("ada", ("buildings", {"name": "X", "client_id": 1, "nope": 1}), ("PGRST204", None)),
     "a number for a text": ("ada", ("buildings", {"name": 7, "client_id": 1}), ("22P02", None)),
     "a text for a number": (
         "ada",
         ("buildings", {"name": "X", "client_id": 1, "floors": "abc"}),
         ("22P02", 'invalid input syntax for type integer: "abc"'),
     ),
-    "too large a number": (
-        "ada",
-        ("buildings", {"name": "X", "client_id": 1, "floors": 2147483648}),
-        ("22003", None),
-    ),
+    "too large a number": ("ada", ("buildings", {"name": "X", "client_id": 1, "floors": 2147483648}), ("22003", None)),
     "no such day": (
         "ada",
-        (
-            "inspections",
-            {"building_id": 6, "inspection_type": "x", "date_visited": "2025-02-30"},
-        ),
+        ("inspections", {"building_id": 6, "inspection_type": "x", "date_visited": "2025-02-30"}),
         ("22008", 'date/time field value out of range: "2025-02-30"'),
     ),
     "a taken id": (
@@ -227,25 +196,17 @@ def test_upsert_merges_by_primary_key(ada: Client) -> None:
 
     merged = ada.table("buildings").upsert(row).execute().data
 
-    assert [(r["id"], r["name"], r["floors"], r["city"]) for r in merged] == [
-        (place, "Renamed", 2, "Salem")
-    ]
+    assert [(r["id"], r["name"], r["floors"], r["city"]) for r in merged] == [(place, "Renamed", 2, "Salem")]
 
 
 def test_upsert_many_inserts_and_merges(root: Client) -> None:
     place = building(root)
-    rows = [
-        {"id": place, "name": "Old", "client_id": 1},
-        {"id": place + 1000, "name": "New", "client_id": 1},
-    ]
+    rows = [{"id": place, "name": "Old", "client_id": 1}, {"id": place + 1000, "name": "New", "client_id": 1}]
 
     written = root.table("buildings").upsert(rows, count="exact").execute()
 
     assert written.count == 2
-    assert sorted((r["id"], r["name"]) for r in written.data) == [
-        (place, "Old"),
-        (place + 1000, "New"),
-    ]
+    assert sorted((r["id"], r["name"]) for r in written.data) == [(place, "Old"), (place + 1000, "New")]
 
 
 def test_upsert_that_ignores_duplicates_keeps_the_first(root: Client) -> None:
@@ -264,9 +225,7 @@ def test_upsert_on_conflict_names_the_key(ada: Client) -> None:
     grants = ada.table("client_manager_building_access")
     grants.insert(grant).execute()
 
-    again = grants.upsert(
-        grant, on_conflict="manager_id,building_id", ignore_duplicates=True
-    ).execute()
+    again = grants.upsert(grant, on_conflict="manager_id,building_id", ignore_duplicates=True).execute()
 
     assert again.data == []
     found = grants.select("assigned_by").match(grant).execute().data

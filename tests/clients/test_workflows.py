@@ -9,18 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import tokens
-from tests.clients.consumers import APIError
-from tests.clients.consumers import Client
-from tests.clients.consumers import Consumers
-from tests.clients.consumers import auth_refused
-from tests.clients.consumers import credentials
-from tests.clients.consumers import refused
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.clients.consumers import APIError, Client, Consumers, auth_refused, credentials, refused
+from tests.conftest import ADA, BOB, MAX, MOE, ROOT
+from tests.support import tokens
 
 CONNECTIONS = 12  # each goes to one of two workers by chance: both are met but for 1 time in 2,000
 PASSWORD = "first words to remember"
@@ -55,11 +46,7 @@ def manager(consumers: Consumers) -> tuple[str, str]:
     email = f"{uuid.uuid4()}@acme.example"
     service = consumers.connect(tokens.SERVICE_KEY)
     made = service.auth.admin.create_user(
-        {
-            "email": email,
-            "password": PASSWORD,
-            "app_metadata": {"role": "client_manager", "client_id": 1},
-        }
+        {"email": email, "password": PASSWORD, "app_metadata": {"role": "client_manager", "client_id": 1}}
     )
     return made.user.id, email
 
@@ -73,19 +60,12 @@ def test_new_manager_sees_exactly_their_buildings(consumers: Consumers, houses: 
     email = f"{uuid.uuid4()}@acme.example"
 
     people = consumers.connect(authorization=token).auth.admin
-    new = people.create_user(
-        {"email": email, "password": PASSWORD, "user_metadata": {"name": "Nora"}}
-    ).user
+    new = people.create_user({"email": email, "password": PASSWORD, "user_metadata": {"name": "Nora"}}).user
     arguments = {"manager_id": new.id, "building_ids": houses[:2], "inspection_ids": []}
     assigned = ada.rpc("assign_to_client_manager", arguments).execute().data
     nora = consumers.sign_in(email, PASSWORD)
 
-    assert assigned == {
-        "success": True,
-        "assigned_buildings": 2,
-        "assigned_inspections": 0,
-        "already_assigned": 0,
-    }
+    assert assigned == {"success": True, "assigned_buildings": 2, "assigned_inspections": 0, "already_assigned": 0}
     assert buildings_seen(nora) == houses[:2]
     profile = nora.table("users").select("name,role,client_id,clients(name)").single().execute()
     assert profile.data == {
@@ -126,9 +106,7 @@ def test_super_admin_grants_in_bulk(consumers: Consumers, houses: list[int]) -> 
     before = buildings_seen(bob)
     arguments = {"admin_id": BOB, "building_ids": [*houses, houses[0], 4]}
 
-    answers = [
-        root.rpc("assign_buildings_to_client_admin", arguments).execute().data for _ in range(2)
-    ]
+    answers = [root.rpc("assign_buildings_to_client_admin", arguments).execute().data for _ in range(2)]
 
     assert [answer["success"] for answer in answers] == [True, True]
     assert [answer["assigned"] for answer in answers] == [4, 0]
@@ -140,9 +118,7 @@ def test_super_admin_grants_in_bulk(consumers: Consumers, houses: list[int]) -> 
     assert granted.execute().count == 3
 
 
-def test_bulk_grant_with_one_missing_building_grants_none(
-    consumers: Consumers, houses: list[int]
-) -> None:
+def test_bulk_grant_with_one_missing_building_grants_none(consumers: Consumers, houses: list[int]) -> None:
     root = consumers.signed_in("root")
     arguments = {"admin_id": BOB, "building_ids": [*houses, 999_999]}
 
@@ -182,13 +158,7 @@ def test_explanation_names_the_grantor_and_the_time(consumers: Consumers) -> Non
 
     assert explained == {
         "allowed": True,
-        "reasons": [
-            {
-                "rule": "through_building",
-                "granted_by": BOB,
-                "granted_at": "2025-02-12T00:00:00+00:00",
-            }
-        ],
+        "reasons": [{"rule": "through_building", "granted_by": BOB, "granted_at": "2025-02-12T00:00:00+00:00"}],
     }
 
 
@@ -204,9 +174,7 @@ def outcome(consumer: Client) -> object:
 
 
 @pytest.fixture
-def granted(
-    consumers: Consumers, houses: list[int], manager: tuple[str, str]
-) -> tuple[Client, str, list[int]]:
+def granted(consumers: Consumers, houses: list[int], manager: tuple[str, str]) -> tuple[Client, str, list[int]]:
     """A signed-in manager with a fresh connection for every request, their id, their two buildings."""
     manager_id, email = manager
     arguments = {"manager_id": manager_id, "building_ids": houses[:2], "inspection_ids": []}
@@ -286,9 +254,7 @@ def test_sign_out_holds_at_once(consumers: Consumers, granted: tuple) -> None:
     assert refusal[0] == 400
 
 
-def test_new_password_holds_at_once(
-    consumers: Consumers, granted: tuple, manager: tuple[str, str]
-) -> None:
+def test_new_password_holds_at_once(consumers: Consumers, granted: tuple, manager: tuple[str, str]) -> None:
     consumer, manager_id, _ = granted
     people = consumers.connect(tokens.SERVICE_KEY).auth.admin
 

@@ -5,33 +5,20 @@ import json
 import pathlib
 import re
 import shutil
-from collections.abc import Callable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from werkzeug.test import Client
-from werkzeug.test import TestResponse
+from werkzeug.test import Client, TestResponse
 
-from tests import databases
-from tests.applications import import_rows
-from tests.applications import lent_app
-from tests.applications import open_app
-from tests.clients.server import KEYS
-from tests.clients.server import Server
-from tests.clients.server import environment
-from tests.clients.server import password_of
-from tests.clients.server import start
-from tests.clients.server import stop
-from tests.clients.server import wait_until_live
-from tests.conftest import DATASET
-from tests.conftest import Database
-from tests.conftest import api_over
-from tests.ports import free_port
+from tests.clients.server import KEYS, Server, environment, password_of, start, stop, wait_until_live
+from tests.conftest import DATASET, Database, api_over
+from tests.support import databases
+from tests.support.applications import import_rows, lent_app, open_app
+from tests.support.ports import free_port
 
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}
 COOKIE = "walkthrough_console"
@@ -205,9 +192,7 @@ def browse(app: object) -> Callable[..., FormClient]:
 
 
 @pytest.fixture(scope="module")
-def browse_shared(
-    users_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], FormClient]:
+def browse_shared(users_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], FormClient]:
     """Return `browse` over one read-only database for a module."""
     file = tmp_path_factory.mktemp("shared") / "walkthrough.db"
     databases.copy(users_file, file)
@@ -234,10 +219,7 @@ class Service:
         port = free_port()
         self.server = Server(f"http://127.0.0.1:{port}", directory)
         self.environment = environment(
-            **KEYS,
-            DATABASE_URL=databases.url(directory / "walkthrough.db"),
-            HOST="127.0.0.1",
-            PORT=str(port),
+            **KEYS, DATABASE_URL=databases.url(directory / "walkthrough.db"), HOST="127.0.0.1", PORT=str(port)
         )
         self.process = None
 
@@ -274,9 +256,7 @@ def browser(service: Service) -> Iterator[Any]:
     binary = next(filter(None, map(shutil.which, BROWSERS)), None)
     if binary is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="requirements/clients.txt is not installed"
-    )
+    playwright = pytest.importorskip("playwright.sync_api", reason="requirements/clients.txt is not installed")
     with playwright.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=binary, args=list(FLAGS))
         yield found
@@ -294,16 +274,10 @@ def open_page(browser: Any, service: Service, signed_in: dict[str, dict]) -> Ite
     """Return a function that opens a page signed in as a user, on the dashboard; `anew` starts a new session."""
     contexts = []
 
-    def make(
-        who: str | None = None, *, scripts: bool = True, size: dict = DESK, anew: bool = False
-    ) -> Any:
+    def make(who: str | None = None, *, scripts: bool = True, size: dict = DESK, anew: bool = False) -> Any:
         known = None if anew else signed_in.get(who or "")
         context = browser.new_context(
-            viewport=size,
-            java_script_enabled=scripts,
-            base_url=service.url,
-            accept_downloads=True,
-            storage_state=known,
+            viewport=size, java_script_enabled=scripts, base_url=service.url, accept_downloads=True, storage_state=known
         )
         contexts.append(context)
         page = context.new_page()

@@ -13,12 +13,8 @@ from typing import Any
 import pytest
 
 from tests.clients.node import UNREACHABLE
-from tests.conftest import ADA
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.console.conftest import DESK
-from tests.console.conftest import PHONE
-from tests.console.conftest import Service
+from tests.conftest import ADA, MIA, MOE
+from tests.console.conftest import DESK, PHONE, Service
 
 JS = Path(__file__).parent / "js"
 AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
@@ -68,21 +64,9 @@ def axe() -> str:
         if not AXE.exists():
             if npm is None:
                 pytest.skip("npm is not installed: axe-core is not available")
-            command = [
-                npm,
-                "ci",
-                "--no-audit",
-                "--no-fund",
-                "--prefer-offline",
-                "--fetch-retries=1",
-            ]
+            command = [npm, "ci", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1"]
             ran = subprocess.run(
-                command,
-                cwd=JS,
-                capture_output=True,
-                text=True,
-                timeout=INSTALL_SECONDS_MAX,
-                check=False,
+                command, cwd=JS, capture_output=True, text=True, timeout=INSTALL_SECONDS_MAX, check=False
             )
             if ran.returncode and (cause := UNREACHABLE.search(ran.stdout + ran.stderr)):
                 pytest.skip(f"the npm registry cannot be reached ({cause[0]}): no axe-core")
@@ -101,9 +85,7 @@ SMALL = """[...document.querySelectorAll('button, input:not([type=hidden]), sele
 
 
 @pytest.mark.parametrize("who", ["root", pytest.param("ada", marks=pytest.mark.long), "moe"])
-def test_pages_have_no_accessibility_violations_and_no_overflow(
-    open_page: Callable, axe: str, who: str
-) -> None:
+def test_pages_have_no_accessibility_violations_and_no_overflow(open_page: Callable, axe: str, who: str) -> None:
     """Expect no axe violation, no blocked resource and no horizontal overflow on any page.
 
     Ada's pages are root's with fewer rows.
@@ -132,13 +114,7 @@ def test_dark_pages_have_no_accessibility_violations(open_page: Callable, axe: s
     page = open_page("ada")
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     found = []
-    for path in (
-        "/console/",
-        "/console/inspections",
-        "/console/inspections/1",
-        "/console/access",
-        "/console/kiosk",
-    ):
+    for path in ("/console/", "/console/inspections", "/console/inspections/1", "/console/access", "/console/kiosk"):
         page.goto(path)
         page.evaluate(axe)
         found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
@@ -155,9 +131,7 @@ def create_kiosk_display(page: Any, name: str) -> str:
     return page.get_by_role("link", name="this link").get_attribute("href")
 
 
-def test_kiosk_display_refreshes_and_keeps_its_content_while_offline(
-    open_page: Callable, service: Service
-) -> None:
+def test_kiosk_display_refreshes_and_keeps_its_content_while_offline(open_page: Callable, service: Service) -> None:
     ada = open_page("ada")
     link = create_kiosk_display(ada, "Hall")
 
@@ -168,9 +142,7 @@ def test_kiosk_display_refreshes_and_keeps_its_content_while_offline(
     picture = display.locator("#content")
     first = picture.get_attribute("data-now")
     assert display.get_by_text("Harbor House").first.is_visible()
-    display.wait_for_function(
-        "now => document.getElementById('content').dataset.now !== now", arg=first
-    )
+    display.wait_for_function("now => document.getElementById('content').dataset.now !== now", arg=first)
 
     service.stop()
     away = display.locator("#offline")

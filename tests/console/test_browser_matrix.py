@@ -30,9 +30,7 @@ def many_buildings(service: Service) -> None:
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.long), 640])
-def test_sticky_headers_do_not_cover_the_focused_cell(
-    open_page: Callable, many_buildings: None, width: int
-) -> None:
+def test_sticky_headers_do_not_cover_the_focused_cell(open_page: Callable, many_buildings: None, width: int) -> None:
     page = open_page("ada", size={"width": width, "height": 700})
     page.goto("/console/access")
     page.evaluate(LAST)

@@ -12,15 +12,7 @@ from tests.console.conftest import Service
 
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 WIDTHS = (320, 722, 800, 1024, 1280)
-SCREENS = (
-    (1920, 1080),
-    (1366, 768),
-    (1024, 768),
-    (1024, 600),
-    (800, 480),
-    (1080, 1920),
-    (768, 1366),
-)
+SCREENS = ((1920, 1080), (1366, 768), (1024, 768), (1024, 600), (800, 480), (1080, 1920), (768, 1366))
 LONG = "Harborline Waterfront Apartments, North Tower and Parking Structure (formerly Pier 9 Warehouse)"
 WIDE = "W" * 65_000
 URL = f"https://files.harborline.example/reports/{'0123456789abcdef' * 8}.pdf"
@@ -107,9 +99,7 @@ def long_rows(service: Service) -> None:
 
 
 @pytest.mark.parametrize("who", ["ada", pytest.param("root", marks=pytest.mark.long)])
-def test_long_texts_do_not_overflow_the_viewport(
-    open_page: Callable, long_rows: None, who: str
-) -> None:
+def test_long_texts_do_not_overflow_the_viewport(open_page: Callable, long_rows: None, who: str) -> None:
     page = open_page(who)
     found = []
     for path in PAGES:
@@ -122,9 +112,7 @@ def test_long_texts_do_not_overflow_the_viewport(
     assert found == [], "\n".join(map(str, found))
 
 
-def test_wcag_text_spacing_does_not_overflow_the_viewport(
-    open_page: Callable, long_rows: None
-) -> None:
+def test_wcag_text_spacing_does_not_overflow_the_viewport(open_page: Callable, long_rows: None) -> None:
     """As WCAG 1.4.12 has it."""
     page = open_page("root")
     found = []

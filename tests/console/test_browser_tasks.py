@@ -1,20 +1,16 @@
 """Tasks of users in Chromium: create, edit, grant, search, download, sign in and out."""
 
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
-from http.server import ThreadingHTTPServer
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.clients.server import KEYS
-from tests.clients.server import password_of
+from tests.clients.server import KEYS, password_of
 from tests.conftest import MIA
-from tests.console.conftest import EMAILS
-from tests.console.conftest import Service
+from tests.console.conftest import EMAILS, Service
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
@@ -137,9 +133,7 @@ def test_grant_building_to_admin_of_another_client(open_page: Callable) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
-def test_assign_and_revoke_building_updates_the_managers_list(
-    open_page: Callable, scripts: bool
-) -> None:
+def test_assign_and_revoke_building_updates_the_managers_list(open_page: Callable, scripts: bool) -> None:
     ada, mia = open_page("ada", scripts=scripts), open_page("mia", scripts=scripts)
     mia.goto("/console/buildings")
     mia.get_by_text("No buildings match.").wait_for()
@@ -201,10 +195,7 @@ def another_site(service: Service) -> Iterator[str]:
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            for name, path in (
-                ("list", "inspections?status=eq.failed"),
-                ("display", "kiosk#wtk_x"),
-            ):
+            for name, path in (("list", "inspections?status=eq.failed"), ("display", "kiosk#wtk_x")):
                 self.wfile.write(f'<a href="{service.url}/console/{path}">{name}</a>'.encode())
 
         def log_message(self, *arguments: object) -> None:
@@ -229,9 +220,7 @@ def test_cross_site_link_keeps_the_session(open_page: Callable, another_site: st
     page.get_by_text("viewed as Ada").wait_for()
 
 
-def test_cross_site_link_keeps_open_sign_in_forms_valid(
-    open_page: Callable, another_site: str
-) -> None:
+def test_cross_site_link_keeps_open_sign_in_forms_valid(open_page: Callable, another_site: str) -> None:
     page = open_page()
     page.goto("/console/sign-in")
     other = page.context.new_page()

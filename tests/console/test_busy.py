@@ -9,15 +9,11 @@ from engine.storage.sqlite import timed_out
 from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 from tests.conftest import MOE
-from tests.console.conftest import EMAILS
-from tests.console.conftest import Form
+from tests.console.conftest import EMAILS, Form
 
 BUSY = "The service is busy, and nothing was saved. Submit the form again."
 LONG = "The request took too long, and nothing was saved. Submit the form again."
-FAULTS = [
-    pytest.param(LockTimeout(), BUSY, id="lock timeout"),
-    pytest.param(timed_out(), LONG, id="late"),
-]
+FAULTS = [pytest.param(LockTimeout(), BUSY, id="lock timeout"), pytest.param(timed_out(), LONG, id="late")]
 
 FORMS = [
     ("/console/inspections/new", {"inspection_type": "fire", "building_id": "1", "notes": "typed"}),
@@ -88,9 +84,7 @@ def test_busy_service_returns_an_error_page_for_deletions(browse: Callable, fail
     assert "<h1>Service busy</h1>" in answer.text
 
 
-def test_timeout_returns_an_error_page(
-    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_timeout_returns_an_error_page(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_out(*arguments: object) -> None:
         raise timed_out()
 

@@ -5,13 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from routes.console.components import grants
-from routes.console.pages import access_matrix
-from routes.console.pages import explain_access
-from routes.console.pages import kiosk_displays
-from routes.console.pages import users
-from tests.conftest import ADA
-from tests.conftest import MAX
-from tests.conftest import MOE
+from routes.console.pages import access_matrix, explain_access, kiosk_displays, users
+from tests.conftest import ADA, MAX, MOE
 from tests.console.conftest import EMAILS
 
 QUESTION = "kind=building&key=1"
@@ -30,26 +25,20 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, 1)
 
 
-def test_explanation_names_user_and_grantor_beyond_the_list_limit(
-    few: None, browse: Callable, api: Callable
-) -> None:
+def test_explanation_names_user_and_grantor_beyond_the_list_limit(few: None, browse: Callable, api: Callable) -> None:
     row = {"manager_id": MOE, "building_id": 2, "assigned_by": ADA}
     assert api("root").post("/client_manager_building_access", row).status == 201
     root = browse("root")
 
     for named in (MOE, EMAILS["moe"], f" {EMAILS['moe'].upper()} "):
-        page = root.get(
-            "/console/why", query_string={"person": named, "kind": "building", "key": 2}
-        ).text
+        page = root.get("/console/why", query_string={"person": named, "kind": "building", "key": 2}).text
         assert "Moe can see" in page
         assert "by Ada on " in page
         assert f'value="{EMAILS["moe"]}"' in page
 
 
 @pytest.mark.parametrize("person", [MAX, EMAILS["max"], "nobody@x.example"])
-def test_explanation_of_hidden_and_missing_users_is_equal(
-    few: None, browse_shared: Callable, person: str
-) -> None:
+def test_explanation_of_hidden_and_missing_users_is_equal(few: None, browse_shared: Callable, person: str) -> None:
     answer = browse_shared("ada").get(f"/console/why?person={person}&{QUESTION}")
 
     assert "role does not allow" in answer.text

@@ -11,18 +11,14 @@ LISTS = ["/console/", "/console/inspections", "/console/buildings", "/console/ki
 TURN = "\u202e"
 
 
-@pytest.mark.parametrize(
-    "status", ["super_admin", "building_grant", "In_Progress", "in progress", "none"]
-)
+@pytest.mark.parametrize("status", ["super_admin", "building_grant", "In_Progress", "in progress", "none"])
 def test_custom_status_is_shown_unchanged(browse: Callable, api: Callable, status: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"status": status})
     ada = browse("ada")
 
     for path in ("/console/inspections/1", "/console/inspections?id=eq.1"):
         assert f'<span class="badge s-other">{status}</span>' in ada.page(path)
-    assert '<th scope="row">super_admin</th>' in ada.page("/console/buildings/1") or (
-        status != "super_admin"
-    )
+    assert '<th scope="row">super_admin</th>' in ada.page("/console/buildings/1") or (status != "super_admin")
 
 
 def test_rules_and_common_statuses_are_shown_in_words(browse: Callable, api: Callable) -> None:
@@ -36,9 +32,7 @@ def test_rules_and_common_statuses_are_shown_in_words(browse: Callable, api: Cal
 @pytest.mark.parametrize(
     ("kind", "shown"), [("HVAC check", "HVAC check"), ("XRF", "XRF"), ("annual", "Annual"), ("ßa", "SSa")]
 )  # fmt: skip
-def test_type_starts_with_a_capital_letter(
-    browse: Callable, api: Callable, kind: str, shown: str
-) -> None:
+def test_type_starts_with_a_capital_letter(browse: Callable, api: Callable, kind: str, shown: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"inspection_type": kind})
 
     assert f"<h1>{shown} <small>" in browse("ada").page("/console/inspections/1")
@@ -50,13 +44,7 @@ def test_links_of_nameless_rows_have_text(browse: Callable, api: Callable, name:
         assert api("root").patch(f"/{table}?id=eq.{key}", {"name": name}).status == 204, table
     root = browse("root")
 
-    for path in (
-        *LISTS,
-        "/console/people",
-        "/console/access",
-        "/console/inspections/1",
-        f"/console/people/{MOE}",
-    ):
+    for path in (*LISTS, "/console/people", "/console/access", "/console/inspections/1", f"/console/people/{MOE}"):
         page = root.page(path)
         links = re.findall(r"<a [^>]*>(.*?)</a>", page, re.DOTALL)
         texts = [re.sub(r"<[^>]+>", "", each).strip() for each in links]

@@ -10,8 +10,7 @@ import pytest
 
 from engine.storage.sqlite import TimedOut
 from engine.storage.transaction import CURRENT
-from routes.console.components import downloads
-from routes.console.components import search
+from routes.console.components import downloads, search
 from tests.conftest import MOE
 
 FILE = "/console/inspections.csv"
@@ -136,9 +135,7 @@ def test_csv_omits_rows_revoked_during_the_download(browse: Callable, api: Calla
 
 
 @pytest.mark.usefixtures("long_lists")
-def test_csv_at_the_time_limit_links_to_the_rest(
-    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_csv_at_the_time_limit_links_to_the_rest(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 10_000, 10))
     monkeypatch.setattr(downloads, "time", SimpleNamespace(monotonic=lambda: next(now)))
     monkeypatch.setattr(downloads, "SECONDS_MAX", 45)
@@ -149,9 +146,7 @@ def test_csv_at_the_time_limit_links_to_the_rest(
 
     *_, last = rows_of(first)
     assert len(last) == 1
-    assert last[0].startswith(
-        "NOT COMPLETE. Ends after number 4: the download reached its time limit."
-    )
+    assert last[0].startswith("NOT COMPLETE. Ends after number 4: the download reached its time limit.")
     assert last[0].endswith(f"The rest: http://localhost{FILE}?building_id=in.(1,2,3,4)&id=gt.4")
     rest = root.get(last[0].partition("http://localhost")[2]).text
     assert "NOT COMPLETE" not in rest
@@ -160,9 +155,7 @@ def test_csv_at_the_time_limit_links_to_the_rest(
 
 @pytest.mark.usefixtures("long_lists")
 @pytest.mark.parametrize("span_max", [1, 0])
-def test_timed_out_range_is_split(
-    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch, span_max: int
-) -> None:
+def test_timed_out_range_is_split(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch, span_max: int) -> None:
     page = downloads.read_range
 
     def slow(file: downloads.CsvFile, after: int, last: int) -> list:
@@ -178,9 +171,7 @@ def test_timed_out_range_is_split(
 
 
 @pytest.mark.usefixtures("long_lists")
-def test_timed_out_sort_falls_back_to_id_order(
-    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_timed_out_sort_falls_back_to_id_order(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_out(*arguments: object, **named: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 
@@ -190,9 +181,7 @@ def test_timed_out_sort_falls_back_to_id_order(
 
 
 @pytest.mark.usefixtures("long_lists")
-def test_concurrent_long_downloads_are_limited(
-    browse: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_long_downloads_are_limited(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "DOWNLOADS_MAX", 1)
     root = browse("root")
     first = root.client.get(FILE, buffered=False)

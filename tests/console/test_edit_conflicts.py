@@ -8,9 +8,7 @@ import pytest
 from engine.current import writing
 from routes.console.components import records
 from routes.console.pages import users
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MOE
+from tests.conftest import ADA, BOB, MOE
 from tests.console.conftest import Form
 
 EDIT = "/console/inspections/1/edit"
@@ -45,16 +43,10 @@ def test_concurrent_edits_of_other_fields_are_merged(browse: Callable, api: Call
     answer = ada.fill_in(EDIT, {"notes": "mine"}, page)
 
     assert answer.status_code == 303
-    assert inspection(api, "status,date_visited,notes") == {
-        "status": "failed",
-        "date_visited": None,
-        "notes": "mine",
-    }
+    assert inspection(api, "status,date_visited,notes") == {"status": "failed", "date_visited": None, "notes": "mine"}
 
 
-def test_concurrent_edit_of_a_field_is_a_conflict_until_resubmitted(
-    browse: Callable, api: Callable
-) -> None:
+def test_concurrent_edit_of_a_field_is_a_conflict_until_resubmitted(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"notes": "theirs", "status": "failed"})
@@ -62,10 +54,7 @@ def test_concurrent_edit_of_a_field_is_a_conflict_until_resubmitted(
     first = ada.fill_in(EDIT, {"notes": "mine", "inspection_type": "fire"}, page)
 
     assert first.status_code == 409
-    assert (
-        "Notes was changed by another user to “theirs”. Submit the form again to overwrite it."
-        in first.text
-    )
+    assert "Notes was changed by another user to “theirs”. Submit the form again to overwrite it." in first.text
     assert inspection(api, "notes,inspection_type") == {"notes": "theirs", "inspection_type": "annual"}  # fmt: skip
     shown = dict(Form(first.text).fields)
     assert (shown["notes"], shown["inspection_type"], shown["status"]) == ("mine", "fire", "failed")
@@ -78,9 +67,7 @@ def test_concurrent_edit_of_a_field_is_a_conflict_until_resubmitted(
     }
 
 
-def test_conflict_message_shows_labels_and_cuts_long_values(
-    browse: Callable, api: Callable
-) -> None:
+def test_conflict_message_shows_labels_and_cuts_long_values(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
     page = ada.page(EDIT)
     api("root").patch("/inspections?id=eq.1", {"building_id": 2, "inspector_id": None, "notes": "y" * 90})  # fmt: skip
@@ -127,9 +114,7 @@ def test_equal_concurrent_edits_are_not_a_conflict(browse: Callable, api: Callab
         pytest.param({"building_type": "<b>\"&amp;'"}, id="signs of HTML"),
     ],
 )
-def test_values_that_inputs_cannot_show_are_kept(
-    browse: Callable, api: Callable, changes: dict[str, object]
-) -> None:
+def test_values_that_inputs_cannot_show_are_kept(browse: Callable, api: Callable, changes: dict[str, object]) -> None:
     api("root").patch("/buildings?id=eq.1", changes)
     before = one(api, "/buildings?id=eq.1")
     ada = browse("ada")
@@ -182,22 +167,14 @@ def test_form_without_digests_overwrites_all_fields(browse: Callable, api: Calla
     assert ada.send(EDIT, given).status_code == 303
 
     assert "notes=" in "".join(value for name, value in Form(wrong.text).fields if name == "seen")
-    assert inspection(api, "notes,status,inspector_id") == {
-        "notes": "mine",
-        "status": None,
-        "inspector_id": None,
-    }
+    assert inspection(api, "notes,status,inspector_id") == {"notes": "mine", "status": None, "inspector_id": None}
 
 
 SMALL, STATUS = "/console/inspections/1", "/console/inspections/1/status"
 
 
-@pytest.mark.parametrize(
-    "status", [None, "", " failed ", "a\nb", "\n", "super_admin", "in progress"]
-)
-def test_unedited_status_form_writes_nothing(
-    browse: Callable, api: Callable, status: str | None
-) -> None:
+@pytest.mark.parametrize("status", [None, "", " failed ", "a\nb", "\n", "super_admin", "in progress"])
+def test_unedited_status_form_writes_nothing(browse: Callable, api: Callable, status: str | None) -> None:
     api("root").patch("/inspections?id=eq.1", {"status": status})
     before, lines, ada = inspection(api), count_audit_lines(api), browse("ada")
     form = Form(ada.page(SMALL), STATUS)
@@ -246,15 +223,9 @@ def test_concurrent_role_change_is_a_conflict(browse: Callable, api: Callable) -
 
     assert first.status_code == 409
     assert "Role was changed by another user to “Client admin”." in first.text
-    assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {
-        "role": "client_admin",
-        "name": "Maurice",
-    }
+    assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {"role": "client_admin", "name": "Maurice"}
     assert root.fill_in(PERSON, {}, first.text).status_code == 303
-    assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {
-        "role": "super_admin",
-        "name": "Maurice",
-    }
+    assert one(api, f"/users?id=eq.{MOE}&select=role,name") == {"role": "super_admin", "name": "Maurice"}
 
 
 def test_password_can_change_alone_and_is_never_shown(browse: Callable, api: Callable) -> None:
@@ -305,9 +276,7 @@ def test_change_during_save_is_a_conflict_and_merges_on_resubmit(
     assert inspection(api, "status,notes") == {"status": "cancelled", "notes": "mine"}
 
 
-def test_row_deleted_during_save_is_404(
-    browse: Callable, api: Callable, run_before_write: Callable
-) -> None:
+def test_row_deleted_during_save_is_404(browse: Callable, api: Callable, run_before_write: Callable) -> None:
     ada = browse("ada")
     page = ada.page(EDIT)
     run_before_write(lambda: api("root").delete("/inspections?id=eq.1"))
@@ -315,9 +284,7 @@ def test_row_deleted_during_save_is_404(
     assert ada.fill_in(EDIT, {"notes": "mine"}, page).status_code == 404
 
 
-def test_privilege_revoked_during_save_is_enforced(
-    browse: Callable, api: Callable, run_before_write: Callable
-) -> None:
+def test_privilege_revoked_during_save_is_enforced(browse: Callable, api: Callable, run_before_write: Callable) -> None:
     ada = browse("ada")
     page = ada.page(EDIT)
     run_before_write(lambda: api("root").patch(f"/users?id=eq.{ADA}", {"client_id": 2}))

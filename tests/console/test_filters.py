@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routes.console.components.list_query import list_url
-from routes.console.components.list_query import parse_list_query
-from routes.console.components.list_query import search_filters
+from routes.console.components.list_query import list_url, parse_list_query, search_filters
 from routes.console.pages import inspections
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import NO_ONE
@@ -44,9 +42,7 @@ def unshown_filters(page: str) -> list[str]:
         pytest.param("inspection_type=ilike.*a*", ["inspection_type=ilike.*a*"], id="a word in one column"),
     ],
 )  # fmt: skip
-def test_filters_without_a_field_are_shown_and_kept(
-    browse_shared: Callable, query: str, others: list[str]
-) -> None:
+def test_filters_without_a_field_are_shown_and_kept(browse_shared: Callable, query: str, others: list[str]) -> None:
     ada = browse_shared("ada")
 
     page = ada.page(f"{PATH}?{query}")
@@ -97,8 +93,7 @@ EMBEDS = {
 
 @pytest.mark.parametrize("path", EMBEDS)
 @pytest.mark.parametrize(
-    "parameter",
-    ["limit=0", "limit=1", "offset=1", "order=id.desc", "id=eq.0", "id=is.null", "or=(id.eq.0)"],
+    "parameter", ["limit=0", "limit=1", "offset=1", "order=id.desc", "id=eq.0", "id=is.null", "or=(id.eq.0)"]
 )
 def test_embed_parameters_are_accepted(browse_shared: Callable, path: str, parameter: str) -> None:
     for who in ("root", "ada", "moe"):

@@ -5,23 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MOE
+from tests.conftest import ADA, BOB, MOE
 
 
 @pytest.mark.parametrize("pair", [f"{MOE}:4", f"{MOE}:1", f"{ADA}:4"])
 @pytest.mark.parametrize("field", ["was", "grant"])
-def test_preview_does_not_count_other_clients_buildings(
-    browse: Callable, api: Callable, field: str, pair: str
-) -> None:
+def test_preview_does_not_count_other_clients_buildings(browse: Callable, api: Callable, field: str, pair: str) -> None:
     """Bob may ask about his own people alone; Ada of hers, whatever else those were granted."""
-    assert (
-        api("root")
-        .post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
-        .status
-        == 201
-    )
+    assert api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4}).status == 201
     numbers = []
     for _ in range(2):
         answer = browse("ada").send("/console/access", {field: pair})
@@ -34,9 +25,7 @@ def test_preview_does_not_count_other_clients_buildings(
 
 
 @pytest.mark.parametrize("others", [4, 5])
-def test_preview_ignores_buildings_out_of_reach(
-    browse: Callable, api: Callable, others: int
-) -> None:
+def test_preview_ignores_buildings_out_of_reach(browse: Callable, api: Callable, others: int) -> None:
     """What the caller does not see is not taken away from what they see."""
     ada = browse("ada")
     csrf = ada.token("/console/access")

@@ -6,13 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from routes.console.components import queries
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
 
 TABLES = (
     "client_manager_building_access",
@@ -114,9 +108,7 @@ def test_inspection_grant_out_of_reach_is_refused(
 ) -> None:
     before = everything(api)
 
-    answer = browse(who).send(
-        f"/console/inspections/{key}/access", {"person": person, "do": "give"}, form="/console/"
-    )
+    answer = browse(who).send(f"/console/inspections/{key}/access", {"person": person, "do": "give"}, form="/console/")
 
     assert answer.status_code == status
     assert everything(api) == before
@@ -138,9 +130,7 @@ def test_inspection_revocation_out_of_reach_is_refused(
 ) -> None:
     before = everything(api)
 
-    answer = browse(who).send(
-        f"/console/inspections/{key}/access", {"person": person, "do": "take"}, form="/console/"
-    )
+    answer = browse(who).send(f"/console/inspections/{key}/access", {"person": person, "do": "take"}, form="/console/")
 
     assert answer.status_code == status
     assert everything(api) == before
@@ -151,17 +141,13 @@ def test_super_admin_grants_inspections_across_clients(browse: Callable, api: Ca
 
     page = root.page(PREVIEW.format(6, ADA))
     for person in (ADA, MAX, MIA):
-        sent = root.send(
-            "/console/inspections/6/access", {"person": person, "do": "give"}, form="/console/"
-        )
+        sent = root.send("/console/inspections/6/access", {"person": person, "do": "give"}, form="/console/")
         assert sent.status_code == 303
 
     assert "Ada is a client admin of Acme Housing." in page
     assert "<b>2</b> lead readings" in page
     assert "Max can already see it" in root.page(PREVIEW.format(7, MAX))
-    assert api("ada").get("/inspections?id=eq.6&select=id,buildings(id)").json == [
-        {"id": 6, "buildings": None}
-    ]
+    assert api("ada").get("/inspections?id=eq.6&select=id,buildings(id)").json == [{"id": 6, "buildings": None}]
     assert api("mia").get("/inspections?select=id").json == [{"id": 6}]
 
 
@@ -220,9 +206,7 @@ def test_email_field_replaces_a_select_of_too_many_users(
 
 
 def test_inspection_grant_is_audited_with_its_grantor(browse: Callable, api: Callable) -> None:
-    browse("ada").send(
-        "/console/inspections/2/access", {"person": MIA, "do": "give"}, form="/console/"
-    )
+    browse("ada").send("/console/inspections/2/access", {"person": MIA, "do": "give"}, form="/console/")
 
     of_grants = "relation=eq.client_manager_inspection_access"
     assert api("root").get(f"/audit_log?select=actor_id,action&{of_grants}").json == [
@@ -242,37 +226,25 @@ def test_largest_pages_stay_below_the_size_limit(browse: Callable, api: Callable
         }
         for number in range(1_000, 1_140)
     ]
-    buildings = [
-        {"id": 1_000 + each, "name": f"{each} {letters}", "client_id": 1} for each in range(24)
-    ]
+    buildings = [{"id": 1_000 + each, "name": f"{each} {letters}", "client_id": 1} for each in range(24)]
     assert root.post("/users", people).status == 201
     assert root.post("/buildings", buildings).status == 201
     table, holders = "/client_manager_building_access", [person["id"] for person in people]
     assert (
         root.post(
-            table,
-            [
-                {"manager_id": who, "building_id": each["id"]}
-                for who in holders[:8]
-                for each in buildings
-            ],
+            table, [{"manager_id": who, "building_id": each["id"]} for who in holders[:8] for each in buildings]
         ).status
         == 201
     )
     assert (
         root.post(
-            "/client_manager_inspection_access",
-            [{"manager_id": who, "inspection_id": 1} for who in holders[:30]],
+            "/client_manager_inspection_access", [{"manager_id": who, "inspection_id": 1} for who in holders[:30]]
         ).status
         == 201
     )
     assert (
         root.post(
-            "/reports_lead",
-            [
-                {"inspection_id": 1, "gun_id": 2_000_000_000, "result": letters * 2}
-                for _ in range(60)
-            ],
+            "/reports_lead", [{"inspection_id": 1, "gun_id": 2_000_000_000, "result": letters * 2} for _ in range(60)]
         ).status
         == 201
     )
@@ -321,9 +293,7 @@ def test_client_admin_matrix_shows_managers_only(browse_shared: Callable) -> Non
         assert 'name="role"' not in page
 
 
-def test_buildings_are_granted_to_admins_in_bulk_and_revoked(
-    browse: Callable, api: Callable
-) -> None:
+def test_buildings_are_granted_to_admins_in_bulk_and_revoked(browse: Callable, api: Callable) -> None:
     root = browse("root")
     csrf = root.token(ADMINS)
     pairs = sorted(pairs_of(root.page(ADMINS)))
@@ -336,8 +306,7 @@ def test_buildings_are_granted_to_admins_in_bulk_and_revoked(
     assert "<b>5</b> inspections and <b>2</b> lead readings" in preview.text
     made = re.findall(r'name="made" value="([^"]+)"', preview.text)
     sent = root.client.post(
-        "/console/access/confirm",
-        data={"csrf": csrf, "made": made, "gone": f"{ADA}:5", "back": "?role=client_admin"},
+        "/console/access/confirm", data={"csrf": csrf, "made": made, "gone": f"{ADA}:5", "back": "?role=client_admin"}
     )
     assert sent.headers["Location"].startswith("/console/access?role=client_admin&done=4+granted")
     assert len(api("bob").get("/buildings?client_id=eq.1").json) == 4
@@ -362,9 +331,7 @@ def test_message_counts_only_effective_changes(browse: Callable) -> None:
     csrf = root.token(ADMINS)
 
     locations = [
-        root.client.post("/console/access/confirm", data={"csrf": csrf, **pairs}).headers[
-            "Location"
-        ]
+        root.client.post("/console/access/confirm", data={"csrf": csrf, **pairs}).headers["Location"]
         for pairs in (
             {"made": [f"{BOB}:1", f"{BOB}:2"]},
             {"made": [f"{BOB}:1", f"{BOB}:3"], "gone": [f"{ADA}:5", f"{ADA}:4"]},
@@ -388,12 +355,8 @@ def test_revocation_preview_counts_only_lost_rows(browse: Callable) -> None:
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "moe"])
-@pytest.mark.parametrize(
-    "given", [{"made": f"{BOB}:1"}, {"made": f"{ADA}:4"}, {"gone": f"{ADA}:5"}]
-)
-def test_only_super_admins_grant_to_admins(
-    browse: Callable, api: Callable, who: str, given: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("given", [{"made": f"{BOB}:1"}, {"made": f"{ADA}:4"}, {"gone": f"{ADA}:5"}])
+def test_only_super_admins_grant_to_admins(browse: Callable, api: Callable, who: str, given: dict[str, str]) -> None:
     before = everything(api)
 
     answer = browse(who).send("/console/access/confirm", given, form="/console/")

@@ -5,16 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.session.session_cookie import IDLE_SECONDS_MAX
-from routes.console.session.session_cookie import RENEWED_AFTER_SECONDS
+from routes.console.session.session_cookie import IDLE_SECONDS_MAX, RENEWED_AFTER_SECONDS
 from tests.clients.server import password_of
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import CAST
-from tests.conftest import MAX
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.conftest import Bearer
+from tests.conftest import ADA, BOB, CAST, MAX, MOE, ROOT, Bearer
 from tests.console.conftest import EMAILS
 
 USER = f"/auth/v1/admin/users/{MOE}"
@@ -103,9 +96,7 @@ def revoke_kiosk_display(browse: Callable, api: Callable) -> None:
         pytest.param(lambda browse, api: api("root").put(USER, {"password": "another one"}), id="new password"),
     ],
 )  # fmt: skip
-def test_kiosk_token_is_revoked_with_its_user(
-    browse: Callable, api: Callable, end: Callable
-) -> None:
+def test_kiosk_token_is_revoked_with_its_user(browse: Callable, api: Callable, end: Callable) -> None:
     display = enter(browse, create_kiosk_display(browse("ada")))
     assert display.get("/console/kiosk/board").status_code == 200
 
@@ -184,9 +175,7 @@ def clocked(app: object, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/console/kiosk", "/console/kiosk/board"])
-def test_kiosk_refresh_does_not_extend_the_session(
-    app: object, browse: Callable, path: str
-) -> None:
+def test_kiosk_refresh_does_not_extend_the_session(app: object, browse: Callable, path: str) -> None:
     ada = browse("ada")
     clocked(app, RENEWED_AFTER_SECONDS + 1)
 
@@ -200,9 +189,7 @@ def test_kiosk_refresh_does_not_extend_the_session(
     assert ada.get(path).status_code == 303
 
 
-def test_revoked_kiosk_token_falls_back_to_the_session(
-    app: object, browse: Callable, api: Callable
-) -> None:
+def test_revoked_kiosk_token_falls_back_to_the_session(app: object, browse: Callable, api: Callable) -> None:
     ada = browse("ada")
     token = create_kiosk_display(ada, ADA)
     assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
@@ -251,13 +238,7 @@ def test_reactivation_restores_no_session_and_no_token(browse: Callable, api: Ca
 
 @pytest.mark.parametrize(
     ("site", "by_itself"),
-    [
-        (None, True),
-        ("none", True),
-        ("same-origin", True),
-        ("same-site", False),
-        ("cross-site", False),
-    ],
+    [(None, True), ("none", True), ("same-origin", True), ("same-site", False), ("cross-site", False)],
 )
 def test_kiosk_link_submits_automatically_unless_cross_site(
     browse: Callable, site: str | None, by_itself: bool
@@ -325,8 +306,5 @@ def test_kiosk_error_page_reloads(browse: Callable, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kiosk, "kiosk_content", fail)
 
     answers = [each.get("/console/kiosk") for each in (display, ada)]
-    assert [(each.status_code, REFRESH in each.text) for each in answers] == [
-        (503, True),
-        (503, False),
-    ]
+    assert [(each.status_code, REFRESH in each.text) for each in answers] == [(503, True), (503, False)]
     assert REFRESH not in display.get("/console/not_found").text

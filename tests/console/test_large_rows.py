@@ -84,9 +84,7 @@ def test_search_matches_large_rows(crowd: None, browse: Callable) -> None:
 def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
     ada = browse("ada")
 
-    assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page(
-        "/console/inspections/new"
-    )
+    assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page("/console/inspections/new")
     assert "Shown on the page of the building." in ada.page("/console/inspections/new")
     assert "Only the first 20 buildings are shown." in ada.page("/console/people/new")
     assert "Only the 20 newest are shown." in ada.page(f"/console/people/{MOE}")

@@ -1,18 +1,13 @@
 """Odd input in URLs, forms and cookies never causes a server error."""
 
 import re
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote_from_bytes
 
 import pytest
 
-from routes.console.session.auth import COOKIE
-from routes.console.session.auth import FORM_TYPE
-from routes.console.session.auth import KIOSK_COOKIE
-from routes.console.session.auth import SIGN_IN_COOKIE
-from tests.conftest import MIA
-from tests.conftest import MOE
+from routes.console.session.auth import COOKIE, FORM_TYPE, KIOSK_COOKIE, SIGN_IN_COOKIE
+from tests.conftest import MIA, MOE
 
 TEXTS = [
     b"",

@@ -10,11 +10,7 @@ from flask import Flask
 
 from engine.reporting import chart
 from engine.storage.sqlite import TimedOut
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
+from tests.conftest import ADA, BOB, MAX, MIA, MOE
 
 ALL_ROLES, ADMINS, ROOT = ("root", "ada", "moe"), ("root", "ada"), ("root",)
 BYTES_MAX = 100_000
@@ -119,9 +115,7 @@ def test_page_opens_for_permitted_roles_only(
         assert " onclick" not in answer.text
 
 
-@pytest.mark.parametrize(
-    "path", [path for path, _ in PAGES if "kiosk" not in path and "not_found" not in path]
-)
+@pytest.mark.parametrize("path", [path for path, _ in PAGES if "kiosk" not in path and "not_found" not in path])
 def test_unauthenticated_request_redirects_to_sign_in(browse_shared: Callable, path: str) -> None:
     answer = browse_shared("nobody").get(path)
 
@@ -158,10 +152,7 @@ def test_links_match_the_privileges_of_the_role(browse_shared: Callable) -> None
         ("ada", f"/console/people/{ADA}", False),
     ):
         page = browse_shared(who).page(path)
-        assert (f'href="{path}/edit"' in page, f'href="{path}/delete"' in page) == (
-            offered,
-            offered,
-        )
+        assert (f'href="{path}/edit"' in page, f'href="{path}/delete"' in page) == (offered, offered)
     moe = browse_shared("moe").page("/console/")
     assert "/console/people" not in moe
     assert "/console/access" not in moe
@@ -190,9 +181,7 @@ def test_search_matches_building_names(browse_shared: Callable) -> None:
     assert 'value="harbor"' in page
 
 
-@pytest.mark.parametrize(
-    "word", ['"', "\\", "a,b", "(x)", "%", "*", "<script>", "ß", "a&b=c#d", "'"]
-)
+@pytest.mark.parametrize("word", ['"', "\\", "a,b", "(x)", "%", "*", "<script>", "ß", "a&b=c#d", "'"])
 def test_search_accepts_special_characters(browse_shared: Callable, word: str) -> None:
     for path in ("inspections", "buildings", "inspectors", "people"):
         sent = browse_shared("root").get(f"/console/{path}", query_string={"find": "1", "q": word})
@@ -201,15 +190,7 @@ def test_search_accepts_special_characters(browse_shared: Callable, word: str) -
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "nope=eq.1",
-        "status=eq",
-        "order=nope",
-        "status=zz.1",
-        "id=eq.x",
-        "offset=99999999999999999999",
-    ],
+    "query", ["nope=eq.1", "status=eq", "order=nope", "status=zz.1", "id=eq.x", "offset=99999999999999999999"]
 )
 def test_invalid_list_query_is_400_with_a_message(browse_shared: Callable, query: str) -> None:
     answer = browse_shared("ada").get(f"/console/inspections?{query}")
@@ -231,14 +212,7 @@ def test_invalid_offset_shows_the_first_page(browse_shared: Callable, offset: st
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "from=2026-02-30",
-        "from=x",
-        "from=2026-02-01&to=2026-01-01",
-        "from=1900-01-01",
-        "to=0000-01-01",
-    ],
+    "query", ["from=2026-02-30", "from=x", "from=2026-02-01&to=2026-01-01", "from=1900-01-01", "to=0000-01-01"]
 )
 def test_invalid_chart_dates_are_400_with_a_message(browse_shared: Callable, query: str) -> None:
     answer = browse_shared("ada").get(f"/console/?{query}")
@@ -292,21 +266,14 @@ def test_tiles_link_to_lists_with_equal_counts(browse: Callable, api: Callable) 
     days = [today + datetime.timedelta(each) for each in (-400, -31, -1, 0, 1, 29, 30, 31, 400)]
     days += [month, month - datetime.timedelta(1), following, following - datetime.timedelta(1)]
     rows = [
-        {
-            "building_id": 1,
-            "inspection_type": "x",
-            "status": status,
-            "date_visited": day.isoformat(),
-        }
+        {"building_id": 1, "inspection_type": "x", "status": status, "date_visited": day.isoformat()}
         for day in days
         for status in ("scheduled", "in_progress", "completed", "failed", "cancelled")
     ]
     assert api("root").post("/inspections", rows).status == 201
     ada = browse("ada")
 
-    tiles = re.findall(
-        r'<li class="tile[^"]*"><a href="([^"]+)"><b>([\d,]+)</b> ([^<]+)', ada.page("/console/")
-    )
+    tiles = re.findall(r'<li class="tile[^"]*"><a href="([^"]+)"><b>([\d,]+)</b> ([^<]+)', ada.page("/console/"))
 
     assert len(tiles) == 6
     for link, number, words in tiles:
@@ -322,9 +289,7 @@ def test_order_and_offset_are_in_the_url(app: object, browse: Callable) -> None:
         assert root.send("/console/inspections/new", given).status_code == 303
 
     first = root.page("/console/inspections?inspection_type=like.t*&order=inspection_type.asc")
-    second = root.page(
-        "/console/inspections?inspection_type=like.t*&order=inspection_type.asc&offset=50"
-    )
+    second = root.page("/console/inspections?inspection_type=like.t*&order=inspection_type.asc&offset=50")
 
     assert "1–50 of 60" in first
     assert "inspection_type=like.t*&amp;order=inspection_type.asc&amp;offset=50" in first
@@ -335,10 +300,7 @@ def test_order_and_offset_are_in_the_url(app: object, browse: Callable) -> None:
 
 def test_csv_is_an_attachment_with_escaped_formulas(browse: Callable) -> None:
     ada = browse("ada")
-    ada.send(
-        "/console/inspections/new",
-        {"building_id": 1, "inspection_type": "=cmd|' /C calc'!A0", "notes": "+1\nÖ"},
-    )
+    ada.send("/console/inspections/new", {"building_id": 1, "inspection_type": "=cmd|' /C calc'!A0", "notes": "+1\nÖ"})
 
     answer = ada.get("/console/inspections.csv?building_id=eq.1")
 
@@ -363,14 +325,7 @@ def test_static_files_are_served(browse_shared: Callable, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "static/",
-        "static/../page.py",
-        "static/base.html",
-        "templates/base.html",
-        "static/%2e%2e/auth.py",
-    ],
+    "path", ["static/", "static/../page.py", "static/base.html", "templates/base.html", "static/%2e%2e/auth.py"]
 )
 def test_other_static_paths_are_404(browse_shared: Callable, path: str) -> None:
     assert browse_shared("nobody").get(f"/console/{path}").status_code == 404

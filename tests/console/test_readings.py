@@ -23,21 +23,14 @@ def test_create_edit_and_delete_reading(browse: Callable, api: Callable) -> None
     assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": 79, "result": "positive"}
     changed = ada.send(f"{HERE}/readings/{key}/edit", {"gun_id": "", "result": "negative"})
     assert changed.headers["Location"].startswith(f"{HERE}?done=")
-    assert readings(api)[-1] == {
-        "id": key,
-        "inspection_id": 2,
-        "gun_id": None,
-        "result": "negative",
-    }
+    assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": None, "result": "negative"}
     assert f"Delete reading {key}, negative?" in ada.page(f"{HERE}/readings/{key}/delete")
     assert ada.send(f"{HERE}/readings/{key}/delete").status_code == 303
     assert [row["id"] for row in readings(api)] == [1, 2, 3, 4]
 
 
 def test_invalid_reading_returns_the_form_with_its_input(browse: Callable) -> None:
-    answer = browse("ada").send(
-        f"{HERE}/readings/new", {"gun_id": "7.5", "result": "keep me"}, form=HERE
-    )
+    answer = browse("ada").send(f"{HERE}/readings/new", {"gun_id": "7.5", "result": "keep me"}, form=HERE)
 
     assert answer.status_code == 400
     assert "XRF gun: " in answer.text
@@ -48,9 +41,7 @@ def test_invalid_reading_returns_the_form_with_its_input(browse: Callable) -> No
     ("who", "key", "changes"),
     [("root", 2, True), ("ada", 2, True), ("moe", 2, False), ("root", 6, True), ("ada", 8, False)],
 )
-def test_reading_links_match_privileges(
-    browse_shared: Callable, who: str, key: int, changes: bool
-) -> None:
+def test_reading_links_match_privileges(browse_shared: Callable, who: str, key: int, changes: bool) -> None:
     page = browse_shared(who).page(f"/console/inspections/{key}")
 
     assert (f'action="/console/inspections/{key}/readings/new"' in page) is changes

@@ -5,9 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import MIA
-from tests.conftest import MOE
+from tests.conftest import ADA, MIA, MOE
 
 SCRIPT = '<script>alert("x")</script>'
 
@@ -42,12 +40,7 @@ def test_create_edit_and_delete_inspection(browse: Callable, api: Callable) -> N
 def test_invalid_form_is_returned_with_its_input(browse: Callable) -> None:
     answer = browse("ada").send(
         "/console/inspections/new",
-        {
-            "building_id": "",
-            "inspection_type": "",
-            "date_visited": "2026-02-30",
-            "notes": "keep me",
-        },
+        {"building_id": "", "inspection_type": "", "date_visited": "2026-02-30", "notes": "keep me"},
     )
 
     assert answer.status_code == 400
@@ -57,9 +50,7 @@ def test_invalid_form_is_returned_with_its_input(browse: Callable) -> None:
 
 @pytest.mark.parametrize("building", ["4", "5", "999"])
 def test_building_out_of_reach_is_403(browse: Callable, api: Callable, building: str) -> None:
-    answer = browse("ada").send(
-        "/console/inspections/new", {"building_id": building, "inspection_type": "fire"}
-    )
+    answer = browse("ada").send("/console/inspections/new", {"building_id": building, "inspection_type": "fire"})
 
     assert answer.status_code == 403
     assert "You are not allowed to make this change." in answer.text
@@ -81,9 +72,7 @@ def test_building_out_of_reach_is_403(browse: Callable, api: Callable, building:
         ("/console/devices", {"name": "x", "person": MOE, "days": "30"}),
     ],
 )
-def test_manager_writes_are_403(
-    browse: Callable, api: Callable, path: str, given: dict[str, str]
-) -> None:
+def test_manager_writes_are_403(browse: Callable, api: Callable, path: str, given: dict[str, str]) -> None:
     tables = ("inspections", "buildings", "users", "client_manager_building_access")
     before = [api("root").get(f"/{table}").json for table in tables]
 
@@ -94,12 +83,7 @@ def test_manager_writes_are_403(
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/console/inspections/8/status",
-        "/console/inspections/8/delete",
-        "/console/inspections/6/status",
-    ],
+    "path", ["/console/inspections/8/status", "/console/inspections/8/delete", "/console/inspections/6/status"]
 )
 def test_admin_writes_to_another_client_are_404(browse: Callable, api: Callable, path: str) -> None:
     before = api("root").get("/inspections").json
@@ -133,10 +117,7 @@ def test_changes_are_audited_with_their_actor(browse: Callable, api: Callable) -
 
 def test_create_and_edit_building(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
-    made = ada.send(
-        "/console/buildings/new",
-        {"name": "New", "latitude": "42.5", "longitude": "-71", "floors": "3"},
-    )
+    made = ada.send("/console/buildings/new", {"name": "New", "latitude": "42.5", "longitude": "-71", "floors": "3"})
     path = made.headers["Location"].partition("?")[0]
 
     assert "42.5, -71" in ada.page(path)
@@ -174,22 +155,14 @@ def test_stored_markup_is_escaped(app: object, browse: Callable, api: Callable) 
     text = SCRIPT + "'\"><img src=x onerror=alert(1)>{{ 7*7 }}"
     columns = ("name", "address", "city", "state", "zip", "building_type")
     root.patch("/buildings?id=eq.1", dict.fromkeys(columns, text))
-    root.patch(
-        "/inspections?id=eq.2",
-        {"inspection_type": text, "status": text, "notes": text, "inspector_id": 1},
-    )
+    root.patch("/inspections?id=eq.2", {"inspection_type": text, "status": text, "notes": text, "inspector_id": 1})
     root.patch("/inspectors?id=eq.1", {"name": text, "email": text})
     root.patch("/reports_lead?id=eq.1", {"result": text})
     root.patch("/clients?id=eq.1", {"name": text})
     root.patch(f"/users?id=eq.{MOE}", {"name": text})
-    root.patch(
-        f"/users?id=eq.{MIA}", {"name": text, "email": f"{SCRIPT.replace(' ', '')}@x.example"}
-    )
+    root.patch(f"/users?id=eq.{MIA}", {"name": text, "email": f"{SCRIPT.replace(' ', '')}@x.example"})
     admin = browse("root")
-    assert (
-        admin.send("/console/devices", {"name": text, "person": MOE, "days": "30"}).status_code
-        == 200
-    )
+    assert admin.send("/console/devices", {"name": text, "person": MOE, "days": "30"}).status_code == 200
     pair = f"{MOE}:2"
     pages = [
         admin.send("/console/access", {"grant": pair, "pair": pair}).text,
@@ -212,9 +185,7 @@ def test_stored_markup_is_escaped(app: object, browse: Callable, api: Callable) 
 
     for page in pages:
         scripts = re.findall(r"<script[^>]*>", page)
-        assert all(
-            re.fullmatch(r'<script src="/console/static/\w+\.js" defer>', each) for each in scripts
-        )
+        assert all(re.fullmatch(r'<script src="/console/static/\w+\.js" defer>', each) for each in scripts)
         assert "<img" not in page
         assert "49" not in re.findall(r">\s*(49)\s*<", page)
     assert sum("&lt;script&gt;" in page for page in pages) > 15

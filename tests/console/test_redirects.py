@@ -25,9 +25,7 @@ CROSS = {"Sec-Fetch-Site": "cross-site"}
         ("/console/people/%3Cscript%3E", "/console/people/%3Cscript%3E"),
     ],
 )  # fmt: skip
-def test_cross_site_link_without_cookies_is_reloaded(
-    browse: Callable, path: str, url: str, site: str
-) -> None:
+def test_cross_site_link_without_cookies_is_reloaded(browse: Callable, path: str, url: str, site: str) -> None:
     answer = browse().get(path, headers={"Sec-Fetch-Site": site})
 
     assert (answer.status_code, "Set-Cookie" in answer.headers) == (200, False)
@@ -61,9 +59,7 @@ def test_kiosk_link_keeps_the_nonce_of_open_sign_in_pages(app: object, browse: C
     stray = app.test_client(use_cookies=False).get("/console/kiosk/enter", headers=CROSS)
     (made,) = stray.headers.getlist("Set-Cookie")
     assert "Path=/console/kiosk" in made
-    person.client.set_cookie(
-        "walkthrough_sign_in", made.partition("=")[2].partition(";")[0], path="/console/kiosk"
-    )
+    person.client.set_cookie("walkthrough_sign_in", made.partition("=")[2].partition(";")[0], path="/console/kiosk")
 
     given = {"csrf": csrf, "email": EMAILS["ada"], "password": "wrong wrong"}
     assert person.client.post("/console/sign-in", data=given).status_code == 400
@@ -85,9 +81,7 @@ def test_kiosk_link_keeps_the_nonce_of_open_sign_in_pages(app: object, browse: C
         ("/console/sign-out", ""),
     ],
 )
-def test_form_without_a_session_returns_to_its_page_after_sign_in(
-    browse: Callable, path: str, wanted: str
-) -> None:
+def test_form_without_a_session_returns_to_its_page_after_sign_in(browse: Callable, path: str, wanted: str) -> None:
     person = browse()
 
     sent = person.client.post(path, data={"csrf": "x", "notes": "typed"}).headers["Location"]

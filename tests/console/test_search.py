@@ -10,13 +10,9 @@ from access.caller import Caller
 from access.session import caller_of_user
 from engine.current import reading
 from engine.storage.sqlite import TimedOut
-from routes.console.components import queries
-from routes.console.components import search
-from routes.console.components.list_query import ListQuery
-from routes.console.components.list_query import list_url
-from routes.console.components.list_query import parse_list_query
-from routes.console.pages import inspections
-from routes.console.pages import users
+from routes.console.components import queries, search
+from routes.console.components.list_query import ListQuery, list_url, parse_list_query
+from routes.console.pages import inspections, users
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import CAST
 
@@ -44,9 +40,7 @@ def test_search_returns_the_rows_of_the_plain_query(
         for word in ("harbor", "o", "fire", "(", '"', ",sought.not.is.null)", "sought.", "zzz"):
             for more in ({}, {"status": "eq.scheduled"}, {"order": "inspection_type.asc"}):
                 query = query_of({"q": word, **more})
-                expected = queries.select_rows(
-                    caller, "inspections", query.text(), limit=3, total=True
-                )
+                expected = queries.select_rows(caller, "inspections", query.text(), limit=3, total=True)
                 found = search.find_rows(caller, query, 3)
                 assert found.rows == expected.rows, (word, more)
                 assert found.total in (None, expected.total)
@@ -71,9 +65,7 @@ def test_search_returns_the_rows_of_the_plain_query(
         "inspection_type=match.^[af]&order=buildings(name).desc",
     ],
 )  # fmt: skip
-def test_hand_written_search_urls_return_the_rows_of_the_plain_query(
-    app: object, query: str
-) -> None:
+def test_hand_written_search_urls_return_the_rows_of_the_plain_query(app: object, query: str) -> None:
     query = parse_list_query(inspections.LISTING, decode_pairs(query.encode()))
     with app.app_context():
         for who in ("root", "ada", "bob", "moe"):
@@ -127,9 +119,7 @@ def test_search_timeout_offers_narrower_lists(
         assert ada.get(link).status_code in (200, 303), link
 
 
-def test_narrower_lists_exclude_filtered_columns(
-    browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_narrower_lists_exclude_filtered_columns(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_out(*arguments: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 

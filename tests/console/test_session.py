@@ -7,19 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.session.session_cookie import AGE_SECONDS_MAX
-from routes.console.session.session_cookie import IDLE_SECONDS_MAX
-from routes.console.session.session_cookie import RENEWED_AFTER_SECONDS
-from tests import tokens
+from routes.console.session.session_cookie import AGE_SECONDS_MAX, IDLE_SECONDS_MAX, RENEWED_AFTER_SECONDS
 from tests.clients.server import password_of
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import Database
-from tests.conftest import api_over
-from tests.console.conftest import COOKIE
-from tests.console.conftest import EMAILS
+from tests.conftest import ADA, BOB, MIA, MOE, Database, api_over
+from tests.console.conftest import COOKIE, EMAILS
+from tests.support import tokens
 
 USER = f"/auth/v1/admin/users/{ADA}"
 
@@ -31,20 +23,14 @@ def is_signed_in(person: object) -> bool:
 def test_session_cookie_flags(browse: Callable) -> None:
     answer = browse().sign_in("ada")
 
-    set_cookie = next(
-        each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE)
-    )
+    set_cookie = next(each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE))
     flags = {part.strip() for part in set_cookie.split(";")[1:]}
     assert flags == {"HttpOnly", "SameSite=Strict", "Path=/console"}
 
 
 @pytest.mark.parametrize(
     ("trusted", "proto", "secure"),
-    [
-        ("10.0.0.0/8", "https", True),
-        ("10.0.0.0/8", "http", False),
-        ("192.0.2.0/24", "https", False),
-    ],
+    [("10.0.0.0/8", "https", True), ("10.0.0.0/8", "http", False), ("192.0.2.0/24", "https", False)],
 )
 def test_cookie_is_secure_behind_a_trusted_tls_proxy(
     app: object, browse: Callable, trusted: str, proto: str, secure: bool
@@ -61,9 +47,7 @@ def test_cookie_is_secure_behind_a_trusted_tls_proxy(
         environ_overrides={"REMOTE_ADDR": "10.1.2.3"},
     )
 
-    set_cookie = next(
-        each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE)
-    )
+    set_cookie = next(each for each in answer.headers.getlist("Set-Cookie") if each.startswith(COOKIE))
     assert ("Secure" in set_cookie) is secure
 
 
@@ -72,9 +56,7 @@ def test_api_ignores_and_sets_no_cookie(browse: Callable) -> None:
     value = ada.cookie.value
 
     for path in ("/inspections", "/rest/v1/buildings", "/auth/v1/user", "/rpc/get_building_stats"):
-        answer = ada.client.get(
-            path, headers={"apikey": tokens.ANON_KEY, "Cookie": f"{COOKIE}={value}"}
-        )
+        answer = ada.client.get(path, headers={"apikey": tokens.ANON_KEY, "Cookie": f"{COOKIE}={value}"})
         assert answer.status_code == 401
         assert "Set-Cookie" not in answer.headers
 
@@ -91,8 +73,7 @@ def test_wrong_password_and_unknown_email_have_equal_responses(browse: Callable)
 def test_sign_in_is_throttled(browse: Callable) -> None:
     person = browse()
     statuses = [
-        person.send("/console/sign-in", {"email": EMAILS["ada"], "password": "no"}).status_code
-        for _ in range(11)
+        person.send("/console/sign-in", {"email": EMAILS["ada"], "password": "no"}).status_code for _ in range(11)
     ]
 
     assert statuses == [400] * 10 + [429]
@@ -172,8 +153,7 @@ def test_csrf_token_of_another_session_is_403(browse: Callable) -> None:
     ada, root = browse("ada"), browse("root")
 
     answer = ada.client.post(
-        "/console/inspections/1/status",
-        data={"csrf": root.token("/console/inspections/1"), "status": "failed"},
+        "/console/inspections/1/status", data={"csrf": root.token("/console/inspections/1"), "status": "failed"}
     )
 
     assert answer.status_code == 403
@@ -184,16 +164,12 @@ def test_cross_site_form_is_403(browse: Callable) -> None:
     csrf = ada.token("/console/inspections/1")
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 303)):
         answer = ada.client.post(
-            "/console/inspections/1/status",
-            data={"csrf": csrf, "status": "failed"},
-            headers={"Sec-Fetch-Site": site},
+            "/console/inspections/1/status", data={"csrf": csrf, "status": "failed"}, headers={"Sec-Fetch-Site": site}
         )
         assert answer.status_code == status
 
 
-@pytest.mark.parametrize(
-    "kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"]
-)
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"])
 def test_other_content_types_are_415(browse: Callable, kind: str) -> None:
     answer = browse("ada").client.post("/console/inspections/new", data=b"{}", content_type=kind)
 
@@ -312,9 +288,7 @@ def test_tampered_cookie_is_rejected(browse: Callable) -> None:
         ("/console/\t", "/console/"),
     ],
 )
-def test_sign_in_redirects_within_the_console_only(
-    browse: Callable, wanted: str, location: str
-) -> None:
+def test_sign_in_redirects_within_the_console_only(browse: Callable, wanted: str, location: str) -> None:
     given = {"email": EMAILS["bob"], "password": password_of("Bob"), "next": wanted}
 
     person = browse()
@@ -328,9 +302,7 @@ def test_key_rotation_keeps_sessions(app: object, browse: Callable) -> None:
     from routes.console.session.session_cookie import CookieSigner
 
     ada = browse("ada")
-    app.extensions["walkthrough.cookie_signer"] = CookieSigner(
-        [tokens.SECRET_KEY.encode(), b"n" * 48]
-    )
+    app.extensions["walkthrough.cookie_signer"] = CookieSigner([tokens.SECRET_KEY.encode(), b"n" * 48])
     assert is_signed_in(ada)
     app.extensions["walkthrough.cookie_signer"] = CookieSigner([b"n" * 48])
     assert not is_signed_in(ada)
@@ -349,9 +321,7 @@ def test_dashboard_shows_the_name_of_the_user(browse: Callable) -> None:
         pytest.param("".join(map(chr, range(0x1F600, 0x1F650))), id="faces"),
     ],
 )
-def test_long_name_fits_into_the_cookie(
-    app: object, browse: Callable, api: Callable, letters: str
-) -> None:
+def test_long_name_fits_into_the_cookie(app: object, browse: Callable, api: Callable, letters: str) -> None:
     name = "".join(random.Random(letters).choices(letters, k=3_000))
     assert api("root").patch(f"/users?id=eq.{ADA}", {"name": name}).status == 204
 
@@ -381,9 +351,7 @@ def test_long_name_is_cut_in_messages(browse: Callable, api: Callable) -> None:
     assert "\N{GRINNING FACE}….</p>" in page
 
 
-@pytest.mark.parametrize(
-    "typed", ["özgür@acme.example", "Özgür@acme.example", "ÖZGÜR@ACME.EXAMPLE "]
-)
+@pytest.mark.parametrize("typed", ["özgür@acme.example", "Özgür@acme.example", "ÖZGÜR@ACME.EXAMPLE "])
 def test_email_is_case_insensitive_beyond_ascii(browse: Callable, typed: str) -> None:
     given = {"name": "Özgür", "email": "Özgür@acme.example", "password": "özgür walks too"}
     assert browse("ada").send("/console/people/new", given).status_code == 303

@@ -45,9 +45,7 @@ def test_console_has_no_sql(path: Path) -> None:
     called = {call.attr for call in calls if isinstance(call, ast.Attribute)}
 
     assert "sqlalchemy" not in imported or path.stem == "queries"
-    assert not [
-        text for text in texts if text.startswith(("SELECT ", "INSERT ", "UPDATE ", "DELETE "))
-    ]
+    assert not [text for text in texts if text.startswith(("SELECT ", "INSERT ", "UPDATE ", "DELETE "))]
     assert not called & {"run", "all", "value", "execute", "one_or_none"}
 
 
@@ -56,9 +54,7 @@ def test_console_names_no_role(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     roles = {role.value for role in Role}
     named = {
-        (path.stem, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in roles
+        (path.stem, node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in roles
     }
     members = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 

@@ -5,12 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT
 from tests.console.conftest import COOKIE
 
 
@@ -49,27 +44,17 @@ def test_all_and_none_change_a_column(browse: Callable) -> None:
     assert pairs == {f"{who}:{key}" for who in (MOE, MIA) for key in (1, 2, 3, 6)}
 
     csrf = ada.token("/console/access")
-    every = ada.client.post(
-        "/console/access", data={"csrf": csrf, "pair": sorted(pairs), "all": MIA}
-    )
+    every = ada.client.post("/console/access", data={"csrf": csrf, "pair": sorted(pairs), "all": MIA})
     none = ada.client.post(
         "/console/access",
-        data={
-            "csrf": csrf,
-            "pair": sorted(pairs),
-            "grant": f"{MOE}:1",
-            "was": f"{MOE}:1",
-            "none": MOE,
-        },
+        data={"csrf": csrf, "pair": sorted(pairs), "grant": f"{MOE}:1", "was": f"{MOE}:1", "none": MOE},
     )
 
     assert every.text.count('name="made"') == 4
     assert none.text.count('name="gone"') == 1
 
 
-@pytest.mark.parametrize(
-    "pair", [f"{MAX}:1", f"{MOE}:4", f"{MOE}:5", f"{MOE}:999", f"{ADA}:1", f"{BOB}:1"]
-)
+@pytest.mark.parametrize("pair", [f"{MAX}:1", f"{MOE}:4", f"{MOE}:5", f"{MOE}:999", f"{ADA}:1", f"{BOB}:1"])
 def test_building_grant_out_of_reach_is_refused(browse: Callable, api: Callable, pair: str) -> None:
     before = api("root").get("/client_manager_building_access").json
 
@@ -85,8 +70,7 @@ def test_grants_are_atomic(app: object, browse: Callable, api: Callable) -> None
     csrf = ada.token("/console/access")
 
     ada.client.post(
-        "/console/access/confirm",
-        data={"csrf": csrf, "made": [f"{MIA}:1", f"{MOE}:4"], "gone": [f"{MOE}:1"]},
+        "/console/access/confirm", data={"csrf": csrf, "made": [f"{MIA}:1", f"{MOE}:4"], "gone": [f"{MOE}:1"]}
     )
 
     assert api("root").get("/client_manager_building_access").json == before
@@ -107,21 +91,13 @@ def test_create_manager_with_password_and_buildings(browse: Callable) -> None:
 
     assert made.status_code == 303
     nia = browse()
-    signed_in = nia.send(
-        "/console/sign-in", {"email": "nia@acme.example", "password": "nia walks too"}
-    )
+    signed_in = nia.send("/console/sign-in", {"email": "nia@acme.example", "password": "nia walks too"})
     assert signed_in.status_code == 303
     page = nia.page("/console/buildings")
-    assert ("Mill Court" in page, "Depot 100%" in page, "Harbor House" in page) == (
-        True,
-        True,
-        False,
-    )
+    assert ("Mill Court" in page, "Depot 100%" in page, "Harbor House" in page) == (True, True, False)
 
 
-def test_create_manager_with_building_out_of_reach_is_refused(
-    browse: Callable, api: Callable
-) -> None:
+def test_create_manager_with_building_out_of_reach_is_refused(browse: Callable, api: Callable) -> None:
     answer = browse("ada").send(
         "/console/people/new",
         {"name": "Nia", "email": "nia@acme.example", "password": "nia walks too", "building": "4"},
@@ -134,13 +110,7 @@ def test_create_manager_with_building_out_of_reach_is_refused(
 def test_client_admin_creates_managers_only(browse: Callable, api: Callable) -> None:
     browse("ada").send(
         "/console/people/new",
-        {
-            "name": "N",
-            "email": "n@acme.example",
-            "password": "nia walks too",
-            "role": "super_admin",
-            "client_id": "2",
-        },
+        {"name": "N", "email": "n@acme.example", "password": "nia walks too", "role": "super_admin", "client_id": "2"},
     )
 
     assert api("root").get("/users?name=eq.N&select=role,client_id").json == [
@@ -150,22 +120,12 @@ def test_client_admin_creates_managers_only(browse: Callable, api: Callable) -> 
 
 def test_super_admin_chooses_role_and_client(browse: Callable, api: Callable) -> None:
     root = browse("root")
-    given = {
-        "name": "N",
-        "email": "n@x.example",
-        "password": "nia walks too",
-        "role": "client_admin",
-        "client_id": "2",
-    }
+    given = {"name": "N", "email": "n@x.example", "password": "nia walks too", "role": "client_admin", "client_id": "2"}
 
     assert root.send("/console/people/new", given).status_code == 303
     assert root.send("/console/people/new", given).status_code in (409, 422)
-    assert root.send(
-        "/console/people/new", {**given, "email": "m@x.example", "role": "boss"}
-    ).status_code in (400, 422)
-    assert api("root").get("/users?name=eq.N&select=role,client_id").json == [
-        {"role": "client_admin", "client_id": 2}
-    ]
+    assert root.send("/console/people/new", {**given, "email": "m@x.example", "role": "boss"}).status_code in (400, 422)
+    assert api("root").get("/users?name=eq.N&select=role,client_id").json == [{"role": "client_admin", "client_id": 2}]
 
 
 def test_last_super_admin_cannot_be_removed(browse: Callable) -> None:
@@ -240,18 +200,12 @@ def test_revoke_grants_on_the_user_page(browse: Callable) -> None:
         ("moe", "kind=building&key=1", "Granted this building by an administrator on "),
     ],
 )
-def test_explanation_shows_the_rule_in_words(
-    browse_shared: Callable, who: str, query: str, text: str
-) -> None:
+def test_explanation_shows_the_rule_in_words(browse_shared: Callable, who: str, query: str, text: str) -> None:
     assert text in browse_shared(who).page(f"/console/why?{query}")
 
 
-@pytest.mark.parametrize(
-    ("who", "person"), [("ada", BOB), ("ada", MAX), ("moe", ADA), ("moe", MIA)]
-)
-def test_explanation_of_a_hidden_user_is_refused(
-    browse_shared: Callable, who: str, person: str
-) -> None:
+@pytest.mark.parametrize(("who", "person"), [("ada", BOB), ("ada", MAX), ("moe", ADA), ("moe", MIA)])
+def test_explanation_of_a_hidden_user_is_refused(browse_shared: Callable, who: str, person: str) -> None:
     answer = browse_shared(who).get(f"/console/why?person={person}&kind=building&key=1")
 
     assert "can see" not in answer.text

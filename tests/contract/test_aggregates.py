@@ -25,9 +25,7 @@ def test_double_sum_overflow_is_out_of_range(huge: Callable, aggregate: str, cas
 @pytest.mark.sqlite("a numeric is a double there, and of any size on a server")
 @pytest.mark.parametrize("aggregate", ["sum", "avg"])
 def test_numeric_sum_overflow_is_out_of_range(huge: Callable, aggregate: str) -> None:
-    response = huge.get(
-        f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308"
-    )
+    response = huge.get(f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308")
 
     assert response.refusal == (400, "22003", "value out of range: overflow")
 
@@ -68,9 +66,7 @@ def test_integer_sum_exceeds_integer_range(huge: Callable) -> None:
         ("name", (400, "42703", "column inspections.name does not exist")),
     ],
 )
-def test_order_by_bare_name_of_spread_column_is_refused(
-    api: Callable, name: str, refusal: tuple
-) -> None:
+def test_order_by_bare_name_of_spread_column_is_refused(api: Callable, name: str, refusal: tuple) -> None:
     """As in PostgREST, the bare name is the relation's own column; `buildings(name)` is the embed's."""
     response = api("root").get(f"/inspections?select=count(),...buildings({name})&order={name}")
 
@@ -78,9 +74,7 @@ def test_order_by_bare_name_of_spread_column_is_refused(
 
 
 def test_group_by_embedded_key_has_one_group_per_row(api: Callable) -> None:
-    response = api("root").get(
-        "/inspections?select=count(),...buildings(id)&order=buildings(id).desc"
-    )
+    response = api("root").get("/inspections?select=count(),...buildings(id)&order=buildings(id).desc")
 
     assert [(row["id"], row["count"]) for row in response.json] == [
         (5, 1), (4, 2), (3, 1), (2, 2), (1, 3),
@@ -88,9 +82,7 @@ def test_group_by_embedded_key_has_one_group_per_row(api: Callable) -> None:
 
 
 def test_order_groups_by_spread_aggregate(api: Callable) -> None:
-    response = api("root").get(
-        "/inspections?select=status,...buildings(floors.sum())&order=sum.desc.nullslast"
-    )
+    response = api("root").get("/inspections?select=status,...buildings(floors.sum())&order=sum.desc.nullslast")
 
     assert [row["sum"] for row in response.json] == [20, 19, 12, 7, 2, None]
 

@@ -12,9 +12,7 @@ NAMED = re.compile(r"^def test_([ROWGTLPH][0-9]{2})_", re.MULTILINE)
 def test_every_catalogue_entry_has_a_test() -> None:
     entries = {f"{group}{n:02}" for group, count in ENTRIES.items() for n in range(1, count + 1)}
 
-    named = {
-        entry for file in TESTS.rglob("test_*.py") for entry in NAMED.findall(file.read_text())
-    }
+    named = {entry for file in TESTS.rglob("test_*.py") for entry in NAMED.findall(file.read_text())}
 
     assert sorted(entries - named) == []
     assert sorted(named - entries) == []

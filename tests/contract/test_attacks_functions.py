@@ -7,13 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.access.test_attacks_grants import TO_MANAGERS
-from tests.conftest import ADA
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import dump
-from tests.conftest import ids
+from tests.conftest import ADA, MAX, MIA, MOE, NO_ONE, dump, ids
 
 ASSIGN = "assign_to_client_manager"
 
@@ -22,11 +16,7 @@ def assign(manager: str, buildings: object = (), inspections: object = ()) -> di
     def listed(value: object) -> object:
         return list(value) if isinstance(value, tuple) else value
 
-    return {
-        "manager_id": manager,
-        "building_ids": listed(buildings),
-        "inspection_ids": listed(inspections),
-    }
+    return {"manager_id": manager, "building_ids": listed(buildings), "inspection_ids": listed(inspections)}
 
 
 @pytest.mark.parametrize(
@@ -45,9 +35,7 @@ def assign(manager: str, buildings: object = (), inspections: object = ()) -> di
         ("ada", "assign_inspections_to_client_admin", {"admin_id": ADA, "inspection_ids": [1]}),
     ],
 )
-def test_G06_functions_respect_row_rules(
-    api: Callable, who: str, name: str, arguments: dict
-) -> None:
+def test_G06_functions_respect_row_rules(api: Callable, who: str, name: str, arguments: dict) -> None:
     before = dump(api)
 
     response = api(who).rpc(name, arguments)
@@ -114,12 +102,7 @@ def test_G09_empty_arrays_check_rights_and_assign_nothing(api: Callable) -> None
     allowed = api("ada").rpc(ASSIGN, assign(MIA))
 
     assert (refused.status, refused.code) == (403, "42501")
-    assert allowed.json == {
-        "success": True,
-        "assigned_buildings": 0,
-        "assigned_inspections": 0,
-        "already_assigned": 0,
-    }
+    assert allowed.json == {"success": True, "assigned_buildings": 0, "assigned_inspections": 0, "already_assigned": 0}
 
 
 def test_G09_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
@@ -131,10 +114,7 @@ def test_G09_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
     assert dump(api) == before
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["assign_buildings_to_client_admin", "assign_inspections_to_client_admin", ASSIGN],
-)
+@pytest.mark.parametrize("name", ["assign_buildings_to_client_admin", "assign_inspections_to_client_admin", ASSIGN])
 def test_G11_get_assigns_nothing(api: Callable, name: str) -> None:
     response = api("root").get(f"/rpc/{name}?admin_id={ADA}&building_ids=[2]")
 
@@ -143,9 +123,7 @@ def test_G11_get_assigns_nothing(api: Callable, name: str) -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("name", ["get_building_stats", ASSIGN])
-def test_G11_functions_are_called_by_post_and_get_only(
-    api: Callable, name: str, method: str
-) -> None:
+def test_G11_functions_are_called_by_post_and_get_only(api: Callable, name: str, method: str) -> None:
     response = api("root").send(method, f"/rpc/{name}", {"building_id": 1})
 
     assert (response.status, response.code) == (405, "PGRST101")
@@ -173,13 +151,7 @@ def test_G12_reserved_parameters_change_nothing(api: Callable, query: str) -> No
 
 
 LETTERS = "abcdef00-0000-4000-8000-0000000000fe"
-SPELLINGS = [
-    LETTERS,
-    LETTERS.upper(),
-    f"{{{LETTERS}}}",
-    LETTERS.replace("-", ""),
-    LETTERS.replace("-", "").upper(),
-]
+SPELLINGS = [LETTERS, LETTERS.upper(), f"{{{LETTERS}}}", LETTERS.replace("-", ""), LETTERS.replace("-", "").upper()]
 
 
 @pytest.mark.parametrize("spelled", SPELLINGS)

@@ -10,10 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.storage import database as db
-from tests.conftest import MOE
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.conftest import rule
+from tests.conftest import MOE, dump, ids, rule
 
 RESERVED = "428C9"
 # query of moe on /inspections, the ids it leaves: hidden building 2 ("Mill Court", client 1, Lowell) decides nothing
@@ -29,12 +26,8 @@ THROUGH_EMBEDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("query", "left"), THROUGH_EMBEDS, ids=[query for query, _ in THROUGH_EMBEDS]
-)
-def test_O01_filters_through_embeds_are_decided_on_visible_rows(
-    api: Callable, query: str, left: set
-) -> None:
+@pytest.mark.parametrize(("query", "left"), THROUGH_EMBEDS, ids=[query for query, _ in THROUGH_EMBEDS])
+def test_O01_filters_through_embeds_are_decided_on_visible_rows(api: Callable, query: str, left: set) -> None:
     assert ids(api("moe").get(f"/inspections?{query}")) == left
 
 
@@ -48,29 +41,18 @@ def test_O01_filters_through_embeds_are_decided_on_visible_rows(
         ("bob", "buildings(name).asc.nullsfirst,id", [3, 6, 7, 8]),
     ],
 )
-def test_O02_hidden_parent_sorts_as_null(
-    api: Callable, who: str, order: str, expected: list
-) -> None:
+def test_O02_hidden_parent_sorts_as_null(api: Callable, who: str, order: str, expected: list) -> None:
     rows = api(who).get(f"/inspections?select=id,buildings(name)&order={order}").json
 
     assert [row["id"] for row in rows] == expected
 
 
 @pytest.mark.parametrize(
-    "column",
-    ["password_hash", "client_id", "rowid", "_rowid_", "oid", "ROWID", "ctid", "no_such_column"],
+    "column", ["password_hash", "client_id", "rowid", "_rowid_", "oid", "ROWID", "ctid", "no_such_column"]
 )
 @pytest.mark.parametrize(
     "query",
-    [
-        "select={}",
-        "{}=eq.1",
-        "{}=is.null",
-        "order={}",
-        "or=({}.eq.1,id.eq.1)",
-        "select={}.max()",
-        "select=a:{}::text",
-    ],
+    ["select={}", "{}=eq.1", "{}=is.null", "order={}", "or=({}.eq.1,id.eq.1)", "select={}.max()", "select=a:{}::text"],
 )
 def test_O03_hidden_column_equals_unknown_column(api: Callable, query: str, column: str) -> None:
     response = api("ada").get("/inspections?" + query.format(column))
@@ -93,9 +75,7 @@ def test_O03_hidden_column_equals_unknown_column(api: Callable, query: str, colu
         ("root", "", "9"),
     ],
 )
-def test_O04_counts_cover_visible_rows_only(
-    api: Callable, who: str, query: str, total: str, count: str
-) -> None:
+def test_O04_counts_cover_visible_rows_only(api: Callable, who: str, query: str, total: str, count: str) -> None:
     response = api(who).get(f"/inspections?select=id&{query}", prefer=f"count={count}")
 
     assert response.total == total
@@ -117,9 +97,7 @@ CHOSEN = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "column", "values"), CHOSEN, ids=[line[0] for line in CHOSEN]
-)
+@pytest.mark.parametrize(("path", "body", "column", "values"), CHOSEN, ids=[line[0] for line in CHOSEN])
 def test_O05_chosen_id_gives_the_same_error_if_taken_hidden_or_free(
     api: Callable, path: str, body: dict, column: str, values: tuple
 ) -> None:
@@ -134,17 +112,9 @@ def test_O05_chosen_id_gives_the_same_error_if_taken_hidden_or_free(
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [
-        ("id", 1),
-        ("id", 4),
-        ("id", 500),
-        ("created_at", "2020-01-01T00:00:00Z"),
-        ("updated_at", "2020-01-01T00:00:00Z"),
-    ],
+    [("id", 1), ("id", 4), ("id", 500), ("created_at", "2020-01-01T00:00:00Z"), ("updated_at", "2020-01-01T00:00:00Z")],
 )
-def test_O05_patch_of_a_reserved_column_is_refused(
-    api: Callable, column: str, value: object
-) -> None:
+def test_O05_patch_of_a_reserved_column_is_refused(api: Callable, column: str, value: object) -> None:
     before = dump(api)
 
     response = api("ada").patch("/buildings?id=eq.1", {column: value})
@@ -203,9 +173,7 @@ def manager(email: str) -> dict:
     return {"email": email, "name": "X", "role": "client_manager", "client_id": 1}
 
 
-@pytest.mark.parametrize(
-    "email", ["max@borough.example", "bob@borough.example", "root@example.org"]
-)
+@pytest.mark.parametrize("email", ["max@borough.example", "bob@borough.example", "root@example.org"])
 def test_O07_hidden_email_reveals_only_that_it_exists(api: Callable, email: str) -> None:
     response = api("ada").post("/users", manager(email))
 
@@ -265,10 +233,7 @@ def test_O07_email_conflict_is_counted_under_the_same_writer_lock(
 def test_O08_hidden_and_missing_building_give_the_same_error(api: Callable) -> None:
     before = dump(api)
 
-    created = [
-        api("ada").post("/inspections", {"building_id": id_, "inspection_type": "x"})
-        for id_ in (4, 5, 999)
-    ]
+    created = [api("ada").post("/inspections", {"building_id": id_, "inspection_type": "x"}) for id_ in (4, 5, 999)]
     moved = [api("ada").patch("/inspections?id=eq.1", {"building_id": id_}) for id_ in (4, 5, 999)]
 
     for answers in (created, moved):
@@ -284,9 +249,7 @@ def test_O08_super_admin_gets_the_foreign_key_error(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("prefer", [None, "return=representation", "count=exact"])
-def test_O09_hidden_and_missing_rows_give_the_same_response(
-    api: Callable, prefer: str | None
-) -> None:
+def test_O09_hidden_and_missing_rows_give_the_same_response(api: Callable, prefer: str | None) -> None:
     paths = ("/buildings?id=eq.4", "/buildings?id=eq.999")
 
     changed = [api("ada").patch(path, {"name": "x"}, prefer=prefer).whole for path in paths]

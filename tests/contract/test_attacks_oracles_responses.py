@@ -7,15 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.conftest import dump
-from tests.conftest import ids
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT, dump, ids
 
 
 def test_O10_refused_deletion_names_only_the_referencing_table(api: Callable) -> None:
@@ -36,12 +28,8 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize(
-    ("who", "others"), [("moe", (MIA, ADA, ROOT, MAX)), ("ada", (MAX, BOB, ROOT))]
-)
-def test_O11_foreign_and_unknown_users_give_the_same_error(
-    api: Callable, who: str, others: tuple, name: str
-) -> None:
+@pytest.mark.parametrize(("who", "others"), [("moe", (MIA, ADA, ROOT, MAX)), ("ada", (MAX, BOB, ROOT))])
+def test_O11_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, others: tuple, name: str) -> None:
     row = CHECKS[name][0]
     about_nobody = api(who).rpc(name, {row: 1, "p_user_id": NO_ONE})
 
@@ -68,10 +56,7 @@ def test_O12_assignment_of_hidden_and_missing_ids_gives_the_same_error(api: Call
     before = dump(api)
 
     answers = [
-        api("ada").rpc(
-            "assign_to_client_manager",
-            {"manager_id": MIA, "building_ids": buildings, "inspection_ids": []},
-        )
+        api("ada").rpc("assign_to_client_manager", {"manager_id": MIA, "building_ids": buildings, "inspection_ids": []})
         for buildings in ([1, 999], [1, 4], [1, 5])
     ]
 
@@ -138,13 +123,7 @@ def two_inspections(visible: str, hidden: str) -> dict:
     return {
         "clients": [{"id": 1, "name": "C"}],
         "users": [
-            {
-                "id": ROOT,
-                "email": "r@x.example",
-                "name": "R",
-                "role": "super_admin",
-                "client_id": None,
-            },
+            {"id": ROOT, "email": "r@x.example", "name": "R", "role": "super_admin", "client_id": None},
             {"id": MOE, "email": "m@x.example", "role": "client_manager", **person},
         ],
         "buildings": [{"id": 1, "name": "B", "client_id": 1}],
@@ -157,9 +136,7 @@ def two_inspections(visible: str, hidden: str) -> dict:
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "mia"])
-def test_O16_empty_list_matches_nothing_and_its_negation_everything(
-    api: Callable, who: str
-) -> None:
+def test_O16_empty_list_matches_nothing_and_its_negation_everything(api: Callable, who: str) -> None:
     everything = ids(api(who).get("/inspections?select=id"))
 
     assert ids(api(who).get("/inspections?select=id&id=in.()")) == set()
@@ -167,9 +144,7 @@ def test_O16_empty_list_matches_nothing_and_its_negation_everything(
 
 
 def test_O17_logic_tree_does_not_reach_into_an_embed(api: Callable) -> None:
-    response = api("moe").get(
-        "/inspections?or=(id.eq.1,buildings.name.eq.X)&select=id,buildings(id)"
-    )
+    response = api("moe").get("/inspections?or=(id.eq.1,buildings.name.eq.X)&select=id,buildings(id)")
 
     assert (response.status, response.code) == (400, "PGRST100")
 

@@ -8,10 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.conftest import Response
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.waiting import TIMED
+from tests.conftest import Response, dump, ids
+from tests.support.waiting import TIMED
 
 ERROR_KEYS = {"code", "message", "details", "hint"}
 MIB = 1024 * 1024
@@ -36,11 +34,7 @@ COLUMNS = [
 
 def refused(response: Response, status: int, code: str | None = None) -> bool:
     """Return whether the response is an error of the standard shape, with this status and code."""
-    return (
-        response.status == status
-        and set(response.json) == ERROR_KEYS
-        and (code is None or response.code == code)
-    )
+    return response.status == status and set(response.json) == ERROR_KEYS and (code is None or response.code == code)
 
 
 # ── P01-P03: injection ────────────────────────────────────────────────────────────────────────────
@@ -74,9 +68,7 @@ def test_P01_sql_is_not_a_query(api: Callable, query: str) -> None:
     name, _, value = query.partition("=")
 
     if name == "on_conflict":
-        response = api("root").post(
-            f"/buildings?{name}={quote(value)}", BUILDING, prefer="resolution=merge-duplicates"
-        )
+        response = api("root").post(f"/buildings?{name}={quote(value)}", BUILDING, prefer="resolution=merge-duplicates")
     else:
         response = api("root").get(f"/buildings?{name}={quote(value)}")
 
@@ -85,8 +77,7 @@ def test_P01_sql_is_not_a_query(api: Callable, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["1 or 1=1", "'", "' OR '1'='1", '"', "\\", "%", "_", "*", "); DROP TABLE buildings;--", "\\'"],
+    "value", ["1 or 1=1", "'", "' OR '1'='1", '"', "\\", "%", "_", "*", "); DROP TABLE buildings;--", "\\'"]
 )
 def test_P01_value_is_bound_not_interpolated(api: Callable, value: str) -> None:
     assert api("root").get(f"/buildings?name=eq.{quote(value)}").json == []
@@ -200,12 +191,8 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("bound", "query"), [line[1:] for line in BOUNDS], ids=[line[0] for line in BOUNDS]
-)
-def test_P04_limit_is_accepted_and_one_more_is_refused(
-    api: Callable, bound: int, query: Callable
-) -> None:
+@pytest.mark.parametrize(("bound", "query"), [line[1:] for line in BOUNDS], ids=[line[0] for line in BOUNDS])
+def test_P04_limit_is_accepted_and_one_more_is_refused(api: Callable, bound: int, query: Callable) -> None:
     at_it = api("root").get(f"/buildings?{query(bound)}")
     beyond = api("root").get(f"/buildings?{query(bound + 1)}")
 
@@ -264,9 +251,7 @@ def test_P04_all_limits_together_finish_in_time(api: Callable) -> None:
     order = ",".join((COLUMNS * 2)[:16])
     start = time.process_time()
 
-    response = api("root").get(
-        f"/buildings?{nested_embeds(5)}&{conditions}&id=in.({values})&order={order}"
-    )
+    response = api("root").get(f"/buildings?{nested_embeds(5)}&{conditions}&id=in.({values})&order={order}")
 
     assert response.status == 200
     assert time.process_time() - start < 2.2
@@ -294,9 +279,7 @@ def test_P05_invalid_utf8_in_query_is_refused(api: Callable, query: str, bad: st
 
 
 @pytest.mark.parametrize("bad", ["\xff", "\x00", "\xed\xa0\x80"], ids=["ff", "nul", "surrogate"])
-@pytest.mark.parametrize(
-    "path", ["/buildings{}", "/{}", "/rpc/get_building_stats{}", "/rest/v1/{}"]
-)
+@pytest.mark.parametrize("path", ["/buildings{}", "/{}", "/rpc/get_building_stats{}", "/rest/v1/{}"])
 def test_P05_invalid_utf8_in_path_is_refused(api: Callable, path: str, bad: str) -> None:
     response = api("root").get("/buildings", environ={"PATH_INFO": path.format(bad)})
 
@@ -312,9 +295,7 @@ def test_P05_invalid_utf8_in_path_is_refused(api: Callable, path: str, bad: str)
         ("GET", "/nosuch"),
     ],
 )  # fmt: skip
-def test_P05_invalid_utf8_in_unused_query_is_refused(
-    api: Callable, method: str, path: str, bad: str
-) -> None:
+def test_P05_invalid_utf8_in_unused_query_is_refused(api: Callable, method: str, path: str, bad: str) -> None:
     response = api("root").send(method, path, environ={"QUERY_STRING": f"grant_type=x&x={bad}"})
 
     assert response.status == 400
@@ -333,12 +314,8 @@ def test_P05_invalid_utf8_in_unused_query_is_refused(
         ("GET", "/buildings", 401),
     ],
 )
-def test_P05_missing_credentials_precede_invalid_utf8(
-    api: Callable, method: str, path: str, status: int
-) -> None:
-    response = api("nobody").send(
-        method, path, headers={"apikey": "wrong"}, environ={"QUERY_STRING": "x=%ff"}
-    )
+def test_P05_missing_credentials_precede_invalid_utf8(api: Callable, method: str, path: str, status: int) -> None:
+    response = api("nobody").send(method, path, headers={"apikey": "wrong"}, environ={"QUERY_STRING": "x=%ff"})
 
     assert response.status == status
 
@@ -356,9 +333,7 @@ def test_P06_first_repeated_parameter_applies(api: Callable) -> None:
 
 def test_P06_repeated_filters_are_combined(api: Callable) -> None:
     assert ids(api("root").get("/buildings?select=id&id=gt.1&id=lt.4")) == {2, 3}
-    assert ids(
-        api("root").get("/buildings?select=id&or=(id.eq.1,id.eq.2)&or=(id.eq.2,id.eq.3)")
-    ) == {2}
+    assert ids(api("root").get("/buildings?select=id&or=(id.eq.1,id.eq.2)&or=(id.eq.2,id.eq.3)")) == {2}
 
 
 def test_P06_repeated_selection_does_not_widen_a_write(api: Callable) -> None:
@@ -380,12 +355,8 @@ def test_P07_like_pattern_is_limited(api: Callable, operator: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["match", "imatch"])
-@pytest.mark.parametrize(
-    "pattern", ["^(a|aa)+$", "^(a+)+$", "(.*a){20}", "^(([a-z])+.)+[A-Z]([a-z])+$"]
-)
-def test_P07_pattern_has_no_catastrophic_backtracking(
-    api: Callable, pattern: str, operator: str
-) -> None:
+@pytest.mark.parametrize("pattern", ["^(a|aa)+$", "^(a+)+$", "(.*a){20}", "^(([a-z])+.)+[A-Z]([a-z])+$"])
+def test_P07_pattern_has_no_catastrophic_backtracking(api: Callable, pattern: str, operator: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"notes": "a" * 60000 + "!"})
     seconds = []
 

@@ -10,11 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.contract.test_attacks_parser import BUILDING
-from tests.contract.test_attacks_parser import ERROR_KEYS
-from tests.contract.test_attacks_parser import refused
+from tests.conftest import dump, ids
+from tests.contract.test_attacks_parser import BUILDING, ERROR_KEYS, refused
 
 GOOD = json.dumps(BUILDING)
 BODIES = [
@@ -57,9 +54,7 @@ def test_P08_number_of_5000_digits_is_refused(api: Callable) -> None:
 def test_P08_last_duplicate_key_applies_to_rule_and_execution(api: Callable) -> None:
     foreign_last = api("ada").post("/buildings", '{"name": "N", "client_id": 1, "client_id": 2}')
     own_last = api("ada").post(
-        "/buildings?select=client_id",
-        '{"name": "N", "client_id": 2, "client_id": 1}',
-        prefer="return=representation",
+        "/buildings?select=client_id", '{"name": "N", "client_id": 2, "client_id": 1}', prefer="return=representation"
     )
 
     assert foreign_last.code == "42501"
@@ -88,9 +83,7 @@ def test_P09_other_content_types_are_refused(api: Callable, path: str, content_t
 
 
 def test_P09_compressed_body_is_refused(api: Callable) -> None:
-    response = api("root").post(
-        "/buildings", gzip.compress(GOOD.encode()), headers={"Content-Encoding": "gzip"}
-    )
+    response = api("root").post("/buildings", gzip.compress(GOOD.encode()), headers={"Content-Encoding": "gzip"})
 
     assert refused(response, 415)
 
@@ -98,20 +91,12 @@ def test_P09_compressed_body_is_refused(api: Callable) -> None:
 def test_P09_compressed_body_is_refused_by_the_sign_in_too(api: Callable) -> None:
     body = gzip.compress(b'{"email": "ada@acme.example", "password": "any"}')
 
-    response = api("root").post(
-        "/auth/v1/token?grant_type=password", body, headers={"Content-Encoding": "gzip"}
-    )
+    response = api("root").post("/auth/v1/token?grant_type=password", body, headers={"Content-Encoding": "gzip"})
 
-    assert (response.status, response.json["code"], response.json["error_code"]) == (
-        415,
-        "bad_json",
-        "bad_json",
-    )
+    assert (response.status, response.json["code"], response.json["error_code"]) == (415, "bad_json", "bad_json")
 
 
-@pytest.mark.parametrize(
-    "content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"]
-)
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"])
 def test_P09_utf8_charset_is_accepted(api: Callable, content_type: str) -> None:
     assert api("root").post("/buildings", GOOD, content_type=content_type).status == 201
 
@@ -143,10 +128,7 @@ def test_P10_csv_byte_order_mark_is_skipped(api: Callable, query: str) -> None:
     body = "\ufeffaddress,name,client_id\r\n12 Mill Lane,Mill Court,1\r\n".encode()
 
     response = api("root").post(
-        f"/buildings?select=address,name{query}",
-        body,
-        content_type="text/csv",
-        prefer="return=representation",
+        f"/buildings?select=address,name{query}", body, content_type="text/csv", prefer="return=representation"
     )
 
     assert response.status == 201
@@ -199,9 +181,7 @@ def test_P11_header_value_starts_no_new_header(api: Callable, variable: str, val
     assert all("\n" not in v and "\r" not in v for _, v in response.headers.items())
 
 
-@pytest.mark.parametrize(
-    "query", ["select=id%0d%0aX-Evil:1", "name=eq.%0d%0aX-Evil:1", "%0d%0aX-Evil=eq.1"]
-)
+@pytest.mark.parametrize("query", ["select=id%0d%0aX-Evil:1", "name=eq.%0d%0aX-Evil:1", "%0d%0aX-Evil=eq.1"])
 def test_P11_query_starts_no_new_header(api: Callable, query: str) -> None:
     response = api("root").get(f"/buildings?{query}")
 
@@ -212,12 +192,7 @@ def test_P11_query_starts_no_new_header(api: Callable, query: str) -> None:
 def test_P11_location_starts_no_new_header(api: Callable) -> None:
     response = api("root").post(
         "/users",
-        {
-            "email": "a\r\nX-Evil: 1@x.example",
-            "name": "a\r\nX-Evil: 1",
-            "role": "client_manager",
-            "client_id": 1,
-        },
+        {"email": "a\r\nX-Evil: 1@x.example", "name": "a\r\nX-Evil: 1", "role": "client_manager", "client_id": 1},
         prefer="return=headers-only",
     )
 
@@ -298,9 +273,7 @@ def test_P11_public_schema_is_confirmed_in_content_profile(
     other = ({"Accept-Profile", "Content-Profile"} - {header}).pop()
 
     def expected(name: str) -> tuple[bool, str | None]:
-        answer = api("root").send(
-            method, path, body, headers={name: "public"}, prefer="return=representation"
-        )
+        answer = api("root").send(method, path, body, headers={name: "public"}, prefer="return=representation")
         return answer.status < 300, answer.headers.get("Content-Profile")
 
     assert expected(header) == (True, "public")
@@ -332,9 +305,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), ERRORS, ids=[f"{m} {p}" for m, p, _ in ERRORS])
-def test_P12_error_has_one_shape_and_reveals_no_internals(
-    api: Callable, method: str, path: str, body: object
-) -> None:
+def test_P12_error_has_one_shape_and_reveals_no_internals(api: Callable, method: str, path: str, body: object) -> None:
     response = api("root").send(method, path, body)
 
     assert 400 <= response.status < 500

@@ -9,18 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.columns import COLUMNS
-from tests.conftest import ADA
-from tests.conftest import CAST
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import RESOURCES
-from tests.conftest import Bearer
-from tests.conftest import Person
-from tests.conftest import ids
+from tests.conftest import ADA, CAST, MOE, NO_ONE, RESOURCES, Bearer, Person, ids
 from tests.contract.test_attacks_reads import FUNCTIONS
-from tests.tokens import claims_of
-from tests.tokens import sign
+from tests.support.columns import COLUMNS
+from tests.support.tokens import claims_of, sign
 
 
 def test_R11_every_representation_holds_the_same_rows(api: Callable) -> None:
@@ -63,21 +55,18 @@ def test_R12_write_representation_is_scoped_like_a_read(api: Callable) -> None:
     embed = "client_manager_building_access!manager_id(building_id,buildings(id))"
 
     response = api("ada").patch(
-        f"/users?id=eq.{MOE}&select=id,{embed}",
-        {"name": "Moses"},
-        prefer="return=representation",
+        f"/users?id=eq.{MOE}&select=id,{embed}", {"name": "Moses"}, prefer="return=representation"
     )
 
     [row] = response.json
-    assert {
-        grant["building_id"]: grant["buildings"] for grant in row["client_manager_building_access"]
-    } == {1: {"id": 1}, 4: None}
+    assert {grant["building_id"]: grant["buildings"] for grant in row["client_manager_building_access"]} == {
+        1: {"id": 1},
+        4: None,
+    }
 
 
 def test_R12_location_is_relative(api: Callable) -> None:
-    response = api("ada").post(
-        "/buildings", {"name": "New", "client_id": 1}, prefer="return=headers-only"
-    )
+    response = api("ada").post("/buildings", {"name": "New", "client_id": 1}, prefer="return=headers-only")
 
     new = api("ada").get("/buildings?name=eq.New&select=id").json[0]["id"]
     assert (response.status, response.text) == (201, "")
@@ -85,9 +74,7 @@ def test_R12_location_is_relative(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(("who", "building"), [("moe", 2), ("ada", 4), ("bob", 2)])
-def test_R13_stats_of_hidden_and_missing_are_the_same_error(
-    api: Callable, who: str, building: int
-) -> None:
+def test_R13_stats_of_hidden_and_missing_are_the_same_error(api: Callable, who: str, building: int) -> None:
     hidden = api(who).rpc("get_building_stats", {"building_id": building})
     missing = api(who).rpc("get_building_stats", {"building_id": 999})
 
@@ -102,14 +89,7 @@ def test_R14_dashboard_counts_visible_rows(api: Callable) -> None:
 
 
 def test_R14_chart_never_names_a_hidden_building(api: Callable) -> None:
-    body = (
-        api("moe")
-        .rpc(
-            "get_building_stats_chart_fast",
-            {"start_date": "2025-04-11", "end_date": "2025-06-30"},
-        )
-        .json
-    )
+    body = api("moe").rpc("get_building_stats_chart_fast", {"start_date": "2025-04-11", "end_date": "2025-06-30"}).json
 
     assert sum(point["total"] for point in body["series"]) == 2  # inspections 3 and 9
     assert {row["building_id"] for row in body["buildings"]} <= {1}
@@ -129,15 +109,10 @@ def test_R15_aggregates_count_visible_rows(api: Callable) -> None:
     ],
     ids=["embed", "spread"],
 )
-def test_R15_hidden_parents_fall_into_the_null_group(
-    api: Callable, select: str, hidden: dict, shown: dict
-) -> None:
+def test_R15_hidden_parents_fall_into_the_null_group(api: Callable, select: str, hidden: dict, shown: dict) -> None:
     rows = api("moe").get(f"/inspections?select={select},count()").json
 
-    assert sorted(rows, key=lambda row: row["count"]) == [
-        {**hidden, "count": 1},
-        {**shown, "count": 3},
-    ]
+    assert sorted(rows, key=lambda row: row["count"]) == [{**hidden, "count": 1}, {**shown, "count": 3}]
 
 
 def test_R16_path_is_matched_literally(api: Callable) -> None:
@@ -163,9 +138,7 @@ def test_R16_path_is_matched_literally(api: Callable) -> None:
         ("buildings" + "x" * 500, None),
     ],
 )
-def test_unknown_table_error_hints_at_similar_name(
-    api: Callable, name: str, meant: str | None
-) -> None:
+def test_unknown_table_error_hints_at_similar_name(api: Callable, name: str, meant: str | None) -> None:
     hint = None if meant is None else f"Perhaps you meant the table 'public.{meant}'"
 
     response = api("root").get(f"/{name}")
@@ -193,9 +166,7 @@ NO_RULE_MATCHES = {
 
 @pytest.mark.parametrize("path", ["/buildings", "/users", "/inspections?select=count()"])
 @pytest.mark.parametrize("claims", NO_RULE_MATCHES.values(), ids=NO_RULE_MATCHES)
-def test_R17_caller_without_matching_rule_gets_no_rows(
-    api: Callable, claims: dict, path: str
-) -> None:
+def test_R17_caller_without_matching_rule_gets_no_rows(api: Callable, claims: dict, path: str) -> None:
     response = api(Bearer(f"Bearer {sign(claims)}")).get(path)
 
     assert (response.status, response.code) == (401, "PGRST303")
@@ -245,9 +216,7 @@ def test_R19_health_needs_no_credentials_and_reveals_nothing(api: Callable, path
         assert word not in response.text
 
 
-@pytest.mark.parametrize(
-    "path", ["/buildings", "/", "/nope", "/rpc/get_building_stats?building_id=1"]
-)
+@pytest.mark.parametrize("path", ["/buildings", "/", "/nope", "/rpc/get_building_stats?building_id=1"])
 def test_R20_responses_are_not_cacheable(api: Callable, path: str) -> None:
     headers = api("moe").get(path).headers
 

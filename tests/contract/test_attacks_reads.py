@@ -5,13 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import RESOURCES
-from tests.conftest import ids
+from tests.conftest import ADA, MAX, MIA, MOE, NO_ONE, RESOURCES, ids
 
 FUNCTIONS = {
     "get_inspections_dashboard_summary_fast",
@@ -35,9 +29,7 @@ def test_R01_inspection_grant_does_not_show_the_building(api: Callable, who: str
 
 
 @pytest.mark.parametrize(("who", "left"), [("moe", {1, 2, 9}), ("bob", {6, 7, 8})])
-def test_R01_inner_embed_omits_rows_with_hidden_building(
-    api: Callable, who: str, left: set
-) -> None:
+def test_R01_inner_embed_omits_rows_with_hidden_building(api: Callable, who: str, left: set) -> None:
     assert ids(api(who).get("/inspections?select=id,buildings!inner(id)")) == left
 
 
@@ -223,10 +215,7 @@ def test_R10_granted_building_of_another_client_is_read_only(api: Callable) -> N
     rows = ada.get("/buildings?id=eq.5&select=id,clients(id),inspections(id)").json
     assert rows == [{"id": 5, "clients": None, "inspections": [{"id": 8}]}]
 
-    for path, change in (
-        ("/buildings?id=eq.5", {"name": "x"}),
-        ("/inspections?id=eq.8", {"notes": "x"}),
-    ):
+    for path, change in (("/buildings?id=eq.5", {"name": "x"}), ("/inspections?id=eq.8", {"notes": "x"})):
         assert ada.patch(path, change, prefer="return=representation").json == []
         assert ada.delete(path, prefer="return=representation").json == []
     new_inspection = ada.post("/inspections", {"building_id": 5, "inspection_type": "x"})

@@ -8,18 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
-from tests.conftest import ROOT
-from tests.conftest import Response
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.conftest import privilege
-from tests.conftest import rule
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, RESOURCES, ROOT, Response, dump, ids, privilege, rule
 
 NEW_BUILDING = {"name": "New", "client_id": 1}
 NEW_INSPECTION = {"building_id": 1, "inspection_type": "x"}
@@ -103,13 +92,9 @@ def test_W03_rule_applies_to_the_new_row(api: Callable, path: str, change: dict)
     assert response.refusal == rule(path.strip("/").partition("?")[0])
 
 
-@pytest.mark.parametrize(
-    "path", ["/buildings?id=eq.4", "/buildings?id=eq.5", "/buildings?client_id=eq.2"]
-)
+@pytest.mark.parametrize("path", ["/buildings?id=eq.4", "/buildings?id=eq.5", "/buildings?client_id=eq.2"])
 def test_W04_foreign_row_cannot_be_moved_to_own_client(api: Callable, path: str) -> None:
-    response = unchanged_after(
-        api, "ada", "PATCH", path, {"client_id": 1}, prefer="return=representation"
-    )
+    response = unchanged_after(api, "ada", "PATCH", path, {"client_id": 1}, prefer="return=representation")
 
     assert (response.status, response.json) == (200, [])
 
@@ -159,11 +144,7 @@ def test_W06_one_row_leaving_the_callers_scope_refuses_all(api: Callable) -> Non
     api("root").post(f"/{table}", {"manager_id": MIA, "building_id": 2})  # signed by root
 
     response = unchanged_after(
-        api,
-        "ada",
-        "PATCH",
-        f"/{table}?building_id=in.(1,2)",
-        {"assigned_at": "2026-01-01T00:00:00Z"},
+        api, "ada", "PATCH", f"/{table}?building_id=in.(1,2)", {"assigned_at": "2026-01-01T00:00:00Z"}
     )
 
     assert response.refusal == rule(table)
@@ -181,8 +162,7 @@ def test_W07_put_of_another_id_than_the_filters_is_refused(api: Callable) -> Non
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["", "?id=gt.1", "?id=in.(1)", "?id=eq.1&name=eq.x", "?name=eq.x", "?or=(id.eq.1,id.eq.2)"],
+    "query", ["", "?id=gt.1", "?id=in.(1)", "?id=eq.1&name=eq.x", "?name=eq.x", "?or=(id.eq.1,id.eq.2)"]
 )
 def test_W07_put_needs_exactly_the_key(api: Callable, query: str) -> None:
     body = {"id": 1, **NEW_BUILDING}
@@ -241,9 +221,7 @@ def test_W08_columns_does_not_skip_the_rule(api: Callable, client: int) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT"])
 @pytest.mark.parametrize(
-    "body",
-    ['"str"', "5", "null", "true", "[[]]", "[1]", "[null]", '["x"]', "[{}, 1]"],
-    ids=lambda body: f"body-{body}",
+    "body", ['"str"', "5", "null", "true", "[[]]", "[1]", "[null]", '["x"]', "[{}, 1]"], ids=lambda body: f"body-{body}"
 )
 def test_W09_body_must_be_rows(api: Callable, method: str, body: str) -> None:
     response = unchanged_after(api, "root", method, "/buildings?id=eq.1", body)
@@ -271,9 +249,7 @@ TOO_BROAD = [
 @pytest.mark.parametrize("who", ["root", "service", "ada"])
 @pytest.mark.parametrize("query", TOO_BROAD)
 @pytest.mark.parametrize(("method", "word"), [("PATCH", "UPDATE"), ("DELETE", "DELETE")])
-def test_W10_write_without_a_filter_is_refused(
-    steady: Callable, method: str, word: str, query: str, who: str
-) -> None:
+def test_W10_write_without_a_filter_is_refused(steady: Callable, method: str, word: str, query: str, who: str) -> None:
     body = {"notes": "x"} if method == "PATCH" else None
 
     response = unchanged_after(steady, who, method, f"/inspections{query}", body)
@@ -282,12 +258,8 @@ def test_W10_write_without_a_filter_is_refused(
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-@pytest.mark.parametrize(
-    "query", ["id=gt.0&status%3Deq.failed", "id=eq.1&status", "status&id=eq.1"]
-)
-def test_W10_write_with_parameter_without_equals_is_refused(
-    api: Callable, method: str, query: str
-) -> None:
+@pytest.mark.parametrize("query", ["id=gt.0&status%3Deq.failed", "id=eq.1&status", "status&id=eq.1"])
+def test_W10_write_with_parameter_without_equals_is_refused(api: Callable, method: str, query: str) -> None:
     """A read ignores a parameter without `=`, as PostgREST does. In a write it may be a malformed filter."""
     body = {"notes": "x"} if method == "PATCH" else None
 
@@ -307,21 +279,14 @@ def test_W11_more_rows_than_max_affected_change_nothing(api: Callable, method: s
     body = {"notes": "x"} if method == "PATCH" else None
 
     response = unchanged_after(
-        api,
-        "root",
-        method,
-        "/inspections?id=in.(1,2)",
-        body,
-        prefer="handling=strict, max-affected=1",
+        api, "root", method, "/inspections?id=in.(1,2)", body, prefer="handling=strict, max-affected=1"
     )
 
     assert (response.status, response.code) == (400, "PGRST124")
 
 
 def test_W11_as_many_rows_as_max_affected_are_changed(api: Callable) -> None:
-    response = api("root").delete(
-        "/inspections?id=in.(1,2)", prefer="handling=strict, max-affected=2"
-    )
+    response = api("root").delete("/inspections?id=in.(1,2)", prefer="handling=strict, max-affected=2")
 
     assert response.status == 204
     assert ids(api("root").get("/inspections?select=id&id=lte.3")) == {3}
@@ -343,9 +308,7 @@ def test_W11_limit_with_order_takes_exactly_those_rows(api: Callable) -> None:
     assert ids(api("root").get("/inspections?select=id")) == {1, 2, 3, 4, 5, 6, 7}
 
 
-@pytest.mark.parametrize(
-    "query", ["idd=eq.1", "id.eq=1", "id=1", "id=", "and=()", "or=()", "id", "=eq.1", "id=eq"]
-)
+@pytest.mark.parametrize("query", ["idd=eq.1", "id.eq=1", "id=1", "id=", "and=()", "or=()", "id", "=eq.1", "id=eq"])
 def test_W12_misspelled_filter_deletes_nothing(steady: Callable, query: str) -> None:
     response = unchanged_after(steady, "root", "DELETE", f"/reports_lead?{query}")
 
@@ -354,11 +317,7 @@ def test_W12_misspelled_filter_deletes_nothing(steady: Callable, query: str) -> 
 
 def test_W12_two_filters_on_a_column_are_combined(steady: Callable) -> None:
     response = unchanged_after(
-        steady,
-        "root",
-        "DELETE",
-        "/reports_lead?id=eq.1&id=eq.2",
-        prefer="return=representation",
+        steady, "root", "DELETE", "/reports_lead?id=eq.1&id=eq.2", prefer="return=representation"
     )
 
     assert (response.status, response.json) == (200, [])

@@ -8,16 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.conftest import ids
-from tests.conftest import rule
-from tests.contract.test_attacks_writes import NEW_BUILDING
-from tests.contract.test_attacks_writes import NEW_INSPECTION
-from tests.contract.test_attacks_writes import unchanged_after
+from tests.conftest import ADA, BOB, MAX, MOE, ROOT, ids, rule
+from tests.contract.test_attacks_writes import NEW_BUILDING, NEW_INSPECTION, unchanged_after
 
 
 @pytest.mark.parametrize("path", ["/buildings?id=eq.1", "/clients?id=eq.1", "/clients?id=eq.2"])
@@ -35,11 +27,7 @@ CASCADES = [
         ("/client_admin_inspection_access", "/client_manager_inspection_access"),
         ("/buildings?id=eq.2", "/inspectors?id=eq.1"),
     ),
-    (
-        "/inspections?id=eq.2",
-        ("/reports_lead?inspection_id=eq.2",),
-        ("/buildings?id=eq.1", "/reports_lead?id=eq.3"),
-    ),
+    ("/inspections?id=eq.2", ("/reports_lead?inspection_id=eq.2",), ("/buildings?id=eq.1", "/reports_lead?id=eq.3")),
     (
         f"/users?id=eq.{MOE}",
         (f"{TO_MANAGERS}?manager_id=eq.{MOE}", "/client_manager_inspection_access"),
@@ -111,15 +99,11 @@ ROLLED_BACK = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"), ROLLED_BACK, ids=[f"{m} {p}" for m, p, _ in ROLLED_BACK]
-)
+@pytest.mark.parametrize(("method", "path", "body"), ROLLED_BACK, ids=[f"{m} {p}" for m, p, _ in ROLLED_BACK])
 def test_W18_rolled_back_write_responds_and_stores_nothing(
     api: Callable, method: str, path: str, body: dict | None
 ) -> None:
-    response = unchanged_after(
-        api, "root", method, path, body, prefer="return=representation, tx=rollback"
-    )
+    response = unchanged_after(api, "root", method, path, body, prefer="return=representation, tx=rollback")
 
     assert response.status in (200, 201)
     assert len(response.json) == 1
@@ -145,34 +129,18 @@ def test_W19_text_that_cannot_be_stored_is_refused(api: Callable, text: str) -> 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "x" * 65536,
-        "\u202eabc\u202c",
-        "\x1b[31m",
-        "a\r\nb\tc",
-        " x ",
-        "",
-        "🏢",
-        "' OR 1=1 --",
-        "\x7f",
-    ],
+    ["x" * 65536, "\u202eabc\u202c", "\x1b[31m", "a\r\nb\tc", " x ", "", "🏢", "' OR 1=1 --", "\x7f"],
     ids=["64KiB", "bidi", "escape", "lines", "blanks", "empty", "astral", "quote", "delete"],
 )
 def test_W19_any_other_text_is_stored_as_given(api: Callable, text: str) -> None:
     response = api("ada").post(
-        "/inspections?select=notes",
-        {**NEW_INSPECTION, "notes": text},
-        prefer="return=representation",
+        "/inspections?select=notes", {**NEW_INSPECTION, "notes": text}, prefer="return=representation"
     )
 
     assert (response.status, response.json) == (201, [{"notes": text}])
 
 
-@pytest.mark.parametrize(
-    "value",
-    [5, 1.5, True, False, [], ["x"], {}, {"a": 1}],
-    ids=repr,
-)
+@pytest.mark.parametrize("value", [5, 1.5, True, False, [], ["x"], {}, {"a": 1}], ids=repr)
 def test_W19_text_takes_strings_only(api: Callable, value: object) -> None:
     body = {**NEW_INSPECTION, "notes": value}
 
@@ -209,9 +177,7 @@ def test_W20_date_is_iso_and_exists(api: Callable, value: str, code: str) -> Non
 @pytest.mark.parametrize("value", ["2024-02-29", "2026-12-31", "1999-01-01"])
 def test_W20_existing_date_is_stored(api: Callable, value: str) -> None:
     response = api("ada").post(
-        "/inspections?select=date_visited",
-        {**NEW_INSPECTION, "date_visited": value},
-        prefer="return=representation",
+        "/inspections?select=date_visited", {**NEW_INSPECTION, "date_visited": value}, prefer="return=representation"
     )
 
     assert response.json == [{"date_visited": value}]
@@ -236,9 +202,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "code"), [line[1:] for line in NUMBERS], ids=[line[0] for line in NUMBERS]
-)
+@pytest.mark.parametrize(("text", "code"), [line[1:] for line in NUMBERS], ids=[line[0] for line in NUMBERS])
 def test_W21_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
     body = f'{{"name": "N", "client_id": 1, "floors": {text}}}'
 
@@ -250,30 +214,22 @@ def test_W21_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
 @pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 0])
 def test_W21_integer_within_its_range_is_stored(api: Callable, value: int) -> None:
     response = api("ada").post(
-        "/buildings?select=floors",
-        {**NEW_BUILDING, "floors": value},
-        prefer="return=representation",
+        "/buildings?select=floors", {**NEW_BUILDING, "floors": value}, prefer="return=representation"
     )
 
     assert response.json == [{"floors": value}]
 
 
-@pytest.mark.parametrize(
-    "value", [0.1, 42.123456789012345, -71.05, 1e-300, 123456789.123456789, 5e-324]
-)
+@pytest.mark.parametrize("value", [0.1, 42.123456789012345, -71.05, 1e-300, 123456789.123456789, 5e-324])
 def test_W21_double_round_trips_exactly(api: Callable, value: float) -> None:
     response = api("ada").post(
-        "/buildings?select=latitude",
-        {**NEW_BUILDING, "latitude": value},
-        prefer="return=representation",
+        "/buildings?select=latitude", {**NEW_BUILDING, "latitude": value}, prefer="return=representation"
     )
 
     assert response.json == [{"latitude": value}]
 
 
-@pytest.mark.parametrize(
-    "value", [2**63 - 1, 2**53, 2**52 + 1, 0, -1], ids=["2^63-1", "2^53", "2^52+1", "0", "-1"]
-)
+@pytest.mark.parametrize("value", [2**63 - 1, 2**53, 2**52 + 1, 0, -1], ids=["2^63-1", "2^53", "2^52+1", "0", "-1"])
 def test_W22_id_out_of_range_is_refused_without_effect(api: Callable, value: int) -> None:
     response = unchanged_after(api, "root", "POST", "/buildings", {"id": value, **NEW_BUILDING})
 
@@ -291,13 +247,7 @@ def test_W22_id_within_range_is_accepted_and_sequence_continues(api: Callable, v
 
 
 def user(**more: object) -> dict:
-    return {
-        "email": "new@x.example",
-        "name": "New",
-        "role": "client_manager",
-        "client_id": 1,
-        **more,
-    }
+    return {"email": "new@x.example", "name": "New", "role": "client_manager", "client_id": 1, **more}
 
 
 @pytest.mark.parametrize(
@@ -318,8 +268,7 @@ def test_W23_admin_creates_own_managers_only(api: Callable, body: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"role": "client_admin"}, {"role": "super_admin", "client_id": None}, {"client_id": 2}],
+    "change", [{"role": "client_admin"}, {"role": "super_admin", "client_id": None}, {"client_id": 2}]
 )
 def test_W23_admin_promotes_no_user(api: Callable, change: dict) -> None:
     response = unchanged_after(api, "ada", "PATCH", f"/users?id=eq.{MOE}", change)
@@ -330,21 +279,14 @@ def test_W23_admin_promotes_no_user(api: Callable, change: dict) -> None:
 @pytest.mark.parametrize("whom", [BOB, ROOT, ADA], ids=["bob", "root", "herself"])
 @pytest.mark.parametrize("change", [{"name": "x"}, {"role": "client_manager"}, {"client_id": 1}])
 def test_W23_admin_changes_no_foreign_user(api: Callable, whom: str, change: dict) -> None:
-    response = unchanged_after(
-        api, "ada", "PATCH", f"/users?id=eq.{whom}", change, prefer="return=representation"
-    )
+    response = unchanged_after(api, "ada", "PATCH", f"/users?id=eq.{whom}", change, prefer="return=representation")
 
     assert (response.status, response.json) == (200, [])
 
 
 @pytest.mark.parametrize("who", ["root", "service"])
-@pytest.mark.parametrize(
-    ("method", "body"),
-    [("DELETE", None), ("PATCH", {"role": "client_admin", "client_id": 1})],
-)
-def test_W24_last_super_admin_stays(
-    api: Callable, who: str, method: str, body: dict | None
-) -> None:
+@pytest.mark.parametrize(("method", "body"), [("DELETE", None), ("PATCH", {"role": "client_admin", "client_id": 1})])
+def test_W24_last_super_admin_stays(api: Callable, who: str, method: str, body: dict | None) -> None:
     response = unchanged_after(api, who, method, f"/users?id=eq.{ROOT}", body)
 
     assert (response.status, response.code) == (400, "23514")

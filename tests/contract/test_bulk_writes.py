@@ -12,15 +12,9 @@ from engine.query.write import insert as insertions
 from engine.query.write import plan as mutate
 from engine.storage import sqlite
 from engine.storage.transaction import Transaction
-from tests import databases
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import DATASET
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import uuid
+from tests.conftest import ADA, BOB, DATASET, MAX, MIA, MOE, uuid
 from tests.contract.test_attacks_writes import unchanged_after
+from tests.support import databases
 
 MERGE = "resolution=merge-duplicates"
 CLOCKS = ("created_at", "updated_at", "assigned_at")
@@ -29,27 +23,9 @@ CLOCKS = ("created_at", "updated_at", "assigned_at")
 def test_bulk_insert_equals_single_inserts(api: Callable) -> None:
     """One statement reads a thousand rows from JSON. It keeps the digits of numbers and the order of rows."""
     draw = random.Random(7)
-    numbers = [
-        5e-324,
-        -0.0,
-        1.7976931348623157e308,
-        0.1 + 0.2,
-        -73.98565499999999,
-        1e22,
-        12345678901234567.0,
-    ]
+    numbers = [5e-324, -0.0, 1.7976931348623157e308, 0.1 + 0.2, -73.98565499999999, 1e22, 12345678901234567.0]
     numbers += [draw.uniform(-180, 180) for _ in range(993)]
-    texts = [
-        '"quoted"',
-        "back\\slash",
-        "{[,]}",
-        "ünïcödé \N{BUILDING CONSTRUCTION}",
-        "NULL",
-        "null",
-        "",
-        " ",
-        "1e5",
-    ]
+    texts = ['"quoted"', "back\\slash", "{[,]}", "ünïcödé \N{BUILDING CONSTRUCTION}", "NULL", "null", "", " ", "1e5"]
     rows = [
         {
             "name": f"{texts[place % len(texts)]} {place}",
@@ -173,11 +149,7 @@ def written(api: Callable, who: str, path: str, bodies: list, prefer: str | None
         assert answer.status in (200, 201), answer.text
         answered += answer.json
     stored = api("root").get(path.partition("?")[0]).json
-    lines = (
-        api("root")
-        .get("/audit_log?select=action,relation,row_key,client_id,actor_id,before,after")
-        .json
-    )
+    lines = api("root").get("/audit_log?select=action,relation,row_key,client_id,actor_id,before,after").json
     for line in lines:
         line.update({side: without_clocks(line[side]) for side in ("before", "after")})
     return [
@@ -192,9 +164,7 @@ def test_bulk_write_response_equals_single_writes(
 ) -> None:
     together, alone = (world(json.loads(DATASET.read_text())) for _ in range(2))
 
-    assert written(together, who, path, [rows], prefer) == written(
-        alone, who, path, [[row] for row in rows], prefer
-    )
+    assert written(together, who, path, [rows], prefer) == written(alone, who, path, [[row] for row in rows], prefer)
 
 
 BUILDING = {"name": "x", "client_id": 1}
@@ -231,9 +201,7 @@ def test_first_failing_row_is_reported(api: Callable) -> None:
     assert expected.json["message"].endswith('"x"')
 
 
-def test_equal_values_of_different_types_are_converted_separately(
-    api: Callable,
-) -> None:
+def test_equal_values_of_different_types_are_converted_separately(api: Callable) -> None:
     """Python's dictionaries treat 1, 1.0 and true as equal keys."""
     texts = ["1", "1.0", "true", "1", "1.0"]
     rows = [{"name": text, "client_id": 1, "floors": 1, "latitude": 1} for text in texts]
@@ -253,9 +221,7 @@ def test_constant_column_is_bound_once(api: Callable, monkeypatch: pytest.Monkey
     """The write's timestamp is not part of the JSON rows."""
     travelled = []
     spell = insertions.to_json
-    monkeypatch.setattr(
-        insertions, "to_json", lambda given: travelled.append(given) or spell(given)
-    )
+    monkeypatch.setattr(insertions, "to_json", lambda given: travelled.append(given) or spell(given))
     body = [{"building_id": 1, "inspection_type": name} for name in ("annual", "fire")]
 
     stored = api("root").post("/inspections?select=*", body, prefer="return=representation").json
@@ -274,11 +240,7 @@ def test_missing_column_in_all_rows_gets_default(api: Callable, columns: str) ->
     expected = api("root").post(path, rows, prefer="return=representation")
 
     city = "Bern" if "city" in columns else None
-    assert expected.json == [
-        {"name": "A", "city": city},
-        {"name": "B", "city": None},
-        {"name": "C", "city": None},
-    ]
+    assert expected.json == [{"name": "A", "city": city}, {"name": "B", "city": None}, {"name": "C", "city": None}]
 
 
 @pytest.mark.parametrize("email", ["bob@borough.example", "Bob@Borough.Example"])
@@ -308,9 +270,7 @@ def test_unique_value_freed_by_merge_is_not_reused(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("prefer", [None, MERGE])
-def test_timeout_is_reported(
-    api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
-) -> None:
+def test_timeout_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None) -> None:
     kind = Transaction if databases.SERVER is None else ServerTransaction
     run = kind.run
 
@@ -329,9 +289,7 @@ def test_timeout_is_reported(
 
 @pytest.mark.sqlite("a file that is full; a server's disk is its own")
 @pytest.mark.parametrize("prefer", [None, MERGE])
-def test_full_disk_is_reported(
-    api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
-) -> None:
+def test_full_disk_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None) -> None:
     run = Transaction.run
 
     def full(self: Transaction, sql: str, parameters: object = ()) -> object:
@@ -350,12 +308,8 @@ def test_full_disk_is_reported(
 
 
 @pytest.mark.sqlite("spells it as SQLite has it")
-@pytest.mark.parametrize(
-    ("version", "name"), [((3, 50, 4), "json_each"), ((3, 51, 0), "jsonb_each")]
-)
-def test_older_sqlite_gets_supported_sql(
-    monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], name: str
-) -> None:
+@pytest.mark.parametrize(("version", "name"), [((3, 50, 4), "json_each"), ((3, 51, 0), "jsonb_each")])
+def test_older_sqlite_gets_supported_sql(monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], name: str) -> None:
     monkeypatch.setattr(sqlite.driver, "sqlite_version_info", version)
 
     plan = mutate.InsertPlan("sqlite", "inspectors", ("name",), (), Unrestricted())

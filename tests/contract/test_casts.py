@@ -8,8 +8,8 @@ import pytest
 
 from engine.storage import sql_functions as functions
 from models.types import InvalidInput
-from tests import databases
 from tests.conftest import Response
+from tests.support import databases
 
 INSPECTION = {"building_id": 1, "inspection_type": "odd"}
 REPRESENTED = "return=representation"
@@ -78,23 +78,17 @@ def test_cast_time_with_unknown_zone_is_refused(api: Callable, kind: str, zone: 
 
 
 @pytest.mark.parametrize(
-    ("number", "real"),
-    [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (16777217.0, 16777216.0), (0.0, 0.0)],
+    ("number", "real"), [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (16777217.0, 16777216.0), (0.0, 0.0)]
 )
 def test_cast_double_to_real(api: Callable, number: float, real: float) -> None:
     assert cast_of_double(api, number, "real").json == [{"value": real}]
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
-    [(1e-46, "underflow"), (3.4028235677973366e38, "overflow"), (1.797e308, "overflow")],
+    ("number", "words"), [(1e-46, "underflow"), (3.4028235677973366e38, "overflow"), (1.797e308, "overflow")]
 )
 def test_cast_double_beyond_real_is_refused(api: Callable, number: float, words: str) -> None:
-    assert cast_of_double(api, number, "real").refusal == (
-        400,
-        "22003",
-        f"value out of range: {words}",
-    )
+    assert cast_of_double(api, number, "real").refusal == (400, "22003", f"value out of range: {words}")
 
 
 def test_cast_largest_double_to_numeric(api: Callable) -> None:
@@ -114,13 +108,9 @@ def test_cast_largest_double_to_numeric(api: Callable) -> None:
         ("2025-01-01T00:00:00Z", "Asia/Kolkata", "2025-01-01T05:30:00+05:30"),
     ],
 )
-def test_offset_with_seconds_is_rendered(
-    api: Callable, moment: str, zone: str, expected: str
-) -> None:
+def test_offset_with_seconds_is_rendered(api: Callable, moment: str, zone: str, expected: str) -> None:
     response = api("root").patch(
-        "/inspections?id=eq.2&select=created_at",
-        {"created_at": moment},
-        prefer=f"{REPRESENTED}, timezone={zone}",
+        "/inspections?id=eq.2&select=created_at", {"created_at": moment}, prefer=f"{REPRESENTED}, timezone={zone}"
     )
 
     assert response.json == [{"created_at": expected}]
@@ -179,9 +169,7 @@ def test_cast_time_24_00(api: Callable, cast: str, value: str) -> None:
 
 
 def test_cast_time_24_00_with_zone(api: Callable) -> None:
-    response = api("root").get(
-        f"{NEWEST}::timestamp.max()::timestamptz", prefer="timezone=America/New_York"
-    )
+    response = api("root").get(f"{NEWEST}::timestamp.max()::timestamptz", prefer="timezone=America/New_York")
 
     assert response.json == [{"value": "2025-05-25T06:00:00-04:00"}]
 
@@ -223,9 +211,7 @@ def test_cast_too_deep_json_is_refused(api: Callable) -> None:
 
 
 @pytest.mark.sqlite("a server reads JSON itself")
-def test_json_depth_limit_is_sqlites(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_json_depth_limit_is_sqlites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.13 parses thousands of nested arrays, Python 3.11 fewer than a thousand."""
     monkeypatch.setattr(functions.json, "loads", lambda text, parse_constant: None)
     deepest = "[" * 1_000 + "]" * 1_000

@@ -13,19 +13,14 @@ import pytest
 
 from config import PROJECT
 from routes.cli.commands import FILE
-from tests import databases
-from tests import tokens
-from tests.applications import open_app
-from tests.ports import free_port
+from tests.support import databases, tokens
+from tests.support.applications import open_app
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.sqlite("names files")
 
 FLASK = [sys.executable, "-m", "flask", "--app", "app"]
-KEYS = {
-    "SECRET_KEY": tokens.SECRET_KEY,
-    "ANON_KEY": tokens.ANON_KEY,
-    "SERVICE_KEY": tokens.SERVICE_KEY,
-}
+KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
 MADE = ["create-user", "new@acme.example", "--role", "super_admin", "--password", "-"]
 OUTPUTS = [
     pytest.param(">/dev/full", "No space left on device", id="full"),
@@ -162,10 +157,7 @@ def test_empty_database_does_not_replace_a_backup(file, tmp_path, word):
         )
 
     assert kept.read_bytes() == good
-    assert (
-        run(file, [word, str(tmp_path / "another")], DATABASE_URL=f"sqlite:///{made}").returncode
-        == 0
-    )
+    assert run(file, [word, str(tmp_path / "another")], DATABASE_URL=f"sqlite:///{made}").returncode == 0
 
 
 def test_failed_import_leaves_no_wal(file, tmp_path):
@@ -203,9 +195,7 @@ def test_help_works_with_invalid_settings():
     words = [sys.executable, "-m", "serving", "--help"]
     environ = {**os.environ, "PORT": "abc"}
 
-    expected = subprocess.run(
-        words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False
-    )
+    expected = subprocess.run(words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
 
     assert (expected.returncode, expected.stderr) == (0, "")
     assert "PORT; 8000" in expected.stdout

@@ -7,12 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import databases
-from tests.applications import import_rows
-from tests.applications import open_app
-from tests.conftest import DATASET
-from tests.conftest import Database
-from tests.conftest import api_over
+from tests.conftest import DATASET, Database, api_over
+from tests.support import databases
+from tests.support.applications import import_rows, open_app
 
 CHANGES = {
     "status": "failed",
@@ -67,9 +64,7 @@ def line(api: Callable) -> Callable[[str], object]:
         ("x:row_key->>status", {"x": None}),
     ],
 )
-def test_json_path_selects_values(
-    line: Callable, api: Callable, select: str, row: dict | None
-) -> None:
+def test_json_path_selects_values(line: Callable, api: Callable, select: str, row: dict | None) -> None:
     if row is None:
         assert api("root").get(f"/audit_log?select={select}").code == "PGRST100"
     else:
@@ -93,9 +88,7 @@ def test_json_path_selects_values(
     ],
 )
 @pytest.mark.parametrize("who", ["root", "ada"])
-def test_filter_by_json_path(
-    line: Callable, api: Callable, who: str, query: str, keys: list[str]
-) -> None:
+def test_filter_by_json_path(line: Callable, api: Callable, who: str, query: str, keys: list[str]) -> None:
     path = f"/audit_log?select=row_key&action=eq.update&{query}"
 
     page = api(who).get(path, prefer="count=exact")
@@ -111,10 +104,7 @@ def test_order_and_group_by_json_path(line: Callable, api: Callable) -> None:
     grouped = api("root").get(f"{updates}&select=after->>status,count()").json
 
     assert [each["row_key"] for each in ordered] == ["2", "1"]
-    assert sorted((each["status"], each["count"]) for each in grouped) == [
-        ("failed", 1),
-        ("scheduled", 1),
-    ]
+    assert sorted((each["status"], each["count"]) for each in grouped) == [("failed", 1), ("scheduled", 1)]
 
 
 @pytest.mark.parametrize("path", ["after->>status", "row_key->>status"])
@@ -181,17 +171,11 @@ def test_json_path_filter_respects_access(line: Callable, api: Callable) -> None
 
 
 @pytest.mark.server("a file compares texts by code point alone")
-def test_json_text_is_compared_by_code_point(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_json_text_is_compared_by_code_point(tmp_path: pathlib.Path) -> None:
     """Text columns compare by code point too. A PostgreSQL database otherwise uses its cluster's collation."""
     with databases.connected("postgres") as connection:
-        connection.execute(
-            "CREATE DATABASE of_a_language TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de'"
-        )
-    app = open_app(
-        tmp_path / "a.db", DATABASE_URL=databases.SERVER.format(database="of_a_language")
-    )
+        connection.execute("CREATE DATABASE of_a_language TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de'")
+    app = open_app(tmp_path / "a.db", DATABASE_URL=databases.SERVER.format(database="of_a_language"))
     try:
         import_rows(app, DATASET)
         root = api_over(Database(lambda: app, None, app))("root")

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
 
-from access.accounts import access_token
-from access.accounts import kiosk_display
-from access.accounts import person
-from access.accounts import sign_in
-from access.accounts import throttle
+from access.accounts import access_token, kiosk_display, person, sign_in, throttle
 from access.accounts.refresh_token import RefreshToken
 from access.accounts.sign_in import SessionRow
-from access.caller import GRANT_PROFILES
-from access.caller import Caller
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Caller, Role
 from engine import audit
 from engine.query import execute
 from engine.reporting import incremental_counts
@@ -29,10 +22,9 @@ from engine.storage.transaction import Transaction
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
 from routes.postgrest import representation
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import MOE
+from tests.conftest import ADA, MOE
+from tests.support import databases
+from tests.support.applications import open_app
 
 ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
@@ -49,9 +41,7 @@ def transaction(base_file: object, tmp_path: object) -> Iterator[Transaction]:
 # Queries
 
 
-@pytest.mark.parametrize(
-    "select", ["{}", "id,inspections({})", "...clients({})", "...inspections({})"]
-)
+@pytest.mark.parametrize("select", ["{}", "id,inspections({})", "...clients({})", "...inspections({})"])
 def test_columns_per_level_are_limited_to_60(api: Callable, select: str) -> None:
     def asked(columns: int) -> str:
         named = ",".join(f"c{place}:id" for place in range(columns))
@@ -64,9 +54,7 @@ def test_columns_per_level_are_limited_to_60(api: Callable, select: str) -> None
     assert "60 columns" in refused.message
 
 
-@pytest.mark.parametrize(
-    ("select", "depth"), [("...inspections({})", 1), ("...inspections(...reports_lead({}))", 2)]
-)
+@pytest.mark.parametrize(("select", "depth"), [("...inspections({})", 1), ("...inspections(...reports_lead({}))", 2)])
 def test_arrays_per_select_are_limited_to_100(api: Callable, select: str, depth: int) -> None:
     def asked(first: int, second: int) -> str:
         named = [",".join(f"c{place}:id" for place in range(n)) for n in (first, second)]
@@ -107,9 +95,7 @@ def test_csv_bytes_are_limited(monkeypatch: pytest.MonkeyPatch, letter: str, siz
 
 
 @pytest.mark.parametrize(("characters", "is_repeated"), [(2_000, True), (2_001, False)])
-def test_preflight_header_names_are_limited(
-    api: Callable, characters: int, *, is_repeated: bool
-) -> None:
+def test_preflight_header_names_are_limited(api: Callable, characters: int, *, is_repeated: bool) -> None:
     asked = "x" * characters
     headers = {"Origin": "http://localhost:3000", "Access-Control-Request-Headers": asked}
 
@@ -133,9 +119,7 @@ def test_lenient_max_affected_of_a_call_is_ignored(api: Callable) -> None:
     asked = {"building_id": 1, "user_id": MOE}
 
     answer = api("ada").rpc("check_building_access_v2", asked, prefer="max-affected=1")
-    refused = api("ada").rpc(
-        "check_building_access_v2", asked, prefer="max-affected=1,handling=strict"
-    )
+    refused = api("ada").rpc("check_building_access_v2", asked, prefer="max-affected=1,handling=strict")
 
     assert (answer.status, answer.text) == (200, "true")
     assert "Preference-Applied" not in answer.headers
@@ -146,8 +130,7 @@ def test_lenient_max_affected_of_a_call_is_ignored(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("day", "is_counted"),
-    [("2026-01-31", False), ("2026-02-01", True), ("2026-02-28", True), ("2026-03-01", False)],
+    ("day", "is_counted"), [("2026-01-31", False), ("2026-02-01", True), ("2026-02-28", True), ("2026-03-01", False)]
 )
 def test_month_includes_first_and_last_day(day: str, *, is_counted: bool) -> None:
     days = calendar_days(datetime.date(2026, 2, 10))
@@ -198,12 +181,9 @@ def test_reused_refresh_token_is_accepted_for_30_seconds(seconds: int, *, is_in_
 
 
 @pytest.mark.parametrize(("seconds", "is_known"), [(30 * 86_400 - 1, True), (30 * 86_400, False)])
-def test_known_address_expires_after_30_days(
-    transaction: Transaction, seconds: int, *, is_known: bool
-) -> None:
+def test_known_address_expires_after_30_days(transaction: Transaction, seconds: int, *, is_known: bool) -> None:
     here, elsewhere = (
-        throttle.sign_in_attempt("moe@acme.example", origin, MOE)
-        for origin in ("192.0.2.1", "192.0.2.9")
+        throttle.sign_in_attempt("moe@acme.example", origin, MOE) for origin in ("192.0.2.1", "192.0.2.9")
     )
     throttle.remember_origin(transaction, MOE, here.origin)
     transaction.run(f"UPDATE origins SET at = {transaction.unix - seconds}")
@@ -230,9 +210,7 @@ def test_timestamp_must_fit_a_double(claim: str) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "is_due"), [(3_599, False), (3_600, True)])
-def test_kiosk_display_use_is_recorded_hourly(
-    transaction: Transaction, seconds: int, *, is_due: bool
-) -> None:
+def test_kiosk_display_use_is_recorded_hourly(transaction: Transaction, seconds: int, *, is_due: bool) -> None:
     _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
     transaction.run(f"UPDATE devices SET last_seen_at = {transaction.unix - seconds}")
 
@@ -240,9 +218,7 @@ def test_kiosk_display_use_is_recorded_hourly(
 
 
 @pytest.mark.parametrize(("seconds", "more"), [(59.999, 0), (60, 0), (60.001, 1)])
-def test_audited_refusals_per_minute_are_limited(
-    transaction: Transaction, seconds: float, more: int
-) -> None:
+def test_audited_refusals_per_minute_are_limited(transaction: Transaction, seconds: float, more: int) -> None:
     def refuse() -> None:
         audit.record_refusal(transaction, "buildings", actor_id=MOE, client_id=1, message="no")
 

@@ -19,10 +19,9 @@ from flask import g
 import engine
 from engine.storage.writer_lock import LockTimeout
 from routes import metric_files as meters
-from routes.metrics import CACHES
-from routes.metrics import MeasuredWriterLock
-from tests import tokens
+from routes.metrics import CACHES, MeasuredWriterLock
 from tests.conftest import Api
+from tests.support import tokens
 
 PROJECT = Path(__file__).resolve().parents[2]
 NO_KEY = {"apikey": None, "Authorization": None}
@@ -83,12 +82,7 @@ def test_metrics_refuse_other_keys(api: Callable, headers: dict) -> None:
 def test_absent_service_key_matches_nothing(world: Callable) -> None:
     api = world({}, SERVICE_KEY="")
 
-    for headers in (
-        {"apikey": ""},
-        {"Authorization": "Bearer "},
-        {"apikey": tokens.SERVICE_KEY},
-        {"apikey": "None"},
-    ):
+    for headers in ({"apikey": ""}, {"Authorization": "Bearer "}, {"apikey": tokens.SERVICE_KEY}, {"apikey": "None"}):
         assert api("nobody").get("/metrics", headers={**NO_KEY, **headers}).status == 401
 
 
@@ -223,12 +217,7 @@ def test_each_worker_reports_all_workers(tmp_path: Path) -> None:
 
     def work(count: int) -> str:
         done = subprocess.run(
-            [*words, str(count)],
-            cwd=PROJECT,
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=True,
+            [*words, str(count)], cwd=PROJECT, env=environ, capture_output=True, text=True, check=True
         )
         return done.stdout
 
@@ -287,9 +276,7 @@ for kind, size_bytes in meters.FILES.items():
 
 def test_files_fit_every_possible_series(tmp_path: Path, directory: Path) -> None:
     """Growing files have holes, and a full disk has no blocks for them at the first write."""
-    expected, _ = run_apart(
-        EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory)
-    )
+    expected, _ = run_apart(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
 
     lines = expected.splitlines()
     assert len(lines) == len(meters.FILES)
@@ -340,9 +327,7 @@ Flask.test_client = removed
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
-def test_full_disk_makes_worker_count_in_memory_and_log_once(
-    tmp_path: Path, directory: Path
-) -> None:
+def test_full_disk_makes_worker_count_in_memory_and_log_once(tmp_path: Path, directory: Path) -> None:
     expected, log = run_apart(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
 
     assert requests_of("GET", "/live", 200) + " 3.0" in expected
@@ -412,9 +397,7 @@ def test_worker_survives_removed_directory(tmp_path: Path, directory: Path) -> N
     assert log == ""
 
 
-def test_no_temporary_directory_gives_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_temporary_directory_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(**where: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
@@ -427,9 +410,7 @@ def test_no_temporary_directory_gives_none(
     meters.remove_directory(directory)
 
 
-def test_directories_of_killed_servers_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directories_of_killed_servers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locked directories, targets of symbolic links and other users' directories stay."""
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     left, other = (tmp_path / f"{meters.PREFIX}{name}" for name in ("left", "other"))

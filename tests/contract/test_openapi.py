@@ -5,17 +5,14 @@ import re
 from collections.abc import Callable
 
 import pytest
-from jsonschema import Draft202012Validator
-from jsonschema import FormatChecker
-from openapi_spec_validator import OpenAPIV2SpecValidator
-from openapi_spec_validator import OpenAPIV31SpecValidator
+from jsonschema import Draft202012Validator, FormatChecker
+from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV31SpecValidator
 
 import config
 from engine.query.catalog import catalog
 from routes import rpc
 from routes.postgrest import openapi_schemas
-from tests.conftest import CAST
-from tests.conftest import RESOURCES
+from tests.conftest import CAST, RESOURCES
 
 SWAGGER = "application/openapi+json"
 JSON = "application/json"
@@ -24,14 +21,7 @@ ROOTS = ("/", *AS_POSTGREST)
 UNTOLD = {"/audit_log", "/metrics", "/docs", "/docs/{name}", "/rpc/{name}"}
 """Routes that are no part of the data API's: the operator's, the page, and what answers to no function.
 Nor is the console, all of which stands under /console/: it answers people, not programs."""
-OFTEN_HIDDEN = (
-    "password_hash",
-    "encrypted_password",
-    "sqlite",
-    "gunicorn",
-    "service_key",
-    "metrics",
-)
+OFTEN_HIDDEN = ("password_hash", "encrypted_password", "sqlite", "gunicorn", "service_key", "metrics")
 
 
 def routes(app: object) -> dict[str, set[str]]:
@@ -40,19 +30,12 @@ def routes(app: object) -> dict[str, set[str]]:
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule.rule)
         found.setdefault(path, set()).update(rule.methods - {"OPTIONS"})
-    return {
-        path: methods
-        for path, methods in found.items()
-        if path not in UNTOLD and not path.startswith("/console")
-    }
+    return {path: methods for path, methods in found.items() if path not in UNTOLD and not path.startswith("/console")}
 
 
 def operations(document: dict) -> dict[str, set[str]]:
     verbs = {"get", "head", "post", "put", "patch", "delete"}
-    return {
-        path: {method.upper() for method in item if method in verbs}
-        for path, item in document["paths"].items()
-    }
+    return {path: {method.upper() for method in item if method in verbs} for path, item in document["paths"].items()}
 
 
 def faults(schema: dict, value: object) -> list[str]:
@@ -92,10 +75,7 @@ def test_document_is_valid_swagger_2_0(swagger: dict) -> None:
 def test_accept_selects_document(api: Callable, accept: str, expected: str, key: str) -> None:
     response = api("moe").get("/", accept=accept)
 
-    assert (response.status, response.headers["Content-Type"]) == (
-        200,
-        f"{expected}; charset=utf-8",
-    )
+    assert (response.status, response.headers["Content-Type"]) == (200, f"{expected}; charset=utf-8")
     assert key in response.json
 
 
@@ -115,10 +95,7 @@ def test_rest_v1_serves_swagger(api: Callable, path: str, accept: str, expected:
     """
     response = api("moe").get(path, accept=accept)
 
-    assert (response.status, response.headers["Content-Type"]) == (
-        200,
-        f"{expected}; charset=utf-8",
-    )
+    assert (response.status, response.headers["Content-Type"]) == (200, f"{expected}; charset=utf-8")
     assert response.json == api("moe").get("/", accept=SWAGGER).json
 
 
@@ -163,11 +140,7 @@ def test_document_is_the_same_for_all_callers(api: Callable, path: str, accept: 
 
 
 def test_document_lists_exactly_the_routes(document: dict, pristine: object) -> None:
-    at_root = {
-        path: methods
-        for path, methods in routes(pristine).items()
-        if not path.startswith("/rest/v1")
-    }
+    at_root = {path: methods for path, methods in routes(pristine).items() if not path.startswith("/rest/v1")}
 
     assert operations(document) == at_root
 
@@ -198,9 +171,7 @@ def test_single_server_has_all_paths(document: dict) -> None:
 
 def test_swagger_lists_tables_and_functions(swagger: dict) -> None:
     tables = {f"/{name}": {"GET", "POST", "PATCH", "DELETE"} for name in RESOURCES}
-    functions = {
-        f"/rpc/{each.name}": set(each.volatility.value) & {"GET", "POST"} for each in rpc.TABLE
-    }
+    functions = {f"/rpc/{each.name}": set(each.volatility.value) & {"GET", "POST"} for each in rpc.TABLE}
 
     assert operations(swagger) == {"/": {"GET"}} | tables | functions
     assert set(swagger["definitions"]) == set(RESOURCES)
@@ -250,22 +221,17 @@ def test_swagger_integer_formats(swagger: dict) -> None:
 def test_swagger_argument_formats(swagger: dict) -> None:
     wide = {"type": "integer", "format": "int64"}
     asked, assigned = (
-        swagger["paths"][f"/rpc/{name}"]
-        for name in ("get_building_stats", "assign_buildings_to_client_admin")
+        swagger["paths"][f"/rpc/{name}"] for name in ("get_building_stats", "assign_buildings_to_client_admin")
     )
 
-    assert asked["get"]["parameters"] == [
-        {"name": "building_id", "in": "query", "required": True, **wide}
-    ]
+    assert asked["get"]["parameters"] == [{"name": "building_id", "in": "query", "required": True, **wide}]
     assert asked["post"]["parameters"][0]["schema"]["properties"]["building_id"] == wide
     ids = assigned["post"]["parameters"][0]["schema"]["properties"]["building_ids"]
     assert ids == {"type": "array", "format": "bigint[]", "items": wide}
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-def test_columns_equal_the_catalog(
-    api: Callable, table: str, document: dict, swagger: dict
-) -> None:
+def test_columns_equal_the_catalog(api: Callable, table: str, document: dict, swagger: dict) -> None:
     relation = catalog().relations[table]
     schemas = document["components"]["schemas"]
     required = {each.name for each in relation.attributes.values() if each.required}
@@ -275,9 +241,9 @@ def test_columns_equal_the_catalog(
     assert list(swagger["definitions"][table]["properties"]) == list(relation.attributes)
     assert set(swagger["definitions"][table]["required"]) == required
     expected = document["paths"][f"/{table}"]["get"]["parameters"]
-    assert [
-        each["$ref"].rpartition(".")[2] for each in expected if f"/filter.{table}." in each["$ref"]
-    ] == list(relation.attributes)
+    assert [each["$ref"].rpartition(".")[2] for each in expected if f"/filter.{table}." in each["$ref"]] == list(
+        relation.attributes
+    )
 
 
 def test_required_columns_of_new_rows(document: dict) -> None:

@@ -140,22 +140,15 @@ def test_filters_of_empty_embed_are_validated(api: Callable, query: str, code: s
         ("or=(building_id.eq.abc,building_id.eq.1)", "22P02"),
     ],
 )
-def test_list_filters_are_validated_without_visible_rows(
-    api: Callable, query: str, code: str
-) -> None:
-    for path in (
-        f"/client_admin_building_access?{query}",
-        f"/client_admin_building_access?limit=0&{query}",
-    ):
+def test_list_filters_are_validated_without_visible_rows(api: Callable, query: str, code: str) -> None:
+    for path in (f"/client_admin_building_access?{query}", f"/client_admin_building_access?limit=0&{query}"):
         response = api("moe").get(path, prefer="count=exact")
         assert (response.status, response.json["code"]) == (400, code)
 
 
 def test_nested_embeds_of_empty_embed_are_validated(api: Callable) -> None:
     assert api("root").get("/inspections?select=buildings(inspectors())").code == "PGRST200"
-    assert api("root").get("/inspections?select=id,buildings(clients())&id=eq.1").json == [
-        {"id": 1}
-    ]
+    assert api("root").get("/inspections?select=id,buildings(clients())&id=eq.1").json == [{"id": 1}]
 
 
 @pytest.mark.parametrize("embed", ["buildings(clients())", "buildings(clients(),inspections())"])
@@ -173,9 +166,7 @@ def test_embed_of_empty_embeds_has_no_csv_column(api: Callable, embed: str) -> N
         ("/users?select=nope,buildings(id)&order=nope", 300, "PGRST201"),
     ],
 )
-def test_unknown_relationship_precedes_unknown_column(
-    api: Callable, path: str, status: int, code: str
-) -> None:
+def test_unknown_relationship_precedes_unknown_column(api: Callable, path: str, status: int, code: str) -> None:
     response = api("root").get(path)
 
     assert (response.status, response.code) == (status, code)
@@ -205,9 +196,7 @@ def test_order_groups_by_spread_column(api: Callable, order: str, cities: list[s
         ("status,count()&order=buildings(city)", "PGRST108"),
     ],
 )
-def test_order_groups_by_other_embed_column_is_refused(
-    api: Callable, query: str, code: str
-) -> None:
+def test_order_groups_by_other_embed_column_is_refused(api: Callable, query: str, code: str) -> None:
     response = api("root").get(f"/inspections?select={query}")
 
     assert (response.status, response.code) == (400, code)
@@ -286,9 +275,7 @@ def test_timestamp_cast_uses_preferred_time_zone(api: Callable, select: str, pri
         (None, None),
     ],
 )
-def test_text_to_timestamp_cast_uses_preferred_time_zone(
-    api: Callable, text: str | None, printed: str | None
-) -> None:
+def test_text_to_timestamp_cast_uses_preferred_time_zone(api: Callable, text: str | None, printed: str | None) -> None:
     root = api("root")
     assert root.patch("/inspections?id=eq.5", {"notes": text}).status == 204
 
@@ -300,9 +287,7 @@ def test_text_to_timestamp_cast_uses_preferred_time_zone(
 def test_ambiguous_local_hour_is_the_second(api: Callable) -> None:
     said = {"created_at": "2025-11-02T01:30:00"}
 
-    (row,) = (
-        api("root").patch("/inspections?id=eq.5", said, prefer=f"{NEW_YORK}, {REPRESENTED}").json
-    )
+    (row,) = api("root").patch("/inspections?id=eq.5", said, prefer=f"{NEW_YORK}, {REPRESENTED}").json
 
     assert row["created_at"] == "2025-11-02T01:30:00-05:00"
 
@@ -322,12 +307,9 @@ def test_json_array_index_is_not_a_key(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
-    [(r"*\**", [3]), (r"*100\*", [3]), (r"Depot*", [3]), (r"\*", []), (r"*\_*", [])],
+    ("pattern", "found"), [(r"*\**", [3]), (r"*100\*", [3]), (r"Depot*", [3]), (r"\*", []), (r"*\_*", [])]
 )
-def test_asterisk_in_like_becomes_percent_first(
-    api: Callable, pattern: str, found: list[int]
-) -> None:
+def test_asterisk_in_like_becomes_percent_first(api: Callable, pattern: str, found: list[int]) -> None:
     for operator in ("like", "ilike"):
         assert ids(api("root").get(f"/buildings?select=id&name={operator}.{pattern}")) == found
 
@@ -409,9 +391,7 @@ def test_limit_zero_with_offset_is_refused(api: Callable) -> None:
 
 
 def test_single_object_beyond_last_row_is_not_singular(api: Callable) -> None:
-    response = api("root").get(
-        "/buildings?offset=9", prefer="count=exact", accept="application/vnd.pgrst.object+json"
-    )
+    response = api("root").get("/buildings?offset=9", prefer="count=exact", accept="application/vnd.pgrst.object+json")
 
     assert (response.status, response.code) == (406, "PGRST116")
 
@@ -472,9 +452,7 @@ def test_regular_expressions_without_re2_are_refused(
         ("0001-01-01T00:00:00+00:00", "America/New_York", "0001-01-01T00:00:00+00:00"),
     ],
 )
-def test_timestamp_beyond_zone_range_is_utc(
-    api: Callable, stored: str, zone: str, shown: str
-) -> None:
+def test_timestamp_beyond_zone_range_is_utc(api: Callable, stored: str, zone: str, shown: str) -> None:
     path = "/client_manager_building_access?building_id=eq.1"
     assert api("root").patch(path, {"assigned_at": stored}).status == 204
 
@@ -496,9 +474,7 @@ def test_timestamp_beyond_zone_range_is_utc(
         (42, "units::float8", '"units":7}'),
     ],
 )
-def test_numbers_are_formatted_as_in_postgresql(
-    api: Callable, number: float, asked: str, printed: str
-) -> None:
+def test_numbers_are_formatted_as_in_postgresql(api: Callable, number: float, asked: str, printed: str) -> None:
     row = {"name": "N", "client_id": 1, "latitude": number, "units": 7}
     [made] = api("root").post("/buildings?select=id", row, prefer=REPRESENTED).json
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import recorded
+from tests.support import recorded
 
 CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text())
 
 # Recorded cases with a deliberate difference: id -> reason.
 DELIBERATE_DIFFERENCES: dict[str, str] = {
-    "insert-0873": "12.0.2 heads a written row's CSV by the alphabet, its cells stand as selected",
+    "insert-0873": "12.0.2 heads a written row's CSV by the alphabet, its cells stand as selected"
 }
 
 
@@ -21,9 +21,7 @@ def test_response_matches_recording(api: Callable, case: dict) -> None:
     if reason := DELIBERATE_DIFFERENCES.get(case["id"]):
         pytest.skip(reason)
 
-    answer = api(recorded.sender(case["user"])).send(
-        case["method"], case["path"], case["body"], **spelled(case)
-    )
+    answer = api(recorded.sender(case["user"])).send(case["method"], case["path"], case["body"], **spelled(case))
 
     assert recorded.difference(case, answer) is None
 

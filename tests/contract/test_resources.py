@@ -10,15 +10,13 @@ from engine.maintenance import import_export
 from engine.maintenance.planner_stats import PLANNER_STATS
 from engine.maintenance.schema import CLIENT_MISMATCHES
 from engine.query.catalog import catalog
-from models import RESOURCES
-from models import credential
+from models import RESOURCES, credential
 from models.fields import ColumnDefault
 from tests import conftest
-from tests import databases
-from tests.access_requests import WELL_FORMED
-from tests.access_requests import well_formed
-from tests.applications import open_app
-from tests.columns import COLUMNS
+from tests.support import databases
+from tests.support.access_requests import WELL_FORMED, well_formed
+from tests.support.applications import open_app
+from tests.support.columns import COLUMNS
 
 WRITTEN = set(RESOURCES) - {"audit_log"}
 TRIGGERS = (
@@ -57,11 +55,7 @@ def test_export_order_follows_foreign_keys() -> None:
         for key in credential.metadata.tables[name].foreign_key_constraints
     ]
 
-    assert [
-        pair
-        for pair in points
-        if import_export.ORDER.index(pair[0]) < import_export.ORDER.index(pair[1])
-    ] == []
+    assert [pair for pair in points if import_export.ORDER.index(pair[0]) < import_export.ORDER.index(pair[1])] == []
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
@@ -73,26 +67,19 @@ def test_audit_triggers_exist(api: Callable, triggers: set[str], name: str) -> N
 
     assert well_formed(api, "root", "POST", name).status == 201
 
-    (expected, *_) = (
-        api("root").get(f"/audit_log?relation=eq.{name}&action=eq.insert&order=id.desc").json
-    )
+    (expected, *_) = api("root").get(f"/audit_log?relation=eq.{name}&action=eq.insert&order=id.desc").json
     assert set(expected["after"]) == set(COLUMNS[name])
 
 
 def test_moved_row_is_audited_for_both_clients() -> None:
     """The table's owner column is registered in engine/audit.py."""
     owners = ("client_id", "admin_id", "manager_id")
-    handed = {
-        name: next((each for each in owners if each in RESOURCES[name].__table__.c), None)
-        for name in WRITTEN
-    }
+    handed = {name: next((each for each in owners if each in RESOURCES[name].__table__.c), None) for name in WRITTEN}
 
     assert {name: owner for name, owner in handed.items() if owner} == audit.OWNER_COLUMNS
 
 
-@pytest.mark.parametrize(
-    "name", sorted(each for each in WRITTEN if "id" in RESOURCES[each].__table__.c)
-)
+@pytest.mark.parametrize("name", sorted(each for each in WRITTEN if "id" in RESOURCES[each].__table__.c))
 def test_ids_are_not_reused(triggers: set[str], name: str) -> None:
     """An id set by an update counts as used."""
     id_ = catalog().relations[name].attributes["id"]
@@ -111,14 +98,10 @@ def test_derived_column_is_maintained_by_the_database(name: str) -> None:
     in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
 
     for hidden in set(RESOURCES[name].derived) - in_keys:
-        assert f"FROM {name} " in CLIENT_MISMATCHES, (
-            f"{name}.{hidden} may part from what it is derived of"
-        )
+        assert f"FROM {name} " in CLIENT_MISMATCHES, f"{name}.{hidden} may part from what it is derived of"
 
 
-@pytest.mark.server(
-    "a file's foreign keys take rows along in the order of their keys by themselves"
-)
+@pytest.mark.server("a file's foreign keys take rows along in the order of their keys by themselves")
 def test_cascades_follow_key_order(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "walkthrough.db"
     open_app(file)
@@ -129,8 +112,6 @@ def test_cascades_follow_key_order(tmp_path: pathlib.Path) -> None:
         if key.ondelete in ("CASCADE", "SET NULL")
     }
 
-    found = databases.sql(
-        file, "SELECT proname FROM pg_proc WHERE proname LIKE '%~_follow~_%' ESCAPE '~'"
-    )
+    found = databases.sql(file, "SELECT proname FROM pg_proc WHERE proname LIKE '%~_follow~_%' ESCAPE '~'")
 
     assert {name for (name,) in found} == pointing

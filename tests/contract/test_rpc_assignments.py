@@ -1,25 +1,12 @@
 """The three assignment functions: atomic, audited, with uniform errors."""
 
 from collections.abc import Callable
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.conftest import dump
-from tests.conftest import ids
-from tests.functions import TO_ADMIN_BUILDINGS
-from tests.functions import TO_ADMIN_INSPECTIONS
-from tests.functions import TO_MANAGER
-from tests.functions import WELL_CALLED
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT, dump, ids
+from tests.support.functions import TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER, WELL_CALLED
 
 
 def grants(api: Callable, table: str, grantee: str) -> list[dict]:
@@ -50,12 +37,7 @@ def test_inspections_are_assigned_to_a_client_admin(api: Callable) -> None:
 def test_buildings_and_inspections_are_assigned_to_a_manager(api: Callable, who: str) -> None:
     response = api(who).rpc(TO_MANAGER, to_manager(MOE, [1, 2], [3, 5]))
 
-    assert response.json == {
-        "success": True,
-        "assigned_buildings": 1,
-        "assigned_inspections": 1,
-        "already_assigned": 2,
-    }
+    assert response.json == {"success": True, "assigned_buildings": 1, "assigned_inspections": 1, "already_assigned": 2}
     assert ids(api("moe").get("/buildings?select=id")) == {1, 2}
     assert ids(api("moe").get("/inspections?select=id")) == {1, 2, 3, 4, 5, 9}
 
@@ -84,12 +66,7 @@ def test_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
 
     response = api("root").rpc(TO_MANAGER, to_manager(MOE, [1], [3]))
 
-    assert response.json == {
-        "success": True,
-        "assigned_buildings": 0,
-        "assigned_inspections": 0,
-        "already_assigned": 2,
-    }
+    assert response.json == {"success": True, "assigned_buildings": 0, "assigned_inspections": 0, "already_assigned": 2}
     assert dump(api) == before
     [grant] = grants(api, "client_manager_building_access", MOE)
     assert (grant["assigned_by"], grant["assigned_at"]) == (ADA, "2025-02-12T00:00:00+00:00")
@@ -119,31 +96,16 @@ def test_empty_arrays_assign_nothing(api: Callable) -> None:
     of_ada = api("ada").rpc(TO_MANAGER, to_manager(MIA, [], []))
 
     assert to_admin.json == {"success": True, "assigned": 0, "already_assigned": 0}
-    assert of_ada.json == {
-        "success": True,
-        "assigned_buildings": 0,
-        "assigned_inspections": 0,
-        "already_assigned": 0,
-    }
+    assert of_ada.json == {"success": True, "assigned_buildings": 0, "assigned_inspections": 0, "already_assigned": 0}
     assert dump(api) == before
 
 
 # id, who, function, arguments
 WITHOUT_THE_RIGHT = [
     ("ada-buildings-to-admin", "ada", TO_ADMIN_BUILDINGS, {"admin_id": ADA, "building_ids": [2]}),
-    (
-        "ada-inspections-to-admin",
-        "ada",
-        TO_ADMIN_INSPECTIONS,
-        {"admin_id": ADA, "inspection_ids": [2]},
-    ),
+    ("ada-inspections-to-admin", "ada", TO_ADMIN_INSPECTIONS, {"admin_id": ADA, "inspection_ids": [2]}),
     ("moe-buildings-to-admin", "moe", TO_ADMIN_BUILDINGS, {"admin_id": ADA, "building_ids": [1]}),
-    (
-        "moe-inspections-to-admin",
-        "moe",
-        TO_ADMIN_INSPECTIONS,
-        {"admin_id": ADA, "inspection_ids": [1]},
-    ),
+    ("moe-inspections-to-admin", "moe", TO_ADMIN_INSPECTIONS, {"admin_id": ADA, "inspection_ids": [1]}),
     ("moe-to-himself", "moe", TO_MANAGER, to_manager(MOE, [1], [])),
     ("max-to-moe", "max", TO_MANAGER, to_manager(MOE, [4], [])),
     ("moe-nothing", "moe", TO_MANAGER, to_manager(MOE, [], [])),
@@ -152,13 +114,9 @@ WITHOUT_THE_RIGHT = [
 
 
 @pytest.mark.parametrize(
-    ("who", "name", "arguments"),
-    [line[1:] for line in WITHOUT_THE_RIGHT],
-    ids=[line[0] for line in WITHOUT_THE_RIGHT],
+    ("who", "name", "arguments"), [line[1:] for line in WITHOUT_THE_RIGHT], ids=[line[0] for line in WITHOUT_THE_RIGHT]
 )
-def test_assigning_without_the_right_is_refused(
-    steady: Callable, who: str, name: str, arguments: dict
-) -> None:
+def test_assigning_without_the_right_is_refused(steady: Callable, who: str, name: str, arguments: dict) -> None:
     before = dump(steady)
 
     response = steady(who).rpc(name, arguments)
@@ -170,12 +128,7 @@ def test_assigning_without_the_right_is_refused(
 # id, who, function, arguments: all or nothing, and no id in the answer
 OUT_OF_REACH = [
     ("missing-building", "root", TO_ADMIN_BUILDINGS, {"admin_id": ADA, "building_ids": [2, 987]}),
-    (
-        "missing-inspection",
-        "root",
-        TO_ADMIN_INSPECTIONS,
-        {"admin_id": ADA, "inspection_ids": [1, 987]},
-    ),
+    ("missing-inspection", "root", TO_ADMIN_INSPECTIONS, {"admin_id": ADA, "inspection_ids": [1, 987]}),
     ("missing-to-manager", "root", TO_MANAGER, to_manager(MIA, [2, 987], [5])),
     ("missing-inspection-to-manager", "root", TO_MANAGER, to_manager(MIA, [2], [5, 987])),
     ("ada-other-clients-building", "ada", TO_MANAGER, to_manager(MIA, [2, 4], [])),
@@ -189,13 +142,9 @@ OUT_OF_REACH = [
 
 
 @pytest.mark.parametrize(
-    ("who", "name", "arguments"),
-    [line[1:] for line in OUT_OF_REACH],
-    ids=[line[0] for line in OUT_OF_REACH],
+    ("who", "name", "arguments"), [line[1:] for line in OUT_OF_REACH], ids=[line[0] for line in OUT_OF_REACH]
 )
-def test_one_invisible_id_assigns_nothing(
-    steady: Callable, who: str, name: str, arguments: dict
-) -> None:
+def test_one_invisible_id_assigns_nothing(steady: Callable, who: str, name: str, arguments: dict) -> None:
     before = dump(steady)
 
     response = steady(who).rpc(name, arguments)
@@ -216,22 +165,8 @@ def test_hidden_and_missing_ids_give_the_same_error(steady: Callable) -> None:
 
 # id, who, function, arguments without the grantee, the grantees that are none
 NO_GRANTEE = [
-    (
-        "root-admin-buildings",
-        "root",
-        TO_ADMIN_BUILDINGS,
-        "admin_id",
-        {"building_ids": [1]},
-        (MOE, ROOT, NO_ONE),
-    ),
-    (
-        "root-admin-inspections",
-        "root",
-        TO_ADMIN_INSPECTIONS,
-        "admin_id",
-        {"inspection_ids": [1]},
-        (MAX, ROOT, NO_ONE),
-    ),
+    ("root-admin-buildings", "root", TO_ADMIN_BUILDINGS, "admin_id", {"building_ids": [1]}, (MOE, ROOT, NO_ONE)),
+    ("root-admin-inspections", "root", TO_ADMIN_INSPECTIONS, "admin_id", {"inspection_ids": [1]}, (MAX, ROOT, NO_ONE)),
     (
         "root-manager",
         "root",
@@ -289,9 +224,7 @@ NOT_IDS = [None, {}, "x", "1", 5, True, [1.5], ["x"], [None], [True], [[1]], [{}
         (TO_MANAGER, "inspection_ids"),
     ],
 )
-def test_array_of_invalid_ids_is_refused(
-    steady: Callable, name: str, parameter: str, value: object
-) -> None:
+def test_array_of_invalid_ids_is_refused(steady: Callable, name: str, parameter: str, value: object) -> None:
     response = steady("root").rpc(name, {**WELL_CALLED[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
@@ -300,11 +233,7 @@ def test_array_of_invalid_ids_is_refused(
 @pytest.mark.parametrize("value", [None, 5, "x", "", {}, [], f"urn:uuid:{ADA}"], ids=repr)
 @pytest.mark.parametrize(
     ("name", "parameter"),
-    [
-        (TO_ADMIN_BUILDINGS, "admin_id"),
-        (TO_ADMIN_INSPECTIONS, "admin_id"),
-        (TO_MANAGER, "manager_id"),
-    ],
+    [(TO_ADMIN_BUILDINGS, "admin_id"), (TO_ADMIN_INSPECTIONS, "admin_id"), (TO_MANAGER, "manager_id")],
 )
 def test_grantee_must_be_a_uuid(steady: Callable, name: str, parameter: str, value: object) -> None:
     response = steady("root").rpc(name, {**WELL_CALLED[name], parameter: value})

@@ -4,12 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.functions import CHECK_BUILDING
-from tests.functions import EXPLAIN_BUILDING
-from tests.functions import STATS
-from tests.functions import WELL_CALLED
-from tests.functions import day
-from tests.functions import one_building
+from tests.support.functions import CHECK_BUILDING, EXPLAIN_BUILDING, STATS, WELL_CALLED, day, one_building
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
@@ -30,11 +25,7 @@ def test_building_stats_count_all_inspections(api: Callable, who: str) -> None:
         "lead",
     }
     assert (body["building_id"], body["name"], body["total_inspections"]) == (1, "Harbor House", 3)
-    assert {k: v for k, v in body["by_status"].items() if v} == {
-        "completed": 1,
-        "failed": 1,
-        "scheduled": 1,
-    }
+    assert {k: v for k, v in body["by_status"].items() if v} == {"completed": 1, "failed": 1, "scheduled": 1}
     assert {k: v for k, v in body["by_type"].items() if v} == {"annual": 1, "lead": 1, "fire": 1}
     assert body["overdue"] == 1
     assert body["lead"] == {"readings": 2, "by_result": {"positive": 1, "negative": 1}}

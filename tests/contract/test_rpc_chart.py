@@ -1,14 +1,11 @@
 """get_building_stats_chart_fast: series without gaps, intervals, and the busiest buildings."""
 
 from collections.abc import Callable
-from datetime import date
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 
-from tests.functions import CHART
-from tests.functions import one_building
-from tests.functions import today
+from tests.support.functions import CHART, one_building, today
 
 
 def chart(api: Callable, who: str, start: str, end: str) -> dict:
@@ -55,9 +52,7 @@ def test_chart_by_month_has_no_gaps(api: Callable) -> None:
     body = chart(api, "root", "2025-01-01", "2025-12-31")
 
     assert body["interval"] == "month"
-    assert [point["period"][:7] for point in body["series"]] == [
-        f"2025-{month:02}" for month in range(1, 13)
-    ]
+    assert [point["period"][:7] for point in body["series"]] == [f"2025-{month:02}" for month in range(1, 13)]
     assert [point["total"] for point in body["series"]] == [0, 0, 1, 2, 3, 2, 0, 0, 0, 0, 0, 0]
 
 
@@ -96,22 +91,14 @@ def test_chart_counts_visible_inspections(api: Callable, who: str) -> None:
     assert set(body) == {"start_date", "end_date", "interval", "series", "buildings"}
     assert sum(point["total"] for point in body["series"]) == total
     assert {
-        row["building_id"]: (row["total"], row["completed"], row["failed"])
-        for row in body["buildings"]
-        if row["total"]
+        row["building_id"]: (row["total"], row["completed"], row["failed"]) for row in body["buildings"] if row["total"]
     } == buildings
 
 
 def test_chart_orders_buildings_by_count(api: Callable) -> None:
     buildings = chart(api, "root", "2025-01-01", "2025-12-31")["buildings"]
 
-    assert buildings[0] == {
-        "building_id": 1,
-        "name": "Harbor House",
-        "total": 3,
-        "completed": 1,
-        "failed": 1,
-    }
+    assert buildings[0] == {"building_id": 1, "name": "Harbor House", "total": 3, "completed": 1, "failed": 1}
     assert buildings[1]["building_id"] == 4
 
 
@@ -119,8 +106,7 @@ def test_chart_lists_at_most_20_buildings(world: Callable) -> None:
     rows = one_building()
     rows["buildings"] = [{"id": n, "name": f"B{n}", "client_id": 1} for n in range(1, 26)]
     rows["inspections"] = [
-        {"id": n, "building_id": n % 25 + 1, "inspection_type": "x", "date_visited": "2025-06-01"}
-        for n in range(1, 31)
+        {"id": n, "building_id": n % 25 + 1, "inspection_type": "x", "date_visited": "2025-06-01"} for n in range(1, 31)
     ]
 
     buildings = chart(world(rows), "root", "2025-01-01", "2025-12-31")["buildings"]
@@ -129,9 +115,7 @@ def test_chart_lists_at_most_20_buildings(world: Callable) -> None:
     assert [row["total"] for row in buildings] == [2] * 5 + [1] * 15
 
 
-@pytest.mark.parametrize(
-    "query", ["", "start_date=&end_date=", "start_date=null&end_date=null"], ids=repr
-)
+@pytest.mark.parametrize("query", ["", "start_date=&end_date=", "start_date=null&end_date=null"], ids=repr)
 def test_chart_without_dates_shows_the_last_twelve_months(api: Callable, query: str) -> None:
     body = api("root").get(f"/rpc/{CHART}?{query}").json
 
@@ -143,9 +127,7 @@ def test_chart_without_dates_shows_the_last_twelve_months(api: Callable, query: 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_chart_with_inverted_dates_is_refused(api: Callable, method: str) -> None:
-    response = api("root").rpc(
-        CHART, {"start_date": "2025-02-02", "end_date": "2025-02-01"}, method=method
-    )
+    response = api("root").rpc(CHART, {"start_date": "2025-02-02", "end_date": "2025-02-01"}, method=method)
 
     assert (response.status, response.code) == (400, "22023")
 

@@ -5,19 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.functions import ABOUT_SOMEBODY
-from tests.functions import CHECK_BUILDING
-from tests.functions import CHECK_INSPECTION
-from tests.functions import EXPLAIN_BUILDING
-from tests.functions import EXPLAIN_INSPECTION
-from tests.functions import WELL_CALLED
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.support.functions import (
+    ABOUT_SOMEBODY,
+    CHECK_BUILDING,
+    CHECK_INSPECTION,
+    EXPLAIN_BUILDING,
+    EXPLAIN_INSPECTION,
+    WELL_CALLED,
+)
 
 MAY_ASK = [
     ("moe", MOE),
@@ -55,9 +51,7 @@ def test_caller_may_ask_about_own_users(api: Callable, who: str, about: str, nam
 
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
 @pytest.mark.parametrize(("who", "about"), MAY_NOT_ASK)
-def test_foreign_and_unknown_users_give_the_same_error(
-    api: Callable, who: str, about: str, name: str
-) -> None:
+def test_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, about: str, name: str) -> None:
     about_them = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
     about_no_one = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": NO_ONE})
 
@@ -105,9 +99,7 @@ BUILDING_CHECKS = [
 
 
 @pytest.mark.parametrize(("who", "about", "building", "answer"), BUILDING_CHECKS)
-def test_check_building_access(
-    api: Callable, who: str, about: str, building: int, answer: bool
-) -> None:
+def test_check_building_access(api: Callable, who: str, about: str, building: int, answer: bool) -> None:
     asked = {"p_building_id": building, "p_user_id": about}
 
     response = api(who).rpc(CHECK_BUILDING, asked)
@@ -137,9 +129,7 @@ INSPECTION_CHECKS = [
 
 
 @pytest.mark.parametrize(("who", "about", "inspection", "answer"), INSPECTION_CHECKS)
-def test_check_inspection_access(
-    api: Callable, who: str, about: str, inspection: int, answer: bool
-) -> None:
+def test_check_inspection_access(api: Callable, who: str, about: str, inspection: int, answer: bool) -> None:
     asked = {"p_inspection_id": inspection, "p_user_id": about}
 
     response = api(who).rpc(CHECK_INSPECTION, asked)
@@ -158,9 +148,7 @@ def test_hidden_row_is_not_explained(api: Callable) -> None:
     assert api("ada").rpc(EXPLAIN_BUILDING, asked).json == {"allowed": False, "reasons": []}
 
 
-def test_inspections_of_hidden_building_are_not_explained(
-    api: Callable,
-) -> None:
+def test_inspections_of_hidden_building_are_not_explained(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
     asked = {"p_inspection_id": 6, "p_user_id": MOE}
 
@@ -172,15 +160,7 @@ def test_inspections_of_hidden_building_are_not_explained(
 # about whom, building: the rules that let them, each with its grantor and time where it is a grant
 BUILDING_REASONS = [
     ("root", ROOT, 1, {("super_admin", None, None)}),
-    (
-        "ada",
-        ADA,
-        1,
-        {
-            ("client_ownership", None, None),
-            ("building_grant", ROOT, "2025-02-10T00:00:00+00:00"),
-        },
-    ),
+    ("ada", ADA, 1, {("client_ownership", None, None), ("building_grant", ROOT, "2025-02-10T00:00:00+00:00")}),
     ("ada", ADA, 2, {("client_ownership", None, None)}),
     ("ada", ADA, 5, {("building_grant", ROOT, "2025-02-11T00:00:00+00:00")}),
     ("moe", MOE, 1, {("building_grant", ADA, "2025-02-12T00:00:00+00:00")}),
@@ -191,14 +171,8 @@ BUILDING_REASONS = [
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
 @pytest.mark.parametrize(("who", "about", "building", "reasons"), BUILDING_REASONS)
-def test_explain_building_access(
-    api: Callable, who: str, about: str, building: int, reasons: set, method: str
-) -> None:
-    body = (
-        api(who)
-        .rpc(EXPLAIN_BUILDING, {"p_building_id": building, "p_user_id": about}, method=method)
-        .json
-    )
+def test_explain_building_access(api: Callable, who: str, about: str, building: int, reasons: set, method: str) -> None:
+    body = api(who).rpc(EXPLAIN_BUILDING, {"p_building_id": building, "p_user_id": about}, method=method).json
 
     assert set(body) == {"allowed", "reasons"}
     assert body["allowed"] is bool(reasons)
@@ -222,12 +196,8 @@ INSPECTION_REASONS = [
 
 
 @pytest.mark.parametrize(("who", "about", "inspection", "reasons"), INSPECTION_REASONS)
-def test_explain_inspection_access(
-    api: Callable, who: str, about: str, inspection: int, reasons: set
-) -> None:
-    body = (
-        api(who).rpc(EXPLAIN_INSPECTION, {"p_inspection_id": inspection, "p_user_id": about}).json
-    )
+def test_explain_inspection_access(api: Callable, who: str, about: str, inspection: int, reasons: set) -> None:
+    body = api(who).rpc(EXPLAIN_INSPECTION, {"p_inspection_id": inspection, "p_user_id": about}).json
 
     assert body["allowed"] is bool(reasons)
     assert {reason["rule"] for reason in body["reasons"]} == reasons
@@ -247,7 +217,4 @@ def test_two_grants_are_two_reasons(api: Callable) -> None:
 
     body = api("moe").rpc(EXPLAIN_INSPECTION, {"p_inspection_id": 1, "p_user_id": MOE}).json
 
-    assert {reason["rule"] for reason in body["reasons"]} == {
-        "inspection_grant",
-        "through_building",
-    }
+    assert {reason["rule"] for reason in body["reasons"]} == {"inspection_grant", "through_building"}

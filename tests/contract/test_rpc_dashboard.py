@@ -2,17 +2,11 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.functions import DASHBOARD
-from tests.functions import day
-from tests.functions import expected
-from tests.functions import one_building
-from tests.functions import today
+from tests.support.functions import DASHBOARD, day, expected, one_building, today
 
 DASHBOARD_KEYS = {
     "total_inspections",
@@ -39,13 +33,7 @@ def statuses(scheduled=0, in_progress=0, completed=0, failed=0, cancelled=0) -> 
 
 
 def types(annual=0, fire=0, lead=0, structural=0, emergency=0) -> dict:
-    return {
-        "annual": annual,
-        "fire": fire,
-        "lead": lead,
-        "structural": structural,
-        "emergency": emergency,
-    }
+    return {"annual": annual, "fire": fire, "lead": lead, "structural": structural, "emergency": emergency}
 
 
 # who: inspections, buildings, by the five statuses, by the five types, overdue. All dates of the data set are past.

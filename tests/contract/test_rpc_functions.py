@@ -4,26 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import dump
-from tests.functions import CHART
-from tests.functions import CHECK_BUILDING
-from tests.functions import CHECK_INSPECTION
-from tests.functions import DASHBOARD
-from tests.functions import EXPLAIN_BUILDING
-from tests.functions import EXPLAIN_INSPECTION
-from tests.functions import STABLE
-from tests.functions import STATS
-from tests.functions import TO_ADMIN_BUILDINGS
-from tests.functions import TO_ADMIN_INSPECTIONS
-from tests.functions import TO_MANAGER
-from tests.functions import VOLATILE
-from tests.functions import WELL_CALLED
-from tests.functions import expected
-from tests.functions import renamed
+from tests.conftest import ADA, BOB, MIA, MOE, dump
+from tests.support.functions import (
+    CHART,
+    CHECK_BUILDING,
+    CHECK_INSPECTION,
+    DASHBOARD,
+    EXPLAIN_BUILDING,
+    EXPLAIN_INSPECTION,
+    STABLE,
+    STATS,
+    TO_ADMIN_BUILDINGS,
+    TO_ADMIN_INSPECTIONS,
+    TO_MANAGER,
+    VOLATILE,
+    WELL_CALLED,
+    expected,
+    renamed,
+)
 
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,9 +76,7 @@ OTHER_VALUES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "parameter", "other"),
-    OTHER_VALUES,
-    ids=[f"{name}-{parameter}" for name, parameter, _ in OTHER_VALUES],
+    ("name", "parameter", "other"), OTHER_VALUES, ids=[f"{name}-{parameter}" for name, parameter, _ in OTHER_VALUES]
 )
 def test_both_spellings_with_different_values_are_refused(
     steady: Callable, name: str, parameter: str, other: object
@@ -114,10 +110,7 @@ def test_unknown_parameter_assigns_nothing(steady: Callable, name: str) -> None:
 
 
 REQUIRED = [
-    (name, parameter)
-    for name in WELL_CALLED
-    for parameter in WELL_CALLED[name]
-    if name not in (DASHBOARD, CHART)
+    (name, parameter) for name in WELL_CALLED for parameter in WELL_CALLED[name] if name not in (DASHBOARD, CHART)
 ]
 
 
@@ -172,9 +165,7 @@ def test_anonymous_calls_are_refused(steady: Callable, name: str) -> None:
     assert (response.status, response.code) == (401, "42501")
 
 
-@pytest.mark.parametrize(
-    "query", ["select=total_inspections", "order=id", "limit=1", "offset=0", "limit=1&offset=5"]
-)
+@pytest.mark.parametrize("query", ["select=total_inspections", "order=id", "limit=1", "offset=0", "limit=1&offset=5"])
 @pytest.mark.parametrize("name", STABLE)
 def test_reserved_parameters_are_ignored(api: Callable, name: str, query: str) -> None:
     arguments = "&".join(f"{key}={value}" for key, value in WELL_CALLED[name].items())
@@ -182,9 +173,7 @@ def test_reserved_parameters_are_ignored(api: Callable, name: str, query: str) -
     assert api("root").get(f"/rpc/{name}?{arguments}&{query}").status == 200
 
 
-@pytest.mark.parametrize(
-    "body", ["{", "[]", "5", '"x"', "[null]", "[1]"], ids=lambda body: f"body-{body}"
-)
+@pytest.mark.parametrize("body", ["{", "[]", "5", '"x"', "[null]", "[1]"], ids=lambda body: f"body-{body}")
 def test_body_must_be_an_object(api: Callable, body: str) -> None:
     response = api("root").post(f"/rpc/{STATS}", body)
 

@@ -6,9 +6,7 @@ import pytest
 
 from access.policy import FUNCTION_ROLES
 from routes import rpc
-from tests.conftest import ADA
-from tests.conftest import MIA
-from tests.conftest import MOE
+from tests.conftest import ADA, MIA, MOE
 
 CHECK = "check_building_access_v2"
 CHART = "get_building_stats_chart_fast"
@@ -63,13 +61,7 @@ NOT_FOUND = [
 
 @pytest.mark.parametrize(("method", "path", "body", "called", "searched", "hint"), NOT_FOUND)
 def test_unknown_function_error_matches_postgrest(
-    api: Callable,
-    method: str,
-    path: str,
-    body: object,
-    called: str,
-    searched: str,
-    hint: str | None,
+    api: Callable, method: str, path: str, body: object, called: str, searched: str, hint: str | None
 ) -> None:
     response = api("ada").send(method, path, body)
 
@@ -102,9 +94,7 @@ def test_unsupported_methods_are_refused(api: Callable, name: str, method: str) 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
 def test_volatile_function_refuses_get(api: Callable, who: str) -> None:
-    response = api(who).get(
-        f"/rpc/{ASSIGN}?manager_id={MIA}&building_ids={{1}}&inspection_ids={{}}"
-    )
+    response = api(who).get(f"/rpc/{ASSIGN}?manager_id={MIA}&building_ids={{1}}&inspection_ids={{}}")
 
     assert response.refusal == (405, "PGRST101", "Cannot use the GET method on RPC")
     assert response.headers["Allow"] == "OPTIONS, POST"
@@ -117,9 +107,7 @@ def test_head_equals_get_without_body(api: Callable) -> None:
     assert response.headers["Content-Range"] == "0-0/*"
 
 
-@pytest.mark.parametrize(
-    ("name", "allowed"), [(CHECK, "OPTIONS,GET,HEAD,POST"), (ASSIGN, "OPTIONS,POST")]
-)
+@pytest.mark.parametrize(("name", "allowed"), [(CHECK, "OPTIONS,GET,HEAD,POST"), (ASSIGN, "OPTIONS,POST")])
 def test_options_lists_methods_publicly(api: Callable, name: str, allowed: str) -> None:
     response = api("nobody").send("OPTIONS", f"/rpc/{name}")
 
@@ -132,9 +120,7 @@ def test_options_lists_methods_publicly(api: Callable, name: str, allowed: str) 
 
 def test_form_equals_json(api: Callable) -> None:
     response = api("ada").post(
-        f"/rpc/{CHECK}",
-        f"p_building_id=1&user_id={MOE}",
-        content_type="application/x-www-form-urlencoded",
+        f"/rpc/{CHECK}", f"p_building_id=1&user_id={MOE}", content_type="application/x-www-form-urlencoded"
     )
 
     assert (response.status, response.json) == (200, True)
@@ -194,25 +180,14 @@ def test_absent_spelling_does_not_conflict(api: Callable) -> None:
 # body of a POST, its code
 WRONG_VALUES = [
     ({"p_building_id": "x", "p_user_id": MOE}, '22P02 invalid input syntax for type bigint: "x"'),
-    (
-        {"p_building_id": None, "p_user_id": MOE},
-        '22P02 invalid input syntax for type bigint: "null"',
-    ),
-    (
-        {"p_building_id": True, "p_user_id": MOE},
-        '22P02 invalid input syntax for type bigint: "true"',
-    ),
+    ({"p_building_id": None, "p_user_id": MOE}, '22P02 invalid input syntax for type bigint: "null"'),
+    ({"p_building_id": True, "p_user_id": MOE}, '22P02 invalid input syntax for type bigint: "true"'),
     ({"p_building_id": 1, "p_user_id": "x"}, '22P02 invalid input syntax for type uuid: "x"'),
-    (
-        {"p_building_id": 2**63, "p_user_id": MOE},
-        f'22003 value "{2**63}" is out of range for type bigint',
-    ),
+    ({"p_building_id": 2**63, "p_user_id": MOE}, f'22003 value "{2**63}" is out of range for type bigint'),
 ]
 
 
-@pytest.mark.parametrize(
-    ("body", "reported"), WRONG_VALUES, ids=[reported for _, reported in WRONG_VALUES]
-)
+@pytest.mark.parametrize(("body", "reported"), WRONG_VALUES, ids=[reported for _, reported in WRONG_VALUES])
 def test_invalid_value_messages_match_postgresql(api: Callable, body: dict, reported: str) -> None:
     response = api("ada").rpc(CHECK, body)
 
@@ -251,9 +226,7 @@ FILTERS_OF_A_GET = [
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(("more", "status", "code"), FILTERS_OF_A_GET)
-def test_get_filter_is_not_a_parameter(
-    api: Callable, method: str, more: str, status: int, code: str
-) -> None:
+def test_get_filter_is_not_a_parameter(api: Callable, method: str, more: str, status: int, code: str) -> None:
     response = api("ada").send(method, ASKED_IN_QUERY + more)
 
     assert response.status == status
@@ -284,19 +257,13 @@ def test_unknown_schema_is_refused(api: Callable) -> None:
 MEDIA = [
     (None, "application/json; charset=utf-8", "true"),
     ("*/*", "application/json; charset=utf-8", "true"),
-    (
-        "application/vnd.pgrst.object+json",
-        "application/vnd.pgrst.object+json; charset=utf-8",
-        "true",
-    ),
+    ("application/vnd.pgrst.object+json", "application/vnd.pgrst.object+json; charset=utf-8", "true"),
     ("text/csv", "text/csv; charset=utf-8", "pgrst_scalar\nt"),
 ]
 
 
 @pytest.mark.parametrize(("accept", "content_type", "body"), MEDIA)
-def test_boolean_result_is_bare_json(
-    api: Callable, accept: str | None, content_type: str, body: str
-) -> None:
+def test_boolean_result_is_bare_json(api: Callable, accept: str | None, content_type: str, body: str) -> None:
     response = api("ada").get(ASKED_IN_QUERY, headers={"Accept": accept})
 
     assert (response.status, response.text) == (200, body)
@@ -306,9 +273,7 @@ def test_boolean_result_is_bare_json(
 
 
 def test_object_result_is_one_csv_cell(api: Callable) -> None:
-    response = api("ada").get(
-        f"/rpc/explain_building_access?p_building_id=2&p_user_id={MIA}", accept="text/csv"
-    )
+    response = api("ada").get(f"/rpc/explain_building_access?p_building_id=2&p_user_id={MIA}", accept="text/csv")
 
     assert response.text == 'pgrst_scalar\n"{""allowed"": false, ""reasons"": []}"'
 

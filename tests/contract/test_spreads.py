@@ -49,21 +49,9 @@ def transposed(rows: list[dict], keys: list[str]) -> dict[str, list]:
         ("buildings", "inspections", "id", ["id"], "&inspections=is.null"),
         ("buildings", "inspections", "id", ["id"], "&inspections=not.is.null"),
         ("clients", "buildings", "latitude,floors,name", ["latitude", "floors", "name"], ""),
-        (
-            "clients",
-            "buildings",
-            "name,inspections(id,status)",
-            ["name", "inspections"],
-            "&buildings.order=name",
-        ),
+        ("clients", "buildings", "name,inspections(id,status)", ["name", "inspections"], "&buildings.order=name"),
         ("buildings", "inspections", "id,inspectors(name)", ["id", "inspectors"], ""),
-        (
-            "buildings",
-            "users!client_manager_building_access",
-            "id,name",
-            ["id", "name"],
-            "&users.order=name.desc",
-        ),
+        ("buildings", "users!client_manager_building_access", "id,name", ["id", "name"], "&users.order=name.desc"),
         (
             "users",
             "buildings!client_manager_building_access",
@@ -186,16 +174,12 @@ def test_csv_header_lists_spread_columns(api: Callable, name: str) -> None:
 
 
 def test_csv_cell_holds_spread_array(api: Callable) -> None:
-    response = api("root").get(
-        "/inspections?select=id,...reports_lead(gun_id)&id=eq.1", accept="text/csv"
-    )
+    response = api("root").get("/inspections?select=id,...reports_lead(gun_id)&id=eq.1", accept="text/csv")
     rows = api("root").get("/reports_lead?select=gun_id&inspection_id=eq.1&order=id").json
 
     head, *lines = csv.reader(io.StringIO(response.text))
     assert head == ["id", "gun_id"]
-    assert [(first, json.loads(cell)) for first, cell in lines] == [
-        ("1", [row["gun_id"] for row in rows])
-    ]
+    assert [(first, json.loads(cell)) for first, cell in lines] == [("1", [row["gun_id"] for row in rows])]
 
 
 @pytest.mark.parametrize(
@@ -215,16 +199,12 @@ def test_to_many_spread_of_aggregates_is_refused(api: Callable, select: str, met
 
     assert (response.status, response.code) == (400, "PGRST127")
     assert response.json["message"] == "Feature not implemented"
-    assert response.json["details"] == (
-        "Aggregates are not implemented for one-to-many or many-to-many spreads."
-    )
+    assert response.json["details"] == ("Aggregates are not implemented for one-to-many or many-to-many spreads.")
 
 
 def test_spread_arrays_are_limited(world: Callable) -> None:
     rows = {
-        "users": [
-            {"id": CAST["root"].id, "email": "r@x.example", "name": "R", "role": "super_admin"}
-        ],
+        "users": [{"id": CAST["root"].id, "email": "r@x.example", "name": "R", "role": "super_admin"}],
         "clients": [{"id": 1, "name": "C"}],
         "buildings": [{"id": 1, "client_id": 1, "name": "B"}],
         "inspections": [{"id": n, "building_id": 1, "inspection_type": "x"} for n in range(1, 8)],

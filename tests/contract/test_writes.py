@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from routes.postgrest import representation
-from tests import databases
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.contract.test_attacks_writes import NEW_BUILDING
-from tests.contract.test_attacks_writes import unchanged_after
-from tests.signin import open_service
+from tests.conftest import MOE, ROOT
+from tests.contract.test_attacks_writes import NEW_BUILDING, unchanged_after
+from tests.support import databases
+from tests.support.signin import open_service
 
 SINGULAR = "application/vnd.pgrst.object+json"
 TWO = "/inspections?id=in.(1,2)"
@@ -41,17 +39,13 @@ STRIPPED = "application/vnd.pgrst.array+json;nulls=stripped"
     ],
 )
 @pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
-def test_response_too_deep_rolls_back(
-    api: Callable, method: str, path: str, body: dict, is_known: bool
-) -> None:
+def test_response_too_deep_rolls_back(api: Callable, method: str, path: str, body: dict, is_known: bool) -> None:
     """SQLite refuses to parse the JSON. PostgreSQL parses it, and Python's recursion limit refuses it."""
     deep = {**body, "notes": DEEP}
     if is_known:
         assert api("root").patch("/inspections?id=eq.2", {"notes": "x"}).status == 204
 
-    response = unchanged_after(
-        api, "root", method, path, deep, accept=STRIPPED, prefer="return=representation"
-    )
+    response = unchanged_after(api, "root", method, path, deep, accept=STRIPPED, prefer="return=representation")
 
     code = "22P02" if databases.SERVER is None else "54001"
     assert (response.status, response.code) == (400, code)
@@ -78,9 +72,7 @@ def test_lone_surrogate_in_json_stays_escaped(api: Callable, accept: str) -> Non
     """A text column cannot hold a lone surrogate, but a value cast to JSON can. UTF-8 cannot encode it."""
     path, text = "/inspections?id=eq.1&select=notes::json", '["\\ud83d", "\\ud83d\\ude00"]'
 
-    changed = api("root").patch(
-        path, {"notes": text}, accept=accept, prefer="return=representation"
-    )
+    changed = api("root").patch(path, {"notes": text}, accept=accept, prefer="return=representation")
     read = api("root").get(path, accept=accept)
 
     assert (changed.status, read.status) == (200, 200)
@@ -164,9 +156,7 @@ FRESH = {"id": 600, "name": "Fresh", "client_id": 1}
     [(MERGED, 200), ([MERGED, FRESH], 201), (FRESH, 201), ([], 200)],
     ids=["merged", "both", "made", "nothing"],
 )
-def test_upsert_without_new_rows_is_200(
-    api: Callable, body: object, status: int, wanted: str
-) -> None:
+def test_upsert_without_new_rows_is_200(api: Callable, body: object, status: int, wanted: str) -> None:
     response = api("root").post("/buildings", body, prefer=MERGE + wanted)
 
     assert response.status == status
@@ -184,9 +174,7 @@ def test_duplicate_row_in_payload_is_ignored(api: Callable) -> None:
     first, second = {**FRESH, "name": "First"}, {**FRESH, "name": "Second"}
 
     response = api("root").post(
-        "/buildings?select=id,name",
-        [first, second],
-        prefer="resolution=ignore-duplicates, return=representation",
+        "/buildings?select=id,name", [first, second], prefer="resolution=ignore-duplicates, return=representation"
     )
 
     assert (response.status, response.json) == (201, [{"id": 600, "name": "First"}])
@@ -202,18 +190,12 @@ REPRESENTED = "return=representation"
 def test_put_refuses_limit_and_offset(api: Callable, query: str, body: object) -> None:
     response = unchanged_after(api, "root", "PUT", f"/buildings?id=eq.1&{query}", body)
 
-    assert response.refusal == (
-        400,
-        "PGRST114",
-        "limit/offset querystring parameters are not allowed for PUT",
-    )
+    assert response.refusal == (400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT")
 
 
 @pytest.mark.parametrize("query", ["offset=0", "order=id", "columns=id,name", "on_conflict=name"])
 def test_put_writes_all_columns(api: Callable, query: str) -> None:
-    response = api("root").put(
-        f"/buildings?id=eq.1&{query}&select=name,city", PUT, prefer=REPRESENTED
-    )
+    response = api("root").put(f"/buildings?id=eq.1&{query}&select=name,city", PUT, prefer=REPRESENTED)
 
     assert (response.status, response.json) == (200, [{"name": "Put", "city": "Boston"}])
 
@@ -233,9 +215,7 @@ WRONG_PUTS = [
 
 
 @pytest.mark.parametrize(("query", "body", "status", "code"), WRONG_PUTS)
-def test_put_validation_order(
-    api: Callable, query: str, body: object, status: int, code: str
-) -> None:
+def test_put_validation_order(api: Callable, query: str, body: object, status: int, code: str) -> None:
     response = unchanged_after(api, "root", "PUT", f"/buildings?{query}", body)
 
     assert (response.status, response.code) == (status, code)
@@ -282,18 +262,14 @@ def test_missing_listed_id_counts_as_chosen(api: Callable) -> None:
 
 
 def test_missing_listed_id_is_generated_with_missing_default(api: Callable) -> None:
-    response = api("root").post(
-        LISTED, [NEW_BUILDING] * 2, prefer="return=representation, missing=default"
-    )
+    response = api("root").post(LISTED, [NEW_BUILDING] * 2, prefer="return=representation, missing=default")
 
     assert (response.status, response.json) == (201, [{"name": "New"}] * 2)
 
 
 @pytest.mark.parametrize("row", [{"id": 1}, {"id": 1, "name": "N"}, {"id": 1, "client_id": 1}])
 def test_row_without_required_column_is_not_ignored(api: Callable, row: dict) -> None:
-    response = unchanged_after(
-        api, "root", "POST", "/buildings", row, prefer="resolution=ignore-duplicates"
-    )
+    response = unchanged_after(api, "root", "POST", "/buildings", row, prefer="resolution=ignore-duplicates")
 
     assert (response.status, response.code) == (400, "23502")
 
@@ -328,9 +304,7 @@ NO_SUCH_VALUES = [
 
 
 @pytest.mark.parametrize(("column", "text", "code", "shown"), NO_SUCH_VALUES)
-def test_invalid_value_message_matches_postgresql(
-    api: Callable, column: str, text: str, code: str, shown: str
-) -> None:
+def test_invalid_value_message_matches_postgresql(api: Callable, column: str, text: str, code: str, shown: str) -> None:
     body = f'{{"building_id": 1, "inspection_type": "x", "{column}": {text}}}'
 
     response = unchanged_after(api, "root", "POST", "/inspections", body)
@@ -349,32 +323,23 @@ def test_invalid_value_message_matches_postgresql(
     ],
 )
 def test_timestamp_accepts_24_00_and_leap_second(api: Callable, text: str, moment: str) -> None:
-    response = api("root").post(
-        "/clients?select=created_at", {"name": "N", "created_at": text}, prefer=REPRESENTED
-    )
+    response = api("root").post("/clients?select=created_at", {"name": "N", "created_at": text}, prefer=REPRESENTED)
 
     assert (response.status, response.json) == (201, [{"created_at": moment}])
 
 
 @pytest.mark.parametrize("body", [[], "{", "5"], ids=["none", "no-json", "no-rows"])
 @pytest.mark.parametrize(
-    ("method", "path"),
-    [("POST", "/inspections?columns=status,nope"), ("PATCH", "/inspections?id=eq.1&columns=nope")],
+    ("method", "path"), [("POST", "/inspections?columns=status,nope"), ("PATCH", "/inspections?id=eq.1&columns=nope")]
 )
-def test_unknown_column_precedes_body_errors(
-    api: Callable, method: str, path: str, body: object
-) -> None:
+def test_unknown_column_precedes_body_errors(api: Callable, method: str, path: str, body: object) -> None:
     response = unchanged_after(api, "root", method, path, body)
 
     assert (response.status, response.code) == (400, "PGRST204")
 
 
 # an invalid representation, and another error of the write
-UNSHOWABLE = [
-    ("nope", "42703"),
-    ("nope(id)", "PGRST200"),
-    ("users(name)", "PGRST201"),
-]
+UNSHOWABLE = [("nope", "42703"), ("nope(id)", "PGRST200"), ("users(name)", "PGRST201")]
 
 
 @pytest.mark.parametrize(("select", "code"), UNSHOWABLE)
@@ -441,9 +406,7 @@ def test_unknown_relationship_is_refused_without_representation(
         ("ada", "/inspections?id=eq.1", "inspection_type", "23502"),
     ],
 )
-def test_required_column_cannot_be_set_to_null(
-    api: Callable, who: str, path: str, column: str, refusal: str
-) -> None:
+def test_required_column_cannot_be_set_to_null(api: Callable, who: str, path: str, column: str, refusal: str) -> None:
     response = unchanged_after(api, who, "PATCH", path, {column: None})
 
     assert response.code == refusal
@@ -464,9 +427,7 @@ def test_inner_embed_does_not_filter_written_rows(api: Callable, method: str) ->
 def test_invalid_key_precedes_value_errors(api: Callable, target: str, code: str) -> None:
     body = {"id": "x", "name": "N", "client_id": 999}
 
-    response = unchanged_after(
-        api, "root", "POST", f"/buildings?on_conflict={target}", body, prefer=MERGE
-    )
+    response = unchanged_after(api, "root", "POST", f"/buildings?on_conflict={target}", body, prefer=MERGE)
 
     assert (response.status, response.code) == (400, code)
 
@@ -482,9 +443,7 @@ TWO_NEW = [{"name": "B", "client_id": 1}, {"name": "C", "client_id": 1}]
 def test_merge_inserts_rows_without_id(api: Callable, who: str, new: list) -> None:
     body = [{"id": 1, "name": "A", "client_id": 1}, *new]
 
-    response = api(who).post(
-        "/buildings?columns=id,name,client_id&select=id,name", body, prefer=f"{MERGE}, {DEFAULTS}"
-    )
+    response = api(who).post("/buildings?columns=id,name,client_id&select=id,name", body, prefer=f"{MERGE}, {DEFAULTS}")
 
     assert response.status == 201, response.text
     assert [row["name"] for row in response.json] == [row["name"] for row in body]
@@ -495,9 +454,7 @@ def test_merge_inserts_rows_without_id(api: Callable, who: str, new: list) -> No
 def test_insert_accepts_rows_with_and_without_id(api: Callable, prefer: str) -> None:
     body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
 
-    response = api("root").post(
-        "/buildings?columns=id,name,client_id&select=id", body, prefer=prefer
-    )
+    response = api("root").post("/buildings?columns=id,name,client_id&select=id", body, prefer=prefer)
 
     assert (response.status, response.json) == (201, [{"id": 900}, {"id": 901}, {"id": 902}])
 
@@ -517,9 +474,7 @@ def test_id_choice_is_refused_beside_rows_without_id(api: Callable) -> None:
 def test_generated_column_error_matches_postgresql(api: Callable, column: str) -> None:
     value = 1 if column == "id" else "2020-01-01"
 
-    made = unchanged_after(
-        api, "ada", "POST", "/buildings", {"name": "N", "client_id": 1, column: value}
-    )
+    made = unchanged_after(api, "ada", "POST", "/buildings", {"name": "N", "client_id": 1, column: value})
     changed = unchanged_after(api, "ada", "PATCH", "/buildings?id=eq.1", {column: value})
 
     assert made.message == f'cannot insert a non-DEFAULT value into column "{column}"'
@@ -536,9 +491,7 @@ def test_merging_a_row_twice_is_refused(api: Callable) -> None:
     assert (response.status, response.code) == (400, "21000")
 
 
-def test_missing_listed_id_is_not_chosen_with_missing_default(
-    api: Callable,
-) -> None:
+def test_missing_listed_id_is_not_chosen_with_missing_default(api: Callable) -> None:
     for prefer in ("missing=default", f"missing=default, {MERGE}"):
         response = api("ada").post(LISTED, TWO_NEW, prefer=prefer)
 
@@ -550,14 +503,10 @@ def test_missing_listed_id_is_not_chosen_with_missing_default(
 GRANT = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
 
 
-def test_update_sets_missing_listed_column_to_default(
-    api: Callable,
-) -> None:
+def test_update_sets_missing_listed_column_to_default(api: Callable) -> None:
     old = api("root").patch(GRANT, {"assigned_at": "2001-01-01T00:00:00Z"})
     response = api("root").patch(
-        f"{GRANT}&columns=assigned_at,assigned_by&select=assigned_at,assigned_by",
-        {},
-        prefer=DEFAULTS,
+        f"{GRANT}&columns=assigned_at,assigned_by&select=assigned_at,assigned_by", {}, prefer=DEFAULTS
     )
 
     assert (old.status, response.status) == (204, 200)
@@ -567,9 +516,7 @@ def test_update_sets_missing_listed_column_to_default(
 
 
 def test_update_sets_missing_listed_column_to_null(api: Callable) -> None:
-    response = api("root").patch(
-        "/buildings?id=eq.1&columns=floors&select=floors", {}, prefer=REPRESENTED
-    )
+    response = api("root").patch("/buildings?id=eq.1&columns=floors&select=floors", {}, prefer=REPRESENTED)
 
     assert (response.status, response.json) == (200, [{"floors": None}])
 
@@ -622,12 +569,7 @@ def test_truncated_representation_has_content_range(
     total = len(body) if isinstance(body, list) else None
     if total is None:
         relation = path.partition("?")[0]
-        total = int(
-            small.api("root")
-            .get(relation, prefer="count=exact")
-            .headers["Content-Range"]
-            .split("/")[1]
-        )
+        total = int(small.api("root").get(relation, prefer="count=exact").headers["Content-Range"].split("/")[1])
 
     response = small.api("root").send(method, path, body, prefer=REPRESENTED + count)
 

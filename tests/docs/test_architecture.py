@@ -5,16 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 import pytest
 
 from tests.style import structure
-from tests.style.sources import PROJECT
-from tests.style.sources import read
-from tests.style.sources import tree
+from tests.style.sources import PROJECT, read, tree
 
 DOCUMENTS = ("docs/ARCHITECTURE.md", "docs/EXTENDING.md", "docs/GLOSSARY.md")
 EXAMPLES = {"buildings.heating", "models/key.py"}
@@ -87,8 +84,7 @@ def test_examples_are_used() -> None:
 
 
 @pytest.mark.parametrize(
-    "span",
-    ["models/none.py", "engine/none/", "client.none", "Database.none", "NoSuchClass", "none.md"],
+    "span", ["models/none.py", "engine/none/", "client.none", "Database.none", "NoSuchClass", "none.md"]
 )
 def test_missing_name_is_found(span: str) -> None:
     assert not exists(span)

@@ -9,18 +9,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 DECISIONS = PROJECT / "docs" / "decisions"
-FOLDERS = (
-    "access",
-    "bench",
-    "bin",
-    "demo",
-    "docs",
-    "engine",
-    "models",
-    "routes",
-    "serving",
-    "tests",
-)
+FOLDERS = ("access", "bench", "bin", "demo", "docs", "engine", "models", "routes", "serving", "tests")
 SUFFIXES = {".py", ".md", ".sql", ".sh", ".html", ".js", ".css"}
 WORDS_MAX = 170
 WORDS_TOTAL_MAX = 3_200
@@ -51,11 +40,7 @@ def test_record_has_title_and_sections_in_order(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
 
     assert text.startswith(f"# {path.name[:4]} ")
-    assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == [
-        "Context",
-        "Decision",
-        "Rejected",
-    ]
+    assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == ["Context", "Decision", "Rejected"]
 
 
 @pytest.mark.parametrize("path", records(), ids=lambda path: path.name[:4])

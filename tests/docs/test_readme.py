@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from serving.start import demo
-from tests import databases
-from tests import tokens
 from tests.clients import node
-from tests.clients.server import environment
-from tests.clients.server import serving
+from tests.clients.server import environment, serving
 from tests.docs import examples
+from tests.support import databases, tokens
 
 README = examples.PROJECT / "README.md"
 WORDS_MAX = 550
@@ -62,24 +60,18 @@ def run(command: list[str], directory: Path, environ: dict[str, str]) -> object:
     return json.loads(ran.stdout)
 
 
-def test_the_curl_example_prints_the_answer(
-    exported: dict[str, str], answer: object, tmp_path: Path
-) -> None:
+def test_the_curl_example_prints_the_answer(exported: dict[str, str], answer: object, tmp_path: Path) -> None:
     assert run(["bash", "-uc", example("sh")], tmp_path, exported) == answer
 
 
-def test_the_supabase_js_example_prints_the_answer(
-    exported: dict[str, str], answer: object, tmp_path: Path
-) -> None:
+def test_the_supabase_js_example_prints_the_answer(exported: dict[str, str], answer: object, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(node.installed())
     (tmp_path / "example.mjs").write_text(example("js"), encoding="utf-8")
 
     assert run([str(node.NODE), "example.mjs"], tmp_path, exported) == answer
 
 
-def test_the_supabase_py_example_prints_the_answer(
-    exported: dict[str, str], answer: object, tmp_path: Path
-) -> None:
+def test_the_supabase_py_example_prints_the_answer(exported: dict[str, str], answer: object, tmp_path: Path) -> None:
     pytest.importorskip("supabase", reason="the client libraries are not installed")
 
     assert run([sys.executable, "-c", example("python")], tmp_path, exported) == answer

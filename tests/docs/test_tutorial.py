@@ -4,12 +4,10 @@ import os
 
 import pytest
 
-from tests import databases
-from tests.clients.server import environment
-from tests.clients.server import serving
+from tests.clients.server import environment, serving
 from tests.docs import examples
-from tests.docs.examples import Normalizer
-from tests.docs.examples import Step
+from tests.docs.examples import Normalizer, Step
+from tests.support import databases
 
 TUTORIAL = examples.PROJECT / "docs" / "TUTORIAL.md"
 STEPS = examples.steps(examples.blocks(TUTORIAL))
@@ -19,9 +17,7 @@ STEPS = examples.steps(examples.blocks(TUTORIAL))
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     directory = tmp_path_factory.mktemp("tutorial")
     with serving(directory) as server:
-        environ = environment(
-            DATABASE_URL=databases.url(directory / "walkthrough.db"), PATH=os.environ["PATH"]
-        )
+        environ = environment(DATABASE_URL=databases.url(directory / "walkthrough.db"), PATH=os.environ["PATH"])
         commands = [step.command.replace(examples.DEFAULT_URL, server.url) for step in STEPS]
         printed = examples.run_shell(commands, environ)
     databases.give_back_under(directory)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine.storage.database import Database
-from tests.applications import open_app
 from tests.durability.served import Served
 from tests.durability.shim import DATABASE
+from tests.support.applications import open_app
 
 
 def scaled(count: int) -> int:

@@ -13,8 +13,7 @@ import threading
 from http.client import HTTPException
 
 from engine.storage.sqlite import driver
-from tests.durability.served import Answer
-from tests.durability.served import Consumer
+from tests.durability.served import Answer, Consumer
 
 TRIES = 5
 
@@ -25,10 +24,7 @@ def size(k: int) -> int:
 
 
 def rows(k: int) -> list[dict[str, object]]:
-    return [
-        {"building_id": 1, "inspection_type": "annual", "notes": f"transaction {k}"}
-        for _ in range(size(k))
-    ]
+    return [{"building_id": 1, "inspection_type": "annual", "notes": f"transaction {k}"} for _ in range(size(k))]
 
 
 def sent(consumer: Consumer, k: int) -> Answer:
@@ -43,9 +39,7 @@ def sent(consumer: Consumer, k: int) -> Answer:
 class Load:
     """Threads that send transactions until they have sent enough or nobody answers."""
 
-    def __init__(
-        self, port: int, first: int, count: int, threads: int, *, early: bool = False
-    ) -> None:
+    def __init__(self, port: int, first: int, count: int, threads: int, *, early: bool = False) -> None:
         self.port = port
         self.numbers = iter(range(first, first + count))
         self.lock = threading.Lock()
@@ -110,9 +104,7 @@ def verdict(connection: driver.Connection, acked: set[int]) -> list[str]:
 
 def integrity(connection: driver.Connection) -> list[str]:
     broken = [row[0] for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
-    return broken + [
-        f"dangling in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")
-    ]
+    return broken + [f"dangling in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")]
 
 
 def main(port: str, file: str, first: str, count: str, threads: str, mode: str = "") -> None:

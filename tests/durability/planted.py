@@ -5,13 +5,11 @@ The service has no switches for any of this. `gunicorn tests.durability.planted:
 
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from app import create_app
-from engine.storage import sqlite
-from engine.storage import wal
+from engine.storage import sqlite, wal
 from engine.storage.commit_group import CommitGroup
 
 CHECKPOINT_PAGES = 20

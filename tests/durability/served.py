@@ -9,17 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
-from http.client import HTTPConnection
-from http.client import HTTPException
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from tests import databases
-from tests import tokens
 from tests.conftest import CAST
 from tests.durability.shim import DATABASE
-from tests.ports import free_port
+from tests.support import databases, tokens
+from tests.support.ports import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 SHIPPED = "wsgi:app"
@@ -135,10 +132,7 @@ class Served:
         give_up = time.monotonic() + START_SECONDS_MAX
         while time.monotonic() < give_up:
             assert self.process.poll() is None, self.log.read_text()
-            with (
-                contextlib.suppress(OSError, HTTPException),
-                contextlib.closing(self.consumer(timeout=2)) as consumer,
-            ):
+            with contextlib.suppress(OSError, HTTPException), contextlib.closing(self.consumer(timeout=2)) as consumer:
                 if consumer.send("GET", "/live").status == 200:
                     return
             time.sleep(0.02)

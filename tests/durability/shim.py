@@ -19,8 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
@@ -48,10 +47,7 @@ def library() -> str:
 
 
 def environment(
-    directory: Path,
-    log: Path | None = None,
-    control: Path | None = None,
-    sync_microseconds: int = 0,
+    directory: Path, log: Path | None = None, control: Path | None = None, sync_microseconds: int = 0
 ) -> dict:
     """What a process needs in its environment to be watched, its disk being slower than it is."""
     found = {"LD_PRELOAD": library(), "CUT_DIR": str(directory), "CUT_DB": DATABASE}
@@ -145,9 +141,7 @@ class Disk:
     def __init__(self, directory: Path) -> None:
         """Begin with what is there, all of it durable."""
         self.inode = directory.stat().st_ino
-        self.files = {
-            each.stat().st_ino: File(bytearray(each.read_bytes())) for each in directory.iterdir()
-        }
+        self.files = {each.stat().st_ino: File(bytearray(each.read_bytes())) for each in directory.iterdir()}
         self.names = {each.name: each.stat().st_ino for each in directory.iterdir()}
         self.objects = {name: self.files[inode] for name, inode in self.names.items()}
         self.renames: list[tuple[bytes, bytes, File | None]] = []

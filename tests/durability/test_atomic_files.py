@@ -37,9 +37,7 @@ def hidden(directory: Path) -> list[str]:
     return sorted(each.name for each in directory.glob(".*"))
 
 
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGHUP]
-)
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("word", ["backup", "compact"])
 def test_a_command_that_is_told_to_end_leaves_nothing(served, word, number):
     words = [word] if word == "compact" else [word, str(served.directory / "today.backup")]

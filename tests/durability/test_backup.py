@@ -7,8 +7,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import closing
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,11 @@ from engine.maintenance.check import MaintenanceError
 from engine.storage import file_copies as copies
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
-from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity
-from tests.durability.test_power_cuts import SEED
-from tests.durability.test_power_cuts import judged
+from tests.durability.test_power_cuts import SEED, judged
+from tests.support.applications import open_app
 
 TALLY = (
     "INSERT INTO facts (name, value) VALUES ('tally', '1')"

@@ -11,14 +11,12 @@ import pytest
 
 import config
 from app import NotStarted
-from engine.maintenance import check
-from engine.maintenance import migrations
+from engine.maintenance import check, migrations
 from engine.storage.sqlite import driver
-from tests.applications import open_app
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
+from tests.conftest import MOE, RESOURCES
 from tests.durability.conftest import scaled
 from tests.durability.test_power_cuts import SEED
+from tests.support.applications import open_app
 
 MOMENT = "2025-01-01T00:00:00+00:00"
 
@@ -57,11 +55,7 @@ def test_a_sound_file_is_called_sound(file, scan):
 @pytest.mark.parametrize(
     ("sql", "scan", "words"),
     [
-        (
-            "UPDATE buildings SET client_id = 999 WHERE id = 6",
-            "quick",
-            "buildings row 6 references",
-        ),
+        ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 references"),
         (
             "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
             "quick",
@@ -181,10 +175,7 @@ def found_or_harmless(file: Path) -> str:
         if run.exit_code == 1:
             assert run.output.startswith("walkthrough: ")
             return "found"
-        headers = {
-            "apikey": app.config["ANON_KEY"],
-            "Authorization": f"Bearer {app.config['SERVICE_KEY']}",
-        }
+        headers = {"apikey": app.config["ANON_KEY"], "Authorization": f"Bearer {app.config['SERVICE_KEY']}"}
         for resource in RESOURCES:
             answer = app.test_client().get(f"/{resource}", headers=headers)
             told = answer.get_data(as_text=True)

@@ -8,11 +8,9 @@ import pytest
 
 from engine.storage.server_lock import ServingLock
 from engine.storage.transaction import stored_timestamp
-from tests import databases
-from tests import tokens
-from tests.applications import open_app
-from tests.conftest import CAST
-from tests.conftest import ROOT
+from tests.conftest import CAST, ROOT
+from tests.support import databases, tokens
+from tests.support.applications import open_app
 
 YEARS = 73 * 365 * 86_400 + 43_200  # half a day, so that no second counts
 OLD_KEY = "an-old-key-of-more-than-32-bytes-0000001"
@@ -44,10 +42,7 @@ def place(base_file: Path, tmp_path: Path) -> Path:
                 " VALUES ('d', ?, 'hall', 'x', ?, ?)",
                 (ROOT, 1, late - 1),
             ),
-            (
-                "INSERT INTO attempts (kind, subject, origin, at) VALUES ('sign_in', 's', 'o', ?)",
-                (late,),
-            ),
+            ("INSERT INTO attempts (kind, subject, origin, at) VALUES ('sign_in', 's', 'o', ?)", (late,)),
             (
                 "INSERT INTO credentials (user_id, tokens_since) VALUES (?, ?)"  # noqa: ISC004
                 " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since",
@@ -96,9 +91,7 @@ def test_the_time_is_set_back_and_goes_on_from_there(place):
     app.extensions["walkthrough"].close()
     assert run(place, "check")[1].count("clock:") == 0
     assert databases.sql(place, "SELECT count(*) FROM attempts WHERE at > unixepoch()") == [(0,)]
-    lines = databases.sql(
-        place, "SELECT action, before, after FROM audit_log ORDER BY id DESC LIMIT 1"
-    )
+    lines = databases.sql(place, "SELECT action, before, after FROM audit_log ORDER BY id DESC LIMIT 1")
     assert lines[0][0] == "set_back"
     assert json.loads(lines[0][2])["from"] > "2090"
     assert run(place, "clock", "--set-back", SECRET_KEY=kept_key(place))[0] == 1
@@ -111,11 +104,7 @@ def test_nothing_that_had_ended_lives_again(place):
     session = "00000000-0000-4000-8000-00000000aaaa"
     dead = [
         tokens.sign({**claims, **more}, OLD_KEY)
-        for more in (
-            {},
-            {"session_id": session, "exp": now + YEARS + 3_600},
-            {"iat": now + 3, "exp": now + YEARS},
-        )
+        for more in ({}, {"session_id": session, "exp": now + YEARS + 3_600}, {"iat": now + 3, "exp": now + YEARS})
     ]
 
     assert run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0

@@ -7,8 +7,7 @@ import resource
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import closing
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,19 +17,13 @@ from engine.maintenance.check import MaintenanceError
 from engine.storage import file_copies as copies
 from engine.storage.server_lock import ServingLock
 from engine.storage.sqlite import driver
-from tests import tokens
 from tests.conftest import CAST
 from tests.durability import shim
 from tests.durability.served import Served
 from tests.durability.test_power_cuts import SEED
-from tests.durability.test_restore import asking
-from tests.durability.test_restore import run
-from tests.durability.test_restore import statement
-from tests.durability.test_restore_failing import acknowledge
-from tests.durability.test_restore_failing import inspectors
-from tests.durability.test_restore_failing import left_over
-from tests.durability.test_restore_failing import refused_by_the_disk
-from tests.durability.test_restore_failing import unreplaceable
+from tests.durability.test_restore import asking, run, statement
+from tests.durability.test_restore_failing import acknowledge, inspectors, left_over, refused_by_the_disk, unreplaceable
+from tests.support import tokens
 
 WRITE, SYNC = 1, 2
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
@@ -90,9 +83,7 @@ def test_an_id_that_was_deleted_is_not_handed_out_again(place):
 
     assert run(place, "compact")[0] == 0
 
-    assert statement(place, "INSERT INTO inspectors (name) VALUES ('new') RETURNING id") == [
-        (used[0] + 1,)
-    ]
+    assert statement(place, "INSERT INTO inspectors (name) VALUES ('new') RETURNING id") == [(used[0] + 1,)]
 
 
 def test_who_is_signed_in_stays_signed_in(place):
@@ -240,9 +231,7 @@ def test_a_copy_that_the_disk_has_no_room_for_is_told_and_gone(place, size):
         pytest.param(SYNC, errno.EIO, id="sync"),
     ],
 )
-def test_a_log_that_cannot_be_folded_is_where_it_was(
-    served: Served, kind: int, number: int, at: int
-) -> None:
+def test_a_log_that_cannot_be_folded_is_where_it_was(served: Served, kind: int, number: int, at: int) -> None:
     make_holes(served.database)
     acknowledge(served.database, "acknowledged")
 

@@ -11,20 +11,15 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import pytest
 
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.conftest import scaled
-from tests.durability.load import integrity
-from tests.durability.load import rows
-from tests.durability.load import verdict
-from tests.durability.served import Consumer
-from tests.durability.served import Served
-from tests.durability.served import serving
+from tests.durability.load import integrity, rows, verdict
+from tests.durability.served import Consumer, Served, serving
 from tests.durability.test_power_cuts import SEED
 
 WRITE, SYNC = 1, 2

@@ -10,18 +10,13 @@ import pytest
 import sqlalchemy
 
 from engine.storage.database import Database
-from engine.storage.file_identity import DatabaseFileReplaced
-from engine.storage.file_identity import FileIdentity
-from engine.storage.file_identity import identity
+from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity, identity
 from engine.storage.sqlite import driver
-from tests.applications import open_app
-from tests.durability.facts import names
-from tests.durability.facts import put
+from tests.durability.facts import names, put
 from tests.durability.load import integrity
-from tests.durability.served import Answer
-from tests.durability.served import Served
-from tests.durability.served import serving
-from tests.waiting import until
+from tests.durability.served import Answer, Served, serving
+from tests.support.applications import open_app
+from tests.support.waiting import until
 
 WORDS = "removed or replaced"
 
@@ -107,9 +102,7 @@ def test_nothing_is_acknowledged_once_another_file_has_the_name(served: Served, 
     assert found(served.database, "of the old one") == 0
 
 
-def test_the_log_of_a_file_that_was_replaced_does_not_outlast_a_kill_beside_the_other(
-    served: Served, base_file: Path
-):
+def test_the_log_of_a_file_that_was_replaced_does_not_outlast_a_kill_beside_the_other(served: Served, base_file: Path):
     """Whoever opens the other one next would replay it there."""
     with serving(served):
         assert [post(served, "of the old one").status for _ in range(5)] == [201] * 5
@@ -143,9 +136,7 @@ def test_a_worker_that_comes_later_makes_no_other_file(served: Served):
 
 
 @pytest.mark.parametrize("at", ["opening", "opened"])
-def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_other(
-    base_file, tmp_path, monkeypatch, at
-):
+def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_other(base_file, tmp_path, monkeypatch, at):
     file, other = tmp_path / "a.db", tmp_path / "b.db"
     for each in (file, other):
         shutil.copy(base_file, each)

@@ -14,9 +14,9 @@ from engine.maintenance.migrations import migrate
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.writer_lock import LockTimeout
-from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.served import Served
+from tests.support.applications import open_app
 
 WRITE = 1
 
@@ -33,11 +33,7 @@ def test_a_place_below_a_file_is_named(tmp_path):
     (tmp_path / "file").touch()
     file = tmp_path / "file" / "a.db"
 
-    run = (
-        open_app(tmp_path / "a.db")
-        .test_cli_runner()
-        .invoke(args=["copy", "--to", f"sqlite:///{file}"])
-    )
+    run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", f"sqlite:///{file}"])
 
     assert run.exit_code == 1
     assert run.output == f"walkthrough: {file} cannot be made: Not a directory\n"
@@ -49,9 +45,7 @@ def test_no_new_file_is_made_beside_a_log(tmp_path, end):
     file, log = tmp_path / "a.db", tmp_path / f"a.db{end}"
     log.write_bytes(b"pages")
 
-    assert refusal(file) == (
-        f"{file} does not exist, but its log {log} does: put the file back, or move the log away"
-    )
+    assert refusal(file) == (f"{file} does not exist, but its log {log} does: put the file back, or move the log away")
 
     assert log.read_bytes() == b"pages"
     assert not file.exists()
@@ -62,11 +56,7 @@ def test_no_new_file_is_made_beside_a_log(tmp_path, end):
 def test_a_directory_that_is_not_there_is_named(tmp_path):
     file = tmp_path / "nowhere" / "a.db"
 
-    run = (
-        open_app(tmp_path / "a.db")
-        .test_cli_runner()
-        .invoke(args=["copy", "--to", f"sqlite:///{file}"])
-    )
+    run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", f"sqlite:///{file}"])
 
     assert run.exit_code == 1
     assert run.output == f"walkthrough: {file} cannot be made: No such file or directory\n"
@@ -87,18 +77,16 @@ def test_words_that_name_no_database_are_told_what_does(tmp_path, url):
 
 
 def test_what_is_in_memory_is_no_database(monkeypatch, tmp_path):
-    monkeypatch.setattr("tests.databases.url", lambda file: "sqlite://")
+    monkeypatch.setattr("tests.support.databases.url", lambda file: "sqlite://")
 
-    assert refusal(tmp_path / "a.db") == (
-        "DATABASE_URL names no file, and a database in memory is not durable"
-    )
+    assert refusal(tmp_path / "a.db") == ("DATABASE_URL names no file, and a database in memory is not durable")
 
 
 def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_path):
     def missing(name: str) -> object:
         raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
 
-    monkeypatch.setattr("tests.databases.url", lambda file: "postgresql://h/d")
+    monkeypatch.setattr("tests.support.databases.url", lambda file: "postgresql://h/d")
     monkeypatch.setattr("engine.attach.importlib.import_module", missing)
 
     assert refusal(tmp_path / "a.db") == (
@@ -116,9 +104,7 @@ def test_a_file_that_may_not_be_made_is_named(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("at", [1, 3, 30])
-def test_a_disk_that_fills_up_while_the_tables_are_made_is_told_in_one_line(
-    served: Served, at: int
-) -> None:
+def test_a_disk_that_fills_up_while_the_tables_are_made_is_told_in_one_line(served: Served, at: int) -> None:
     served.database.unlink()
     control = shim.Control(served.directory.parent / "control")
     watched = served.directory.parent / "control"
@@ -173,18 +159,14 @@ def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     ("fault", "told"),
     [
         pytest.param(copies.UnsoundCopy("row 5 missing"), "row 5 missing", id="unsound"),
-        pytest.param(
-            sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"
-        ),
+        pytest.param(sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"),
         pytest.param(LockTimeout(), "due to lock timeout", id="lock"),
         pytest.param(sqlite.WrongSetting("PRAGMA a is b, not c"), "is b, not c", id="setting"),
         pytest.param(OSError(28, "No space\nleft on device"), "No space left", id="system"),
         pytest.param(migrate.MigrationFailed("it stays at schema 1"), "stays at", id="step"),
     ],
 )
-def test_a_file_that_cannot_be_brought_up_to_date_is_told_in_one_line(
-    older, monkeypatch, fault, told
-):
+def test_a_file_that_cannot_be_brought_up_to_date_is_told_in_one_line(older, monkeypatch, fault, told):
     def fail(path: Path, turns: object) -> int:
         raise fault
 

@@ -13,11 +13,8 @@ import pytest
 
 from engine.storage.sqlite import driver
 from tests.durability.conftest import scaled
-from tests.durability.load import Load
-from tests.durability.load import integrity
-from tests.durability.load import verdict
-from tests.durability.served import SHIPPED
-from tests.durability.served import Served
+from tests.durability.load import Load, integrity, verdict
+from tests.durability.served import SHIPPED, Served
 from tests.durability.test_power_cuts import SEED
 
 THREADS = 8
@@ -75,9 +72,7 @@ def kill_often(
         served.stop()
     finally:
         served.kill()
-    print(
-        f"seed {SEED}: {number} kills, {len(acked)} acknowledged, restart {longest:.2f} s at most"
-    )
+    print(f"seed {SEED}: {number} kills, {len(acked)} acknowledged, restart {longest:.2f} s at most")
     return problems, longest
 
 

@@ -14,8 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
@@ -24,13 +23,8 @@ import pytest
 from engine.maintenance import backup
 from engine.storage.sqlite import driver
 from tests.durability.conftest import scaled
-from tests.durability.load import Load
-from tests.durability.load import integrity
-from tests.durability.load import rows
-from tests.durability.load import verdict
-from tests.durability.served import Consumer
-from tests.durability.served import Served
-from tests.durability.served import serving
+from tests.durability.load import Load, integrity, rows, verdict
+from tests.durability.served import Consumer, Served, serving
 from tests.durability.shim import DATABASE
 
 WRITERS = 32
@@ -61,9 +55,7 @@ def raise_counter(consumer: Consumer, counter: int, stop: threading.Event, tally
     """Read, then write one more if nobody was faster: the filter on the old value is the guard."""
     while not stop.is_set():
         try:
-            units = consumer.send("GET", f"/buildings?id=eq.{counter}&select=units").json[0][
-                "units"
-            ]
+            units = consumer.send("GET", f"/buildings?id=eq.{counter}&select=units").json[0]["units"]
             began = time.monotonic()
             answer = consumer.send(
                 "PATCH",
@@ -91,10 +83,7 @@ def read_consistently(consumer: Consumer, stop: threading.Event, wrong: list) ->
 
 
 def make_counters(served: Served) -> None:
-    made = [
-        {"id": FIRST_COUNTER + n, "name": f"counter {n}", "client_id": 1, "units": 0}
-        for n in range(COUNTERS)
-    ]
+    made = [{"id": FIRST_COUNTER + n, "name": f"counter {n}", "client_id": 1, "units": 0} for n in range(COUNTERS)]
     with closing(served.consumer()) as consumer:
         answer = consumer.send("POST", "/buildings", made, Prefer="resolution=merge-duplicates")
     assert answer.status in (200, 201), answer
@@ -121,15 +110,10 @@ def press(served: Served, seconds: float) -> list[Tally]:
     stop, wrong, tallies = threading.Event(), [], [Tally() for _ in range(WRITERS)]
     consumers = [served.consumer() for _ in range(WRITERS + 2)]
     threads = [
-        threading.Thread(
-            target=raise_counter, args=(each, FIRST_COUNTER + n % COUNTERS, stop, tally)
-        )
+        threading.Thread(target=raise_counter, args=(each, FIRST_COUNTER + n % COUNTERS, stop, tally))
         for n, (each, tally) in enumerate(zip(consumers, tallies, strict=False))
     ]
-    threads += [
-        threading.Thread(target=read_consistently, args=(each, stop, wrong))
-        for each in consumers[WRITERS:]
-    ]
+    threads += [threading.Thread(target=read_consistently, args=(each, stop, wrong)) for each in consumers[WRITERS:]]
     for thread in threads:
         thread.start()
     give_up = time.monotonic() + seconds

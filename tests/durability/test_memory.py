@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.storage.sqlite import driver
-from tests import tokens
 from tests.durability.conftest import scaled
-from tests.durability.served import Served
-from tests.durability.served import serving
+from tests.durability.served import Served, serving
+from tests.support import tokens
 
 MIB = 1 << 20
 FULL_SECONDS = 240  # until the caches of a busy service are full
@@ -59,18 +58,12 @@ def test_a_large_request_takes_no_more_than_its_share(served):
             post = peak_during(served, lambda: accepted(consumer.send("POST", "/inspectors", body)))
             csv = ("name\n" + ("y" * 5_200 + "\n") * 1_000).encode()
             sent = {"Content_Type": "text/csv"}
-            rows = peak_during(
-                served, lambda: accepted(consumer.send("POST", "/inspectors", csv, **sent))
-            )
+            rows = peak_during(served, lambda: accepted(consumer.send("POST", "/inspectors", csv, **sent)))
             answer = peak_during(
-                served,
-                lambda: accepted(consumer.send("GET", "/inspections?notes=like.zz*&limit=1000")),
+                served, lambda: accepted(consumer.send("GET", "/inspections?notes=like.zz*&limit=1000"))
             )
     told = {"JSON": post, "CSV": rows, "answer": answer}
-    print(
-        f"idle {idle // MIB} MiB;",
-        {name: (at_most // MIB, left // MIB) for name, (at_most, left) in told.items()},
-    )
+    print(f"idle {idle // MIB} MiB;", {name: (at_most // MIB, left // MIB) for name, (at_most, left) in told.items()})
     assert post[0] <= 25 * MIB
     assert rows[0] <= 60 * MIB
     assert answer[0] <= 120 * MIB

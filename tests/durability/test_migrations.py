@@ -21,16 +21,13 @@ from engine.storage.database import Database
 from engine.storage.server_lock import ServingLock
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
-from tests.applications import open_app
 from tests.durability import shim
 from tests.durability.conftest import scaled
 from tests.durability.load import integrity
 from tests.durability.served import PROJECT
 from tests.durability.test_power_cuts import SEED
-from tests.migrations import ADD_PHONE
-from tests.migrations import FAIL
-from tests.migrations import LOSE_CLIENTS
-from tests.migrations import NEXT
+from tests.support.applications import open_app
+from tests.support.migrations import ADD_PHONE, FAIL, LOSE_CLIENTS, NEXT
 
 TODAY = migrations.schema_version()
 PHONED = ("clients", "inspectors")
@@ -148,10 +145,7 @@ def test_no_room_for_the_copy_leaves_the_file_alone(file, register, monkeypatch)
 
 @pytest.mark.parametrize(
     ("migration", "words"),
-    [
-        (FAIL, "no such table"),
-        (LOSE_CLIENTS, r"afterwards \w+ row \d+ references no row of clients"),
-    ],
+    [(FAIL, "no such table"), (LOSE_CLIENTS, r"afterwards \w+ row \d+ references no row of clients")],
 )
 def test_a_migration_that_fails_changes_nothing(file, register, migration, words):
     before = dump(file)
@@ -190,9 +184,7 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(file):
 
 
 @pytest.mark.parametrize("development_version", [1, 12])
-def test_a_file_of_a_development_version_is_refused_with_the_way_to_export_it(
-    file, development_version
-):
+def test_a_file_of_a_development_version_is_refused_with_the_way_to_export_it(file, development_version):
     rows(file, f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")
     rows(file, f"PRAGMA user_version = {development_version}")
     before = file.read_bytes()
@@ -247,7 +239,7 @@ from pathlib import Path
 from engine.maintenance import migrations
 from engine.maintenance.migrations import migrate
 from engine.storage.writer_lock import WriterLock
-from tests.migrations import ADD_PHONE
+from tests.support.migrations import ADD_PHONE
 
 path = Path(sys.argv[1])
 migrations.MIGRATIONS += (ADD_PHONE,)

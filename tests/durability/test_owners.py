@@ -9,10 +9,7 @@ import pytest
 from engine.maintenance.migrations import migrate
 from engine.storage import atomic_files as drafts
 from tests.durability.served import Served
-from tests.durability.test_clock_reset import OLD_KEY
-from tests.durability.test_clock_reset import kept_key
-from tests.durability.test_clock_reset import place
-from tests.durability.test_clock_reset import run
+from tests.durability.test_clock_reset import OLD_KEY, kept_key, place, run
 
 SERVICE = (65_534, 65_534)
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which alone gives files away")
@@ -27,9 +24,7 @@ def owner(file: Path) -> tuple[int, int]:
 
 @AS_ROOT
 @pytest.mark.parametrize("word", ["compact", "restore"])
-def test_a_file_that_root_writes_anew_is_its_owners_yet(
-    served: Served, tmp_path: Path, word: str
-) -> None:
+def test_a_file_that_root_writes_anew_is_its_owners_yet(served: Served, tmp_path: Path, word: str) -> None:
     kept = tmp_path / "kept.backup"
     assert served.command("backup", str(kept)).returncode == 0
     os.chown(served.database, *SERVICE)
@@ -49,12 +44,7 @@ def test_a_lock_that_root_makes_is_the_owners_of_the_file(served: Served) -> Non
     lock.unlink(missing_ok=True)
     os.chown(served.database, *SERVICE)
 
-    assert (
-        served.command(
-            "create-user", "new@acme.example", "--role", "super_admin", "--password", "-"
-        ).returncode
-        == 0
-    )
+    assert served.command("create-user", "new@acme.example", "--role", "super_admin", "--password", "-").returncode == 0
 
     assert owner(lock) == SERVICE
 

@@ -14,18 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.storage.sqlite import ERRORS
-from engine.storage.sqlite import driver
-from tests.applications import open_app
+from engine.storage.sqlite import ERRORS, driver
 from tests.durability import shim
 from tests.durability.conftest import scaled
-from tests.durability.load import integrity
-from tests.durability.load import verdict
-from tests.durability.served import PROJECT
-from tests.durability.served import SHIPPED
-from tests.durability.served import Served
-from tests.durability.served import serving
-from tests.tokens import ANON_KEY
+from tests.durability.load import integrity, verdict
+from tests.durability.served import PROJECT, SHIPPED, Served, serving
+from tests.support.applications import open_app
+from tests.support.tokens import ANON_KEY
 
 SEED = int(os.environ.get("DURABILITY_SEED", "20260101"))
 PLANTED = "tests.durability.planted"
@@ -57,9 +52,7 @@ class Outcome:
         self.half += any("half" in problem for problem in problems)
 
 
-def recorded(
-    served: Served, writes: int, *, early: bool = False, sync_microseconds: int = 0
-) -> tuple[shim.Disk, list]:
+def recorded(served: Served, writes: int, *, early: bool = False, sync_microseconds: int = 0) -> tuple[shim.Disk, list]:
     """Run the service under load, and return the disk before it and the log."""
     log = served.directory.parent / "cut.log"
     disk = shim.Disk(served.directory)
@@ -85,9 +78,7 @@ def recorded(
 def cut_often(disk: shim.Disk, told: list, cuts: int, seed: int, scratch: Path) -> Outcome:
     """Cut at so many moments after the first acknowledgement, and judge what is left each time."""
     dice = random.Random(seed)
-    first = next(
-        number for number, record in enumerate(told) if record.op == b"C" and record.data == b"ACK"
-    )
+    first = next(number for number, record in enumerate(told) if record.op == b"C" and record.data == b"ACK")
     moments = sorted(dice.choices(range(first, len(told)), k=cuts))
     outcome, at = Outcome(), 0
     for number, moment in enumerate(moments):
@@ -124,9 +115,7 @@ def started(database: Path) -> list[str]:
     return [] if answer.status_code == 201 else [f"unsound: {answer.get_data(as_text=True)}"]
 
 
-def cut(
-    served: Served, application: str, writes: int, cuts: int, *, early: bool = False
-) -> Outcome:
+def cut(served: Served, application: str, writes: int, cuts: int, *, early: bool = False) -> Outcome:
     served.application = application
     disk, told = recorded(served, writes, early=early)
     outcome = cut_often(disk, told, cuts, SEED, served.directory.parent / "left")

@@ -15,8 +15,8 @@ from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from engine.storage.sqlite import driver
-from tests.applications import open_app
 from tests.durability.load import integrity
+from tests.support.applications import open_app
 
 
 @pytest.fixture
@@ -148,9 +148,7 @@ def test_what_is_written_to_meanwhile_is_no_copy(stuck, tmp_path, monkeypatch, w
 
 
 def test_an_older_versions_file_is_backed_up_and_not_exported(stuck, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "engine.maintenance.readonly_file.schema_state", lambda transaction, path: "older"
-    )
+    monkeypatch.setattr("engine.maintenance.readonly_file.schema_state", lambda transaction, path: "older")
 
     assert run(stuck, "backup", str(tmp_path / "kept"))[0] == 0
     status, told = run(stuck, "export", str(tmp_path / "all.json"))

@@ -13,10 +13,10 @@ import pytest
 from app import NotStarted
 from engine.storage.server_lock import ServingLock
 from engine.storage.sqlite import driver
-from tests import tokens
-from tests.applications import open_app
 from tests.conftest import CAST
 from tests.durability.test_power_cuts import SEED
+from tests.support import tokens
+from tests.support.applications import open_app
 
 
 @pytest.fixture
@@ -49,10 +49,7 @@ def test_a_backup_comes_back(place, tmp_path):
     before = inspectors(place)
     statement(place, "DELETE FROM inspectors")
 
-    assert run(place, "restore", str(tmp_path / "kept.backup")) == (
-        0,
-        "restored; all users must sign in again",
-    )
+    assert run(place, "restore", str(tmp_path / "kept.backup")) == (0, "restored; all users must sign in again")
 
     assert inspectors(place) == before
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
@@ -184,13 +181,8 @@ def test_nobody_stays_signed_in_over_a_restore(place, tmp_path):
         f" VALUES ('00000000-0000-4000-8000-00000000aaaa', '{root.id}', 's', {int(time.time())}, {int(time.time())})",
     )
     shutil.copy(kept, place)
-    in_session = tokens.token_for(
-        root.id, root.role, None, session_id="00000000-0000-4000-8000-00000000aaaa"
-    )
-    askers = [
-        asking(place, in_session),
-        asking(place, tokens.token_for(root.id, root.role, None)),
-    ]
+    in_session = tokens.token_for(root.id, root.role, None, session_id="00000000-0000-4000-8000-00000000aaaa")
+    askers = [asking(place, in_session), asking(place, tokens.token_for(root.id, root.role, None))]
     assert [ask() for ask in askers] == [200, 200]
 
     assert run(place, "restore", str(kept))[0] == 0
@@ -199,9 +191,7 @@ def test_nobody_stays_signed_in_over_a_restore(place, tmp_path):
     assert asking(place, tokens.token_after_change(root.id, root.role, None))() == 200
 
 
-def test_a_restore_by_a_clock_that_was_set_back_ends_every_token_all_the_same(
-    place, tmp_path, monkeypatch
-):
+def test_a_restore_by_a_clock_that_was_set_back_ends_every_token_all_the_same(place, tmp_path, monkeypatch):
     """The file that is replaced knows better how late it is; so does the one that takes its place, from then on."""
     root, now = CAST["root"], time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     ask = asking(place, tokens.token_for(root.id, root.role, None))

@@ -9,8 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,10 +21,8 @@ from engine.storage import file_copies as copies
 from engine.storage.clock import Clock
 from engine.storage.sqlite import driver
 from tests.durability import shim
-from tests.durability.served import PROJECT
-from tests.durability.served import Served
-from tests.durability.test_power_cuts import SEED
-from tests.durability.test_power_cuts import judged
+from tests.durability.served import PROJECT, Served
+from tests.durability.test_power_cuts import SEED, judged
 
 WRITE, SYNC = 1, 2
 MALFORMED = driver.DatabaseError("database disk image is malformed")
@@ -75,9 +72,7 @@ def left_over(place: Path) -> list[str]:
     return sorted(names - {place.name, f"{place.name}.lock", f"{place.name}.serving"})
 
 
-def refused_by_the_disk(
-    served: Served, failure: tuple[int, int, int], *words: str
-) -> subprocess.CompletedProcess:
+def refused_by_the_disk(served: Served, failure: tuple[int, int, int], *words: str) -> subprocess.CompletedProcess:
     """Run a command while a kind of call fails by a number, from the so-many-th on; it says so in one line."""
     control = shim.Control(served.directory.parent / "control")
     served.watched = shim.environment(served.directory, control=served.directory.parent / "control")
@@ -97,9 +92,7 @@ def refused_by_the_disk(
         pytest.param(SYNC, errno.EIO, id="sync"),
     ],
 )
-def test_a_log_that_cannot_be_folded_keeps_a_restore_from_being(
-    served: Served, kind: int, number: int
-) -> None:
+def test_a_log_that_cannot_be_folded_keeps_a_restore_from_being(served: Served, kind: int, number: int) -> None:
     made = served.directory.parent / "made.backup"
     backup.back_up(served.database, made)
     acknowledge(served.database, "acknowledged")
@@ -227,9 +220,7 @@ def test_whoever_opens_the_old_file_meanwhile_waits_and_leaves_no_log(place, mon
 
     assert found == ["database is locked"]
     with closing(late.pop()) as reader:
-        assert reader.execute("SELECT DISTINCT name FROM inspectors").fetchall() == [
-            ("acknowledged",)
-        ]
+        assert reader.execute("SELECT DISTINCT name FROM inspectors").fetchall() == [("acknowledged",)]
         with pytest.raises(driver.OperationalError, match="readonly"):
             reader.execute("PRAGMA journal_mode = WAL").fetchall()
     assert left_over(place) == []

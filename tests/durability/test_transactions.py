@@ -4,8 +4,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -16,9 +15,7 @@ from engine.storage.database import Database
 from engine.storage.transaction import NotCommitted
 from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
-from tests.durability.facts import PUT
-from tests.durability.facts import names
-from tests.durability.facts import put
+from tests.durability.facts import PUT, names, put
 
 MODEST = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"
 COSTLY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -197,9 +194,7 @@ def folded(database: Database) -> int:
 @pytest.fixture
 def outsider(database: Database) -> Iterator[sqlite3.Connection]:
     """A program that knows no turns, and has SQLite's own lock."""
-    connection = sqlite.driver.connect(
-        str(database.path), isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite.driver.connect(str(database.path), isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN IMMEDIATE")
     yield connection
     connection.close()

@@ -8,7 +8,7 @@ import pytest
 
 from routes import resource
 from tests.conftest import MOE
-from tests.tokens import ANON_KEY
+from tests.support.tokens import ANON_KEY
 
 ONE = {"name": "New"}
 MERGE = {"Prefer": "resolution=merge-duplicates"}

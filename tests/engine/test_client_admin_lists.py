@@ -11,8 +11,7 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.query.catalog import catalog
 from engine.query.read.plan import plan_read
@@ -20,11 +19,8 @@ from engine.query.read.skip_scan import partitions_of
 from engine.query.statement import parameter
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA
-from tests.engine.test_manager_lists import in_order
-from tests.engine.test_manager_lists import whole_and_paged
-from tests.engine.test_super_admin_lists import INSPECTIONS
-from tests.engine.test_super_admin_lists import NULLS
-from tests.engine.test_super_admin_lists import ROWS
+from tests.engine.test_manager_lists import in_order, whole_and_paged
+from tests.engine.test_super_admin_lists import INSPECTIONS, NULLS, ROWS
 
 OWN = 1
 CLIENT_OF = {each["id"]: each["client_id"] for each in ROWS["buildings"]}
@@ -32,12 +28,8 @@ BY_BUILDING = (3, 4)  # one of another client, and one of the own client
 ONE_BY_ONE = (2, 4, 6, 7, 8, 13)  # of both buildings and of others
 ADMIN = {"id": ADA, "email": "ada@x", "name": "Ada", "role": "client_admin", "client_id": OWN}
 GRANTED = {
-    "client_admin_building_access": [
-        {"admin_id": ADA, "building_id": number} for number in BY_BUILDING
-    ],
-    "client_admin_inspection_access": [
-        {"admin_id": ADA, "inspection_id": number} for number in ONE_BY_ONE
-    ],
+    "client_admin_building_access": [{"admin_id": ADA, "building_id": number} for number in BY_BUILDING],
+    "client_admin_inspection_access": [{"admin_id": ADA, "inspection_id": number} for number in ONE_BY_ONE],
 }
 KINDS = {
     "nothing granted": {},
@@ -68,9 +60,7 @@ def seen(kind: str) -> list[dict]:
     return [
         each
         for each in INSPECTIONS
-        if CLIENT_OF[each["building_id"]] == OWN
-        or each["building_id"] in buildings
-        or each["id"] in single
+        if CLIENT_OF[each["building_id"]] == OWN or each["building_id"] in buildings or each["id"] in single
     ]
 
 
@@ -106,9 +96,7 @@ HOLDS = {
     "status=match.^c": lambda row: row["status"] == "completed",
     "status=gt.d": lambda row: row["status"] == "scheduled",
     "status=isdistinct.completed": lambda row: row["status"] != "completed",
-    "status=is.null&date_visited=gte.2025-01-01": lambda row: (
-        row["status"] is None and row["date_visited"] is not None
-    ),
+    "status=is.null&date_visited=gte.2025-01-01": lambda row: row["status"] is None and row["date_visited"] is not None,
     "status=eq.completed&date_visited=eq.2025-01-01": lambda row: (
         row["status"] == "completed" and row["date_visited"] == "2025-01-01"
     ),
@@ -130,9 +118,7 @@ HOLDS = {
 
 @pytest.mark.parametrize("order", ["", "&order=date_visited", "&order=id.desc"])
 @pytest.mark.parametrize("query", HOLDS)
-def test_filters_apply_in_every_access_path(
-    ada: object, seen: list[dict], query: str, order: str
-) -> None:
+def test_filters_apply_in_every_access_path(ada: object, seen: list[dict], query: str, order: str) -> None:
     expected = sorted(row["id"] for row in seen if HOLDS[query](row))
     path = f"/inspections?{query}{order}"
 
@@ -180,18 +166,12 @@ def is_shown(row: dict, person: object) -> bool:
 
 
 @pytest.mark.parametrize("query", [each for each in HOLDS if "select" not in each])
-def test_writes_reach_rows_of_the_own_client_only(
-    world: Callable, kind: str, seen: list[dict], query: str
-) -> None:
+def test_writes_reach_rows_of_the_own_client_only(world: Callable, kind: str, seen: list[dict], query: str) -> None:
     ada = world(rows_of(kind))("ada")
-    expected = [
-        row["id"] for row in seen if HOLDS[query](row) and CLIENT_OF[row["building_id"]] == OWN
-    ]
+    expected = [row["id"] for row in seen if HOLDS[query](row) and CLIENT_OF[row["building_id"]] == OWN]
 
     changed = ada.patch(
-        f"/inspections?{query}&order=date_visited&select=id",
-        {"notes": "seen"},
-        prefer="return=representation",
+        f"/inspections?{query}&order=date_visited&select=id", {"notes": "seen"}, prefer="return=representation"
     )
     noted = ada.get("/inspections?notes=eq.seen&select=id&order=id").json
 
@@ -252,9 +232,7 @@ def test_postgresql_limits_the_client_branch_and_not_the_small_set() -> None:
 def test_dashboard_and_chart_count_every_readable_row(ada: object, seen: list[dict]) -> None:
     """Dashboards and charts, rows without a status included."""
     dashboard = ada.get("/rpc/get_inspections_dashboard_summary_fast").json
-    chart = ada.get(
-        "/rpc/get_building_stats_chart_fast?start_date=2025-01-01&end_date=2025-01-31"
-    ).json
+    chart = ada.get("/rpc/get_building_stats_chart_fast?start_date=2025-01-01&end_date=2025-01-31").json
     dated = [row for row in seen if row["date_visited"]]
 
     assert dashboard["total_inspections"] == len(seen)

@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.query.statement import Binding
-from engine.reporting.counts import parameter_values
-from engine.reporting.counts import plan_status_counts
-from tests.applications import import_rows
-from tests.applications import open_app
+from engine.reporting.counts import parameter_values, plan_status_counts
 from tests.conftest import ADA
-from tests.costs import STEPS_GROWTH_MAX
-from tests.costs import portfolio
-from tests.costs import steps
+from tests.support.applications import import_rows, open_app
+from tests.support.costs import STEPS_GROWTH_MAX, portfolio, steps
 
 OWN = 1
 
@@ -113,9 +108,7 @@ def apps_with_kinds_of_others(tmp_path_factory: pytest.TempPathFactory) -> list:
 def test_page_cost_is_independent_of_distinct_values_of_other_clients(
     apps_with_kinds_of_others: list, query: str
 ) -> None:
-    few, many = (
-        steps(app, "ada", f"/inspections?{query}&limit=5") for app in apps_with_kinds_of_others
-    )
+    few, many = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in apps_with_kinds_of_others)
 
     assert few > 0
     assert abs(many - few) <= 60
@@ -126,18 +119,12 @@ def test_counts_with_grants_use_a_covering_index(sizes: list) -> None:
     """A dashboard or chart fetches no row of the own client, whatever grants exist."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     bound = Binding(
-        (),
-        caller_id=ADA,
-        caller_client_id=OWN,
-        new=parameter_values(start_date="2020-01-01", end_date="2021-01-01"),
+        (), caller_id=ADA, caller_client_id=OWN, new=parameter_values(start_date="2020-01-01", end_date="2021-01-01")
     )
     database = sizes[0].extensions["walkthrough"]
     for plan in (plan_status_counts("sqlite", rule, of_building=False),):
         with sizes[0].app_context(), database.reading() as transaction:
-            looks = [
-                row[3]
-                for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))
-            ]
+            looks = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
         own = [look for look in looks if "(client_id=?" in look and "building_id=?" not in look]
         assert own
         assert all("COVERING INDEX inspections_client_status" in look for look in own), looks

@@ -8,16 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import oracle
-from tests.conftest import CAST
-from tests.conftest import RESOURCES
-from tests.conftest import Api
-from tests.conftest import Bearer
-from tests.conftest import ids
-from tests.tokens import token_after_change
-from tests.worlds import GRANTS
-from tests.worlds import person
-from tests.worlds import random_world
+from tests.conftest import CAST, RESOURCES, Api, Bearer, ids
+from tests.support import oracle
+from tests.support.tokens import token_after_change
+from tests.support.worlds import GRANTS, person, random_world
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
 BUILDINGS = (1, 2, 3, 4, 5, 6, 999)
@@ -43,22 +37,8 @@ MAY_READ_INSPECTIONS = {
 
 # An embed holds readable rows of readable parents.
 BUILDINGS_EMBEDDED = {
-    "inspections": {
-        "root": {1, 2, 3, 4, 5},
-        "ada": {1, 2, 3, 5},
-        "bob": {4, 5},
-        "moe": {1},
-        "mia": set(),
-        "max": {4},
-    },
-    "clients": {
-        "root": {1, 2, 3, 4, 5, 6},
-        "ada": {1, 2, 3, 6},
-        "bob": {4, 5},
-        "moe": {1},
-        "mia": set(),
-        "max": {4},
-    },
+    "inspections": {"root": {1, 2, 3, 4, 5}, "ada": {1, 2, 3, 5}, "bob": {4, 5}, "moe": {1}, "mia": set(), "max": {4}},
+    "clients": {"root": {1, 2, 3, 4, 5, 6}, "ada": {1, 2, 3, 6}, "bob": {4, 5}, "moe": {1}, "mia": set(), "max": {4}},
 }
 
 INSPECTIONS_EMBEDDED = {
@@ -78,14 +58,7 @@ INSPECTIONS_EMBEDDED = {
         "mia": set(),
         "max": {6},
     },
-    "reports_lead": {
-        "root": {2, 6},
-        "ada": {2},
-        "bob": {6},
-        "moe": {2},
-        "mia": set(),
-        "max": {6},
-    },
+    "reports_lead": {"root": {2, 6}, "ada": {2}, "bob": {6}, "moe": {2}, "mia": set(), "max": {6}},
 }
 
 
@@ -121,9 +94,7 @@ def test_embeds_hold_readable_inspections(api: Callable, who: str, parent: str) 
 
 @pytest.mark.parametrize("building", BUILDINGS)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_count_check_explanation_and_statistics_agree_on_a_building(
-    api: Callable, who: str, building: int
-) -> None:
+def test_count_check_explanation_and_statistics_agree_on_a_building(api: Callable, who: str, building: int) -> None:
     may_read = building in MAY_READ_BUILDINGS[who]
     asked = {"p_building_id": building, "p_user_id": CAST[who].id}
 
@@ -139,9 +110,7 @@ def test_count_check_explanation_and_statistics_agree_on_a_building(
 
 @pytest.mark.parametrize("inspection", INSPECTIONS)
 @pytest.mark.parametrize("who", PEOPLE)
-def test_count_check_and_explanation_agree_on_an_inspection(
-    api: Callable, who: str, inspection: int
-) -> None:
+def test_count_check_and_explanation_agree_on_an_inspection(api: Callable, who: str, inspection: int) -> None:
     may_read = inspection in MAY_READ_INSPECTIONS[who]
     asked = {"p_inspection_id": inspection, "p_user_id": CAST[who].id}
 
@@ -175,10 +144,7 @@ def test_reads_in_random_worlds_match_the_oracle(world: Callable, seed: int) -> 
     api = world(rows)
 
     for user in rows["users"]:
-        seen = {
-            table: [row for row in rows[table] if oracle.visible(rows, user, table, row)]
-            for table in RESOURCES
-        }
+        seen = {table: [row for row in rows[table] if oracle.visible(rows, user, table, row)] for table in RESOURCES}
         assert_lists_agree(api(person(user)), seen)
         assert_embeds_agree(api(person(user)), seen)
         assert_reads_agree(api, rows, user, seen, random.Random(seed))
@@ -202,9 +168,7 @@ def assert_embeds_agree(reader: Api, seen: dict) -> None:
         assert {item["id"] for item in row["inspections"]} == hanging
 
 
-def assert_reads_agree(
-    api: Callable, rows: dict, user: dict, seen: dict, rng: random.Random
-) -> None:
+def assert_reads_agree(api: Callable, rows: dict, user: dict, seen: dict, rng: random.Random) -> None:
     reader, root = api(person(user)), api(person(rows["users"][0]))
     dashboard = reader.rpc("get_inspections_dashboard_summary_fast").json
     assert dashboard["total_buildings"] == len(seen["buildings"])
@@ -285,9 +249,7 @@ def outcome(writer: Api, verb: str, table: str, old: dict | None, new: dict | No
         response = writer.post(f"/{table}", new, prefer="return=minimal")
     elif verb == "update":
         changed = {column: new[column] for column in new if new[column] != old[column]}
-        response = writer.patch(
-            f"/{table}?{where(table, old)}", changed, prefer="return=minimal, count=exact"
-        )
+        response = writer.patch(f"/{table}?{where(table, old)}", changed, prefer="return=minimal, count=exact")
     else:
         response = writer.delete(f"/{table}?{where(table, old)}", prefer="count=exact")
     if response.status < 300:
@@ -300,9 +262,7 @@ def where(table: str, row: dict) -> str:
     return "&".join(f"{column}=eq.{row[column]}" for column in columns)
 
 
-def random_change(
-    rng: random.Random, rows: dict, user: dict, verb: str, table: str
-) -> tuple[dict | None, dict | None]:
+def random_change(rng: random.Random, rows: dict, user: dict, verb: str, table: str) -> tuple[dict | None, dict | None]:
     """Return a random row to change, or None, and its new values."""
     if verb == "insert":
         return None, random_row(rng, rows, user, table)
@@ -340,10 +300,7 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
             "client_id": rng.choice(clients),
         },
         "buildings": {"name": f"Building {unique}", "client_id": rng.choice([*clients, 999])},
-        "inspections": {
-            "building_id": rng.choice([*buildings, 999]),
-            "inspection_type": rng.choice(("fire", "lead")),
-        },
+        "inspections": {"building_id": rng.choice([*buildings, 999]), "inspection_type": rng.choice(("fire", "lead"))},
         "reports_lead": {"inspection_id": rng.choice([*inspections, 999]), "result": "negative"},
     }[table]
 
@@ -352,8 +309,6 @@ def as_root_reads(api: Callable, rows: dict) -> dict:
     """Return all rows, in the order of their keys."""
     root = api(person(rows["users"][0]))
     return {
-        table: sorted(
-            root.get(f"/{table}").json, key=lambda row: [str(k) for k in oracle.key_of(table, row)]
-        )
+        table: sorted(root.get(f"/{table}").json, key=lambda row: [str(k) for k in oracle.key_of(table, row)])
         for table in RESOURCES
     }

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.maintenance.schema import CLIENT_MISMATCHES
-from tests import databases
 from tests.conftest import ids
+from tests.support import databases
 
 REFUSED = "reports_lead_(client_id_check|inspection_id_fkey)"
 
@@ -33,9 +33,7 @@ def file(base_file: Path, tmp_path: Path) -> Path:
         "INSERT INTO reports_lead VALUES (1, 2, 5, 'x', 1) ON CONFLICT (id) DO UPDATE SET client_id = 2",
     ],
 )
-def test_database_refuses_a_client_that_differs_from_the_inspection(
-    file: Path, statement: str
-) -> None:
+def test_database_refuses_a_client_that_differs_from_the_inspection(file: Path, statement: str) -> None:
     """This holds for other programs too, and in SQLite for connections without foreign keys."""
     before = databases.sql(file, "SELECT * FROM reports_lead ORDER BY id")
 
@@ -67,9 +65,7 @@ MOVES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "whose"), [each[1:] for each in MOVES], ids=[e[0] for e in MOVES]
-)
+@pytest.mark.parametrize(("method", "path", "body", "whose"), [each[1:] for each in MOVES], ids=[e[0] for e in MOVES])
 def test_readings_follow_the_client_of_their_inspection(
     api: Callable, tmp_path: Path, method: str, path: str, body: dict, whose: dict[str, set]
 ) -> None:

@@ -12,9 +12,7 @@ from engine.postgres.schema import SCHEMA
 from engine.postgres.transaction import ServerTransaction
 from engine.query.catalog import catalog
 from engine.query.shape import SHORT_CHARACTERS_MAX
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.conftest import ADA, MOE, ROOT
 
 SHORT, LAST_SHORT, LONG = "done", "ü" * SHORT_CHARACTERS_MAX, "ü" * (SHORT_CHARACTERS_MAX + 1)
 ROWS = {1: SHORT, 2: LAST_SHORT, 3: LONG, 4: None}
@@ -46,8 +44,7 @@ WORLD: dict[str, list[dict]] = {
     ],
     "buildings": [{"id": key, "city": text, **BUILDING} for key, text in ROWS.items()],
     "inspections": [
-        {"id": key, "building_id": key, "inspection_type": "annual", "status": text}
-        for key, text in ROWS.items()
+        {"id": key, "building_id": key, "inspection_type": "annual", "status": text} for key, text in ROWS.items()
     ],
     "client_manager_building_access": [{"manager_id": MOE, "building_id": key} for key in ROWS],
 }
@@ -66,11 +63,7 @@ def test_filters_match_texts_of_any_length(world: Callable, who: str, column: st
         assert found.headers["Content-Range"].endswith(f"/{len(keys)}"), condition
 
 
-INDEXED = [
-    (name, column)
-    for name, relation in catalog().relations.items()
-    for column in relation.model.indexed_texts
-]
+INDEXED = [(name, column) for name, relation in catalog().relations.items() for column in relation.model.indexed_texts]
 
 
 @pytest.mark.parametrize(("relation", "column"), INDEXED)
@@ -87,12 +80,7 @@ def test_indexed_text_has_a_partial_index_on_short_values(relation: str, column:
 @pytest.mark.parametrize(("relation", "column"), INDEXED)
 @pytest.mark.parametrize(("value", "is_found"), [(SHORT, True), (LONG, False)])
 def test_filter_on_a_short_text_uses_the_partial_index(
-    world: Callable,
-    monkeypatch: pytest.MonkeyPatch,
-    relation: str,
-    column: str,
-    value: str,
-    is_found: bool,
+    world: Callable, monkeypatch: pytest.MonkeyPatch, relation: str, column: str, value: str, is_found: bool
 ) -> None:
     run = ServerTransaction.run
     plans: list[str] = []

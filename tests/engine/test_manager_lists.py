@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import MIA
-from tests.conftest import MOE
+from tests.conftest import MIA, MOE
 
 BY_BUILDING = (1, 2)
 ONE_BY_ONE = (1, 4, 9, 13, 14, 17)  # of granted buildings and of others
@@ -27,24 +26,17 @@ def inspection(number: int) -> dict:
 
 
 INSPECTIONS = [inspection(number) for number in range(1, 21)]
-SEEN = [
-    each for each in INSPECTIONS if each["building_id"] in BY_BUILDING or each["id"] in ONE_BY_ONE
-]
+SEEN = [each for each in INSPECTIONS if each["building_id"] in BY_BUILDING or each["id"] in ONE_BY_ONE]
 ROWS = {
     "clients": [{"id": 1, "name": "C"}],
     "users": [
-        {"id": who, "email": f"{who}@x", "name": "M", "role": "client_manager", "client_id": 1}
-        for who in (MOE, MIA)
+        {"id": who, "email": f"{who}@x", "name": "M", "role": "client_manager", "client_id": 1} for who in (MOE, MIA)
     ],
     "buildings": [{"id": number, "name": f"B{number}", "client_id": 1} for number in (1, 2, 3, 4)],
     "inspections": INSPECTIONS,
-    "client_manager_building_access": [
-        {"manager_id": MOE, "building_id": number} for number in BY_BUILDING
-    ]
+    "client_manager_building_access": [{"manager_id": MOE, "building_id": number} for number in BY_BUILDING]
     + [{"manager_id": MIA, "building_id": 4}],
-    "client_manager_inspection_access": [
-        {"manager_id": MOE, "inspection_id": number} for number in ONE_BY_ONE
-    ]
+    "client_manager_inspection_access": [{"manager_id": MOE, "inspection_id": number} for number in ONE_BY_ONE]
     + [{"manager_id": MIA, "inspection_id": 20}],
 }
 
@@ -61,43 +53,25 @@ def in_order(rows: list[dict], column: str, descending: bool, nulls_first: bool)
         key=lambda each: (each[column], each["id"]),
         reverse=descending,
     )
-    absent = sorted(
-        (each for each in rows if each[column] is None),
-        key=lambda each: each["id"],
-        reverse=descending,
-    )
+    absent = sorted((each for each in rows if each[column] is None), key=lambda each: each["id"], reverse=descending)
     return [each["id"] for each in (absent + known if nulls_first else known + absent)]
 
 
 def whole_and_paged(person: object, path: str, count: int, page: int) -> list[list[int]]:
     """Return the ids of a list read at once, and read page by page."""
     whole = person.get(path).json
-    pages = [
-        person.get(f"{path}&limit={page}&offset={place}").json for place in range(0, count, page)
-    ]
-    return [
-        [row["id"] for row in rows] for rows in (whole, [row for each in pages for row in each])
-    ]
+    pages = [person.get(f"{path}&limit={page}&offset={place}").json for place in range(0, count, page)]
+    return [[row["id"] for row in rows] for rows in (whole, [row for each in pages for row in each])]
 
 
 @pytest.mark.parametrize("column", ["date_visited", "notes", "status"])
 @pytest.mark.parametrize(
     ("direction", "descending", "nulls_first"),
-    [
-        ("asc", False, False),
-        ("desc", True, True),
-        ("asc.nullsfirst", False, True),
-        ("desc.nullslast", True, False),
-    ],
+    [("asc", False, False), ("desc", True, True), ("asc.nullsfirst", False, True), ("desc.nullslast", True, False)],
 )
 @pytest.mark.parametrize("status", [None, "completed"])
 def test_list_returns_each_row_once_in_order(
-    moe: object,
-    column: str,
-    direction: str,
-    descending: bool,
-    nulls_first: bool,
-    status: str | None,
+    moe: object, column: str, direction: str, descending: bool, nulls_first: bool, status: str | None
 ) -> None:
     rows = [each for each in SEEN if status in (None, each["status"])]
     expected = in_order(rows, column, descending, nulls_first)
@@ -141,9 +115,7 @@ def test_filters_apply_to_every_disjunct(moe: object, query: str) -> None:
 
     assert anyhow
     assert sorted(ordered) == sorted(anyhow)
-    assert {each.headers["Content-Range"].split("/")[1] for each in (page, head)} == {
-        str(len(anyhow))
-    }
+    assert {each.headers["Content-Range"].split("/")[1] for each in (page, head)} == {str(len(anyhow))}
 
 
 def test_count_counts_each_row_once(moe: object) -> None:

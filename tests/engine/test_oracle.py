@@ -8,18 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import oracle
 from tests.access.test_access_matrix import READABLE
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import CAST
-from tests.conftest import DATASET
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
-from tests.conftest import ROOT
-from tests.worlds import random_world
+from tests.conftest import ADA, BOB, CAST, DATASET, MAX, MIA, MOE, RESOURCES, ROOT
+from tests.support import oracle
+from tests.support.worlds import random_world
 
 WORLD = json.loads(DATASET.read_text())
 PEOPLE = [who for who in READABLE if who != "service"]
@@ -33,11 +25,7 @@ def user(who: str) -> dict:
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", PEOPLE)
 def test_oracle_matches_the_access_matrix(who: str, table: str) -> None:
-    seen = {
-        oracle.key_of(table, row)
-        for row in WORLD[table]
-        if oracle.visible(WORLD, user(who), table, row)
-    }
+    seen = {oracle.key_of(table, row) for row in WORLD[table] if oracle.visible(WORLD, user(who), table, row)}
 
     assert {key if len(key) > 1 else key[0] for key in seen} == READABLE[who][table]
 
@@ -127,9 +115,7 @@ def visible_rows() -> list[bool]:
 
 
 @pytest.mark.parametrize(("table", "wrong"), WRONG_READERS.values(), ids=WRONG_READERS)
-def test_random_worlds_detect_a_wrong_read_rule(
-    monkeypatch: pytest.MonkeyPatch, table: str, wrong: Callable
-) -> None:
+def test_random_worlds_detect_a_wrong_read_rule(monkeypatch: pytest.MonkeyPatch, table: str, wrong: Callable) -> None:
     right = visible_rows()
 
     monkeypatch.setitem(oracle.SEES, table, wrong)
@@ -145,8 +131,7 @@ def test_random_worlds_detect_a_wrong_write_rule() -> None:
         for somebody in world["users"]
         if somebody["role"] == oracle.ADMIN
         for building in world["buildings"]
-        if oracle.visible(world, somebody, "buildings", building)
-        and building["client_id"] != somebody["client_id"]
+        if oracle.visible(world, somebody, "buildings", building) and building["client_id"] != somebody["client_id"]
     ]
 
     verdicts = {

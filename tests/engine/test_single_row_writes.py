@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import sqlalchemy as sa
 
-from access.caller import GRANT_PROFILES
-from access.caller import GrantProfile
-from access.caller import Role
-from access.policy import AccessRule
-from access.policy import permits
+from access.caller import GRANT_PROFILES, GrantProfile, Role
+from access.policy import AccessRule, permits
 from engine.postgres.transaction import ServerTransaction
 from engine.query.catalog import catalog
 from engine.query.rule import Action
-from engine.query.shape import Filter
-from engine.query.shape import Node
-from engine.query.shape import Shape
+from engine.query.shape import Filter, Node, Shape
 from engine.query.write.statements import WriteBuilder
 from engine.storage.transaction import Transaction
-from models.fields import Model
-from models.fields import Row
+from models.fields import Model, Row
 from models.inspection import Inspection
-from tests import databases
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MOE
-from tests.conftest import uuid
+from tests.conftest import ADA, BOB, MOE, uuid
 from tests.contract.test_attacks_writes import unchanged_after
 from tests.safety.planted import forget_plans
+from tests.support import databases
 
 GOOD = {
     "/inspections": {"building_id": 1, "inspection_type": "fire"},
@@ -60,9 +50,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("path", "refused"), REFUSED.values(), ids=REFUSED)
-def test_single_insert_is_denied_like_a_bulk_insert(
-    api: Callable, path: str, refused: dict[str, object]
-) -> None:
+def test_single_insert_is_denied_like_a_bulk_insert(api: Callable, path: str, refused: dict[str, object]) -> None:
     row = {**GOOD[path], **refused}
 
     alone = unchanged_after(api, "ada", "POST", path, row)
@@ -177,9 +165,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for kind in (Transaction, ServerTransaction):
         original = vars(kind)["run"]
 
-        def recording(
-            self: Transaction, sql: str, parameters: object = (), original: Callable = original
-        ) -> object:
+        def recording(self: Transaction, sql: str, parameters: object = (), original: Callable = original) -> object:
             run.extend({"SELECT", "INSERT", "UPDATE"} & {sql.split()[0]})
             return original(self, sql, parameters)
 
@@ -210,29 +196,19 @@ class RuleWithoutCheck(AccessRule):
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-@pytest.mark.parametrize(
-    "profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES)))
-)
-def test_single_and_bulk_statements_check_the_same_rules(
-    database: str, profile: GrantProfile
-) -> None:
+@pytest.mark.parametrize("profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES))))
+def test_single_and_bulk_statements_check_the_same_rules(database: str, profile: GrantProfile) -> None:
     for name, relation in catalog().relations.items():
         if not permits(profile.role, Action.INSERT, relation.model):
             continue
         columns = tuple(relation.attributes)
         statements = [
             make(WriteBuilder(database, name, AccessRule(profile)), columns)
-            for make in (
-                WriteBuilder.denied,
-                WriteBuilder.insert_if_allowed,
-                WriteBuilder.denied_update,
-            )
+            for make in (WriteBuilder.denied, WriteBuilder.insert_if_allowed, WriteBuilder.denied_update)
         ]
         key = tuple(Filter(each, "eq", value=place) for place, each in enumerate(relation.key))
         at_once = [
-            WriteBuilder(database, name, rule).update_if_allowed(
-                columns, Shape(Node(conditions=key))
-            )
+            WriteBuilder(database, name, rule).update_if_allowed(columns, Shape(Node(conditions=key)))
             for rule in (AccessRule(profile), RuleWithoutCheck(profile))
         ]
 

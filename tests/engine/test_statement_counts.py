@@ -13,13 +13,10 @@ from flask import Flask
 from engine.storage import sqlite
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction
-from tests.applications import import_rows
-from tests.applications import open_app
 from tests.conftest import DATASET
-from tests.costs import LISTS
-from tests.costs import WHO
-from tests.costs import both_sizes
-from tests.tokens import ANON_KEY
+from tests.support.applications import import_rows, open_app
+from tests.support.costs import LISTS, WHO, both_sizes
+from tests.support.tokens import ANON_KEY
 
 pytestmark = pytest.mark.sqlite("listens to SQLite's driver")
 
@@ -62,13 +59,7 @@ def test_list_is_a_lookup_and_a_select_and_cached_until_a_commit(
 
     kinds = [sql.split()[0] for sql in statements]
     again = ["SELECT"] if name == "point" else []
-    opens = [
-        "BEGIN",
-        "PRAGMA",
-        "COMMIT",
-        "BEGIN",
-        "PRAGMA",
-    ]  # the first snapshot, or one after a commit
+    opens = ["BEGIN", "PRAGMA", "COMMIT", "BEGIN", "PRAGMA"]  # the first snapshot, or one after a commit
     assert kinds == [*opens, "SELECT", "SELECT", "BEGIN", "PRAGMA", *again]
 
 
@@ -100,9 +91,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
 @pytest.mark.skipif(not CAN_SWITCH, reason="this driver does not let it be switched")
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
-def test_statement_is_prepared_once_for_all_values(
-    apps: dict[str, Flask], who: str, path: str
-) -> None:
+def test_statement_is_prepared_once_for_all_values(apps: dict[str, Flask], who: str, path: str) -> None:
     """With table samples, SQLite would plan again for each value, which costs more than a point read."""
     other = re.sub(r"eq\.\w+", "eq.3", path)
     analyse(apps["large"])
@@ -126,9 +115,7 @@ def test_bulk_insert_is_one_statement(tmp_path: Path) -> None:
         connection.driver_connection.set_trace_callback(said.append)
 
     answer = app.test_client().post(
-        "/inspectors?select=id,name",
-        headers={**headers, "Prefer": "return=representation"},
-        json=rows,
+        "/inspectors?select=id,name", headers={**headers, "Prefer": "return=representation"}, json=rows
     )
 
     assert [row["name"] for row in answer.json] == [row["name"] for row in rows]

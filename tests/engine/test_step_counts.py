@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from access.session import look_up_caller
 from engine.maintenance.schema import SCHEMA
@@ -25,19 +24,9 @@ from engine.query.statement import Binding
 from engine.storage import sqlite
 from engine.storage.database import Database
 from routes.postgrest.querystring import parse
-from tests.applications import import_rows
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.costs import CLAIMS
-from tests.costs import LISTS
-from tests.costs import NOW
-from tests.costs import STEPS_GROWTH_MAX
-from tests.costs import WHO
-from tests.costs import Steps
-from tests.costs import both_sizes
-from tests.costs import portfolio
-from tests.costs import steps
+from tests.conftest import ADA, MOE
+from tests.support.applications import import_rows, open_app
+from tests.support.costs import CLAIMS, LISTS, NOW, STEPS_GROWTH_MAX, WHO, Steps, both_sizes, portfolio, steps
 
 pytestmark = pytest.mark.sqlite("counts the steps of SQLite's engine")
 
@@ -56,9 +45,7 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
 
 
 @pytest.mark.parametrize(("who", "path"), ASKED)
-def test_list_cost_is_independent_of_other_clients(
-    apps: dict[str, Flask], who: str, path: str
-) -> None:
+def test_list_cost_is_independent_of_other_clients(apps: dict[str, Flask], who: str, path: str) -> None:
     small, large = (steps(apps[size], who, path) for size in ("small", "large"))
 
     assert small > 0
@@ -75,8 +62,7 @@ def test_manager_list_by_date_reads_rows_of_that_date_only(
     looked_through = "/inspections?notes=eq.2001-01-01"
 
     counted, control = (
-        steps(apps["small"], "moe", path, preference, counts_anew=True)
-        for path in (absent, looked_through)
+        steps(apps["small"], "moe", path, preference, counts_anew=True) for path in (absent, looked_through)
     )
 
     assert 0 < counted < control / 2
@@ -133,9 +119,7 @@ def test_inspections_of_a_building_are_searched_by_client_and_building(
             assert not astray, planned
 
 
-def test_inspections_of_an_inspector_are_searched_by_client(
-    apps: dict[str, Flask],
-) -> None:
+def test_inspections_of_an_inspector_are_searched_by_client(apps: dict[str, Flask]) -> None:
     """No index begins with an inspector (decision 0010)."""
     rule = AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
     made = plan_read("sqlite", "inspections", parse(b"inspector_id=eq.1").shape, rule)
@@ -165,9 +149,7 @@ def test_delete_of_an_inspector_searches_by_client(apps: dict[str, Flask]) -> No
             driver = transaction.connection.driver_connection
             driver.set_progress_handler(look, 1)
             transaction.run("DELETE FROM inspectors WHERE id = 999")
-            driver.set_progress_handler(
-                transaction.connection.overdue, sqlite.OPCODES_PER_CHECK
-            )
+            driver.set_progress_handler(transaction.connection.overdue, sqlite.OPCODES_PER_CHECK)
             transaction.roll_back_at_end()
         counted.append(looks)
 
@@ -197,9 +179,7 @@ def app_with_visits(visits: int) -> dict[str, list[dict]]:
 
 @pytest.mark.parametrize("granted_alone", [False, True], ids=["one-kind-of-grants", "both-kinds"])
 @pytest.mark.parametrize("filters", ["", "&status=eq.completed", "&date_visited=lt.2001-01-01"])
-def test_manager_page_reads_at_most_a_page_for_each_building(
-    tmp_path: Path, filters: str, granted_alone: bool
-) -> None:
+def test_manager_page_reads_at_most_a_page_for_each_building(tmp_path: Path, filters: str, granted_alone: bool) -> None:
     counted = []
     for visits in (50, 1_000):
         rows = app_with_visits(visits)
@@ -224,9 +204,7 @@ def test_index_prefixes_match_the_models() -> None:
                 tuple(row[2] for row in connection.execute(f"PRAGMA index_info({index[1]})"))[:3]
                 for index in indexes.fetchall()
             }
-            assert set(model.index_prefix.items()) <= {
-                (each[1], each[0]) for each in found if each[1:]
-            }
+            assert set(model.index_prefix.items()) <= {(each[1], each[0]) for each in found if each[1:]}
             if (scan := model.skip_scan) is not None:
                 assert (scan.owner, scan.partition_by, scan.order) in found
 
@@ -264,9 +242,7 @@ FUNCTIONS = ("get_inspections_dashboard_summary_fast", "get_building_stats_chart
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_cached_function_cost_is_independent_of_table_size(
-    apps: dict[str, Flask], who: str, function: str
-) -> None:
+def test_cached_function_cost_is_independent_of_table_size(apps: dict[str, Flask], who: str, function: str) -> None:
     small, large = (steps(apps[size], who, f"/rpc/{function}") for size in ("small", "large"))
 
     # A few steps more or less for each statement are no growth.
@@ -294,14 +270,9 @@ def test_dashboard_cost_depends_on_changes_only(apps: dict[str, Flask]) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_incremental_counts_read_no_changes_of_other_clients(
-    apps: dict[str, Flask], function: str
-) -> None:
+def test_incremental_counts_read_no_changes_of_other_clients(apps: dict[str, Flask], function: str) -> None:
     """So the response time does not reveal how much other clients wrote."""
-    app, row = (
-        apps["small"],
-        {"building_id": 6, "inspection_type": "fire", "date_visited": NOW[:10]},
-    )
+    app, row = (apps["small"], {"building_id": 6, "inspection_type": "fire", "date_visited": NOW[:10]})
 
     def after(count: int) -> int:
         return steps(app, "ada", f"/rpc/{function}", posted=("/inspections", [row] * count))
@@ -313,9 +284,7 @@ def test_incremental_counts_read_no_changes_of_other_clients(
 
 
 @pytest.mark.parametrize(("who", "path"), ASKED)
-def test_cached_count_cost_is_independent_of_table_size(
-    apps: dict[str, Flask], who: str, path: str
-) -> None:
+def test_cached_count_cost_is_independent_of_table_size(apps: dict[str, Flask], who: str, path: str) -> None:
     """This holds for later pages and for repeated requests."""
     small, large = (steps(apps[size], who, path, "count=exact") for size in ("small", "large"))
 
@@ -338,9 +307,7 @@ def test_point_read_cost_is_independent_of_grants(tmp_path: Path) -> None:
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX
 
 
-def test_lookup_cost_is_independent_of_grants(
-    apps: dict[str, Flask],
-) -> None:
+def test_lookup_cost_is_independent_of_grants(apps: dict[str, Flask]) -> None:
     """The search for grantees of another client's buildings begins with the grants."""
     counted = {}
     for size in ("small", "large"):

@@ -12,16 +12,10 @@ import sqlalchemy as sa
 from engine.query.catalog import catalog
 from engine.query.read.skip_scan import partitions_of
 from routes.postgrest.querystring import parse
-from tests.applications import import_rows
-from tests.applications import open_app
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.costs import STEPS_GROWTH_MAX
-from tests.costs import portfolio
-from tests.costs import steps
-from tests.engine.test_manager_lists import DATES
-from tests.engine.test_manager_lists import in_order
-from tests.engine.test_manager_lists import whole_and_paged
+from tests.conftest import MOE, ROOT
+from tests.engine.test_manager_lists import DATES, in_order, whole_and_paged
+from tests.support.applications import import_rows, open_app
+from tests.support.costs import STEPS_GROWTH_MAX, portfolio, steps
 
 STATUSES = ("completed", "scheduled", "completed", None)
 INSPECTIONS = [
@@ -39,9 +33,7 @@ ROWS = {
     "clients": [{"id": number, "name": f"C{number}"} for number in (1, 2, 3)],
     "users": [{"id": ROOT, "email": "root@x", "name": "Root", "role": "super_admin"}],
     "inspectors": [{"id": number, "name": f"I{number}"} for number in (1, 2)],
-    "buildings": [
-        {"id": number, "name": f"B{number}", "client_id": 1 + number % 2} for number in range(1, 6)
-    ],
+    "buildings": [{"id": number, "name": f"B{number}", "client_id": 1 + number % 2} for number in range(1, 6)],
     "inspections": INSPECTIONS,
 }
 
@@ -56,9 +48,7 @@ def root(standing: Callable) -> object:
 @pytest.mark.parametrize("direction", NULLS)
 @pytest.mark.parametrize("status", [None, "completed"])
 @pytest.mark.parametrize("ties", ["", ",id"])
-def test_list_returns_each_row_once_in_order(
-    root: object, direction: str, status: str | None, ties: str
-) -> None:
+def test_list_returns_each_row_once_in_order(root: object, direction: str, status: str | None, ties: str) -> None:
     rows = [each for each in INSPECTIONS if status in (None, each["status"])]
     descending = direction.startswith("desc")
     expected = in_order(rows, "date_visited", descending, NULLS[direction])
@@ -125,9 +115,7 @@ def test_filters_apply_in_every_skip_scan(root: object, query: str) -> None:
         ("order=id", False),
     ],
 )
-def test_skip_scan_needs_the_order_of_an_index_and_no_selective_filter(
-    query: str, is_scanned: bool
-) -> None:
+def test_skip_scan_needs_the_order_of_an_index_and_no_selective_filter(query: str, is_scanned: bool) -> None:
     relation = catalog().relations["inspections"]
 
     node, rows = parse(query.encode()).shape.root, relation.table.alias("t0")

@@ -5,14 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
-from tests.durability.served import Served
-from tests.durability.served import serving
+from tests.durability.served import Served, serving
 from tests.durability.shim import DATABASE
-from tests.http.service import HEAVY_ROWS
-from tests.http.service import NOTE
-from tests.http.service import log_lines
-from tests.http.service import served_over
+from tests.http.service import HEAVY_ROWS, NOTE, log_lines, served_over
+from tests.support import databases
 
 
 @pytest.fixture(scope="session")
@@ -44,5 +40,5 @@ def service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def in_a_hurry(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The same with deadlines that a test can wait for."""
     directory = tmp_path_factory.mktemp("hurried") / "served"
-    with serving(served_over(heavy_file, directory, "tests.hurried:make()")) as running:
+    with serving(served_over(heavy_file, directory, "tests.support.hurried:make()")) as running:
         yield running

@@ -8,16 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
-from tests import tokens
 from tests.conftest import CAST
-from tests.durability.served import Answer
-from tests.durability.served import Served
-from tests.raw import RawAnswer
+from tests.durability.served import Answer, Served
+from tests.support import databases, tokens
+from tests.support.raw import RawAnswer
 
-AS_IT_IS_RUN = pytest.mark.skipif(
-    sys.platform != "linux", reason="signals and sockets are looked at in /proc"
-)
+AS_IT_IS_RUN = pytest.mark.skipif(sys.platform != "linux", reason="signals and sockets are looked at in /proc")
 
 MIB = 1 << 20
 NOTE = "a" * 65_536
@@ -51,9 +47,7 @@ def head_lines(who: str = "service", **more: str) -> bytes:
     return "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value).encode()
 
 
-def ask(
-    service: Served, who: str, method: str, path: str, body: object = None, **headers: str
-) -> Answer:
+def ask(service: Served, who: str, method: str, path: str, body: object = None, **headers: str) -> Answer:
     with closing(service.consumer(who)) as consumer:
         return consumer.send(method, path, body, **headers)
 
@@ -63,9 +57,7 @@ def refusal_in_json(answer: RawAnswer | Answer) -> dict:
     found = json.loads(answer.body)
     assert set(found) == {"code", "message", "details", "hint"}
     assert not re.search(
-        r"Traceback|gunicorn|werkzeug|sqlite|psycopg|libpq|/home|\.py",
-        json.dumps(found),
-        re.IGNORECASE,
+        r"Traceback|gunicorn|werkzeug|sqlite|psycopg|libpq|/home|\.py", json.dumps(found), re.IGNORECASE
     )
     return found
 

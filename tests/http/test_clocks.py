@@ -6,11 +6,8 @@ import time
 from pathlib import Path
 
 from tests.durability.served import serving
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import ask
-from tests.http.service import served_over
-from tests.http.two_clocks import AHEAD_SECONDS
-from tests.http.two_clocks import MARK
+from tests.http.service import AS_IT_IS_RUN, ask, served_over
+from tests.http.two_clocks import AHEAD_SECONDS, MARK
 
 pytestmark = AS_IT_IS_RUN
 

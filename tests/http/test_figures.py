@@ -8,15 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import tokens
-from tests.durability.served import Served
-from tests.durability.served import serving
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import HONEST
-from tests.http.service import ask
-from tests.http.service import log_lines
-from tests.http.service import served_over
-from tests.waiting import until
+from tests.durability.served import Served, serving
+from tests.http.service import AS_IT_IS_RUN, HONEST, ask, log_lines, served_over
+from tests.support import tokens
+from tests.support.waiting import until
 
 pytestmark = AS_IT_IS_RUN
 
@@ -34,9 +29,7 @@ def counts(file: Path) -> bool:
     return int.from_bytes(file.read_bytes()[:4], sys.byteorder) > 8
 
 
-def test_a_worker_that_comes_after_the_directory_was_removed_serves(
-    base_file: Path, tmp_path: Path
-) -> None:
+def test_a_worker_that_comes_after_the_directory_was_removed_serves(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.watched["TMPDIR"] = str(tmp_path)
     with serving(own):
@@ -64,9 +57,7 @@ def test_a_worker_that_comes_after_the_directory_was_removed_serves(
     not os.access("/dev/shm", os.W_OK),  # noqa: S108
     reason="gunicorn's own files have no place either",
 )
-def test_where_no_temporary_file_can_be_made_it_serves_and_counts(
-    base_file: Path, tmp_path: Path
-) -> None:
+def test_where_no_temporary_file_can_be_made_it_serves_and_counts(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.settings = "tests/http/placeless.py"
     with serving(own):

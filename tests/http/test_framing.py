@@ -7,15 +7,8 @@ import time
 import pytest
 
 from tests.durability.served import Served
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import HONEST
-from tests.http.service import MIB
-from tests.http.service import ask
-from tests.http.service import head_lines
-from tests.http.service import names_written
-from tests.http.service import refusal_in_json
-from tests.raw import answers
-from tests.raw import exchange
+from tests.http.service import AS_IT_IS_RUN, HONEST, MIB, ask, head_lines, names_written, refusal_in_json
+from tests.support.raw import answers, exchange
 
 pytestmark = AS_IT_IS_RUN
 # H01: two readers of one stream must agree where a request ends
@@ -72,9 +65,7 @@ SMUGGLED = {
 
 
 @pytest.mark.parametrize("kind", SMUGGLED)
-def test_H01_request_that_two_readers_read_differently_is_refused_and_closed(
-    service: Served, kind: str
-) -> None:
+def test_H01_request_that_two_readers_read_differently_is_refused_and_closed(service: Served, kind: str) -> None:
     received = exchange(service.port, SMUGGLED[kind] + INNER, then_close=True)
 
     [answer] = answers(received)
@@ -87,9 +78,7 @@ def test_H01_request_that_two_readers_read_differently_is_refused_and_closed(
 def test_H01_broken_chunks_are_refused_by_the_sign_in_too(service: Served) -> None:
     line = b"POST /auth/v1/token?grant_type=password HTTP/1.1\r\n"
 
-    received = exchange(
-        service.port, line + head_lines("nobody") + CHUNKED + b"\r\n+2\r\n{}\r\n0\r\n\r\n" + INNER
-    )
+    received = exchange(service.port, line + head_lines("nobody") + CHUNKED + b"\r\n+2\r\n{}\r\n0\r\n\r\n" + INNER)
 
     [answer] = answers(received)
     assert (answer.status, answer.headers["connection"]) == (400, "close")
@@ -124,9 +113,7 @@ def test_a_target_is_not_taken_up_to_a_hash(service: Served) -> None:
 def test_H01_two_requests_in_one_packet_are_two(service: Served) -> None:
     """What is refused above is refused for its framing: well framed, both are taken."""
     row = b'{"name": "Pipelined"}'
-    framed = (
-        b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length=str(len(row))) + b"\r\n" + row
-    )
+    framed = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length=str(len(row))) + b"\r\n" + row
     chunks = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Connection="close") + CHUNKED
     chunks += b"\r\n15;x=y\r\n" + row + b"\r\n0\r\n\r\n"
 
@@ -219,9 +206,7 @@ def sent_whole(kind: str, size: int, chunked: bool) -> bytes:
 def test_H03_body_beyond_its_bound_is_refused_and_writes_nothing(
     service: Served, kind: str, size: int, chunked: bool
 ) -> None:
-    received = exchange(
-        service.port, b"POST /inspectors HTTP/1.1\r\n" + sent_whole(kind, size, chunked)
-    )
+    received = exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + sent_whole(kind, size, chunked))
 
     found = answers(received)
     if size > 5 * MIB + 1:  # a sender that does not listen may be cut off without a word
@@ -302,9 +287,7 @@ LYING = {
     "none": posted(b"Content-Length: 0\r\n", b'[{"name": "Lying"}]'),
     "not-said": posted(b"", b'[{"name": "Lying"}]'),
     "20-MiB-and-nothing-comes": posted(b"Content-Length: 20971520\r\n", b""),
-    "beyond-all-numbers": posted(
-        b"Content-Length: " + b"9" * 400 + b"\r\n", b'[{"name": "Lying"}]'
-    ),
+    "beyond-all-numbers": posted(b"Content-Length: " + b"9" * 400 + b"\r\n", b'[{"name": "Lying"}]'),
     "beyond-what-is-parsed": posted(b"Content-Length: " + b"9" * 5_000 + b"\r\n", b"[]"),
 }
 

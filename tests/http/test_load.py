@@ -8,34 +8,30 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from serving.worker import limits
-from tests import databases
-from tests import hurried
 from tests.durability.served import Served
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import COSTLIEST_OR
-from tests.http.service import COSTLIEST_PATCH
-from tests.http.service import ENDS_WITHIN_SECONDS
-from tests.http.service import HONEST
-from tests.http.service import MARGIN_SECONDS
-from tests.http.service import MIB
-from tests.http.service import WORST
-from tests.http.service import ask
-from tests.http.service import head_lines
-from tests.http.service import names_written
-from tests.http.service import refusal_in_json
-from tests.raw import connect
-from tests.raw import read_to_end
-from tests.raw import still_waiting
-from tests.raw import workers_by_port
-from tests.waiting import TIMED
-from tests.waiting import until
+from tests.http.service import (
+    AS_IT_IS_RUN,
+    COSTLIEST_OR,
+    COSTLIEST_PATCH,
+    ENDS_WITHIN_SECONDS,
+    HONEST,
+    MARGIN_SECONDS,
+    MIB,
+    WORST,
+    ask,
+    head_lines,
+    names_written,
+    refusal_in_json,
+)
+from tests.support import databases, hurried
+from tests.support.raw import connect, read_to_end, still_waiting, workers_by_port
+from tests.support.waiting import TIMED, until
 
 pytestmark = AS_IT_IS_RUN
 
@@ -128,9 +124,7 @@ def test_H04_crowd_that_drips_is_sent_away(in_a_hurry: Served) -> None:
 
 @TIMED
 @pytest.mark.long
-def test_H04_beside_a_hundred_that_drip_others_are_served_within_15_seconds(
-    service: Served,
-) -> None:
+def test_H04_beside_a_hundred_that_drip_others_are_served_within_15_seconds(service: Served) -> None:
     with dripping_crowd(service, 100):
         time.sleep(0.3)
 

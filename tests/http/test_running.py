@@ -23,24 +23,14 @@ from gunicorn.sock import TCPSocket
 from gunicorn.workers.gthread import PollableMethodQueue
 
 from serving.worker.loop import BufferingWorker
-from tests import databases
-from tests import hurried
-from tests import tokens
 from tests.conftest import CAST
-from tests.durability.served import PROJECT
-from tests.durability.served import Served
-from tests.durability.served import serving
+from tests.durability.served import PROJECT, Served, serving
 from tests.durability.shim import DATABASE
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import HONEST
-from tests.http.service import MIB
-from tests.http.service import ask
-from tests.http.service import head_lines
-from tests.http.service import log_lines
-from tests.http.service import served_over
-from tests.ports import free_port
-from tests.raw import exchange
-from tests.waiting import until
+from tests.http.service import AS_IT_IS_RUN, HONEST, MIB, ask, head_lines, log_lines, served_over
+from tests.support import databases, hurried, tokens
+from tests.support.ports import free_port
+from tests.support.raw import exchange
+from tests.support.waiting import until
 
 pytestmark = AS_IT_IS_RUN
 
@@ -48,9 +38,7 @@ pytestmark = AS_IT_IS_RUN
 # H09: a thread that ends badly
 
 
-def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(
-    in_a_hurry: Served,
-) -> None:
+def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(in_a_hurry: Served) -> None:
     assert ask(in_a_hurry, "ada", "GET", HONEST).status == 200
 
     def ended() -> list:
@@ -140,11 +128,7 @@ def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
     return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
 
 
-KEYS = {
-    "SECRET_KEY": tokens.SECRET_KEY,
-    "ANON_KEY": tokens.ANON_KEY,
-    "SERVICE_KEY": tokens.SERVICE_KEY,
-}
+KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
 
 
 def over(url: str, **more: str) -> dict[str, str]:
@@ -155,9 +139,7 @@ def over(url: str, **more: str) -> dict[str, str]:
 def require_refused(cases: dict[str, dict[str, str]]) -> None:
     """Each of the starts is refused, in one line that holds these words."""
     with ThreadPoolExecutor(2) as pool:
-        found = dict(
-            zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True)
-        )
+        found = dict(zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True))
     for words, (status, said) in found.items():
         assert status != 0, words
         assert len(said) == 1, (words, said)
@@ -182,9 +164,7 @@ def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
 
 
 @pytest.mark.sqlite("of a file: one server a file, what kind of file, whose keys beside it")
-def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(
-    service: Served, base_file: Path, tmp_path: Path
-) -> None:
+def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own, linked = tmp_path / "own.db", tmp_path / "linked.db"
     shutil.copy(base_file, own)
     linked.symlink_to(own)
@@ -208,8 +188,7 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("limit", "clients"),
-    [("-n 64", 16), ("-n 300", 100), ("-n 1024", 824), ("-Sn 256", 4_000), ("-n 4096", 3_896)],
+    ("limit", "clients"), [("-n 64", 16), ("-n 300", 100), ("-n 1024", 824), ("-Sn 256", 4_000), ("-n 4096", 3_896)]
 )
 def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, clients: int) -> None:
     """A limit that may be raised is no bound: that of a shell, or of a service's unit, is 1,024 where nobody says."""
@@ -222,16 +201,10 @@ def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, client
     assert int(told.stdout) == clients
 
 
-@pytest.mark.parametrize(
-    ("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)]
-)
-def test_too_few_descriptors_to_serve_with_are_told_at_the_start(
-    limit: str, is_refused: bool
-) -> None:
+@pytest.mark.parametrize(("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)])
+def test_too_few_descriptors_to_serve_with_are_told_at_the_start(limit: str, is_refused: bool) -> None:
     """With half as many a worker says that it listens, ends at the first request, and is started again without end."""
-    question = (
-        "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
-    )
+    question = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
     told = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
         cwd=PROJECT, capture_output=True, text=True, check=True,
@@ -265,12 +238,8 @@ def ended_by_themselves(service: Served) -> int:
     return sum(str(line.get("message")).startswith("Worker exiting") for line in log_lines(service))
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)]
-)
-def test_H14_write_that_was_accepted_is_answered_after_the_signal(
-    base_file: Path, tmp_path: Path, number: int
-) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
+def test_H14_write_that_was_accepted_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
     row = {"building_id": 1, "inspection_type": "last"}
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
         with databases.turn(own.database):

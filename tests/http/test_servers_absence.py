@@ -8,15 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
 from tests.durability.served import serving
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import HONEST
-from tests.http.service import ask
-from tests.http.service import log_lines
-from tests.http.service import refusal_in_json
-from tests.http.service import served_over
-from tests.waiting import until
+from tests.http.service import AS_IT_IS_RUN, HONEST, ask, log_lines, refusal_in_json, served_over
+from tests.support import databases
+from tests.support.waiting import until
 
 pytestmark = [AS_IT_IS_RUN, pytest.mark.server("a file is where it is")]
 
@@ -27,10 +22,7 @@ def away(file: Path) -> Iterator[None]:
     name = databases.NAMES[file]
     with databases.connected("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-        connection.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
-            (name,),
-        )
+        connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", (name,))
         try:
             yield
         finally:
@@ -38,9 +30,7 @@ def away(file: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_workers_that_come_while_it_is_away_serve_once_it_is_back(
-    base_file: Path, tmp_path: Path, number: int
-) -> None:
+def test_workers_that_come_while_it_is_away_serve_once_it_is_back(base_file: Path, tmp_path: Path, number: int) -> None:
     """One that cannot begin takes the whole service along, which nobody starts again when the server is back."""
     with serving(served_over(base_file, tmp_path / "served")) as own:
         before = set(own.workers())

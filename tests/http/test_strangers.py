@@ -5,17 +5,10 @@ import re
 
 import pytest
 
-from tests import tokens
-from tests.durability.served import Answer
-from tests.durability.served import Served
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import ask
-from tests.http.service import head_lines
-from tests.http.service import names_written
-from tests.http.service import refusal_in_json
-from tests.raw import RawAnswer
-from tests.raw import answers
-from tests.raw import exchange
+from tests.durability.served import Answer, Served
+from tests.http.service import AS_IT_IS_RUN, ask, head_lines, names_written, refusal_in_json
+from tests.support import tokens
+from tests.support.raw import RawAnswer, answers, exchange
 
 pytestmark = AS_IT_IS_RUN
 # H07: headers that would move the service, or pass for another
@@ -23,11 +16,7 @@ pytestmark = AS_IT_IS_RUN
 FOREIGN = {
     "host": {"Host": "evil.example"},
     "forwarded-host": {"X-Forwarded-Host": "evil.example", "X-Forwarded-Server": "evil.example"},
-    "forwarded-scheme": {
-        "X-Forwarded-Proto": "https",
-        "X-Forwarded-Ssl": "on",
-        "X-Scheme": "https",
-    },
+    "forwarded-scheme": {"X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on", "X-Scheme": "https"},
     "forwarded": {"Forwarded": "for=127.0.0.1;host=evil.example;proto=https"},
     "forwarded-prefix": {"X-Forwarded-Prefix": "/evil", "X-Script-Name": "/evil"},
     "script-name": {"SCRIPT_NAME": "/evil", "Script-Name": "/evil", "PATH_INFO": "/users"},
@@ -36,9 +25,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/buildings", "/nope", "/rest/v1/buildings?select=id", "/auth/v1/user"]
-)
+@pytest.mark.parametrize("path", ["/", "/buildings", "/nope", "/rest/v1/buildings?select=id", "/auth/v1/user"])
 @pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
 def test_H07_foreign_header_has_no_effect(service: Served, path: str, headers: dict) -> None:
     plain, moved = read_with(service, path, {}), read_with(service, path, headers)
@@ -57,14 +44,9 @@ def read_with(service: Served, path: str, headers: dict[str, str]) -> RawAnswer:
     return answer
 
 
-@pytest.mark.parametrize(
-    "name", ["Authorization_", "Authorization_X", "AUTHORIZATION_", "HTTP_AUTHORIZATION"]
-)
+@pytest.mark.parametrize("name", ["Authorization_", "Authorization_X", "AUTHORIZATION_", "HTTP_AUTHORIZATION"])
 def test_H07_underscore_makes_no_other_header(service: Served, name: str) -> None:
-    lines = (
-        head_lines("nobody", Connection="close")
-        + f"{name}: Bearer {tokens.SERVICE_KEY}\r\n".encode()
-    )
+    lines = head_lines("nobody", Connection="close") + f"{name}: Bearer {tokens.SERVICE_KEY}\r\n".encode()
 
     [answer] = answers(exchange(service.port, b"GET /buildings HTTP/1.1\r\n" + lines + b"\r\n"))
 
@@ -86,13 +68,9 @@ OTHERS = {
 def post_twice_said(service: Served, *more: str) -> RawAnswer:
     """Make an inspector with these lines after a head that says the profile, too."""
     row = b'{"name": "Said twice"}'
-    lines = head_lines(
-        Accept_Profile="public", Content_Profile="public", Content_Length=str(len(row))
-    )
+    lines = head_lines(Accept_Profile="public", Content_Profile="public", Content_Length=str(len(row)))
     lines += "".join(f"{line}\r\n" for line in (*more, "Connection: close")).encode()
-    [answer] = answers(
-        exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + lines + b"\r\n" + row)
-    )
+    [answer] = answers(exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + lines + b"\r\n" + row))
     return answer
 
 
@@ -100,9 +78,7 @@ def test_H07_header_repeated_to_the_letter_counts_once(service: Served) -> None:
     said = head_lines(Accept_Profile="public", Content_Profile="public").decode().splitlines()
     lines = [line for line in said if line.startswith(ONCE)]
 
-    answers_ = [
-        post_twice_said(service, *lines, *lines) for _ in range(2)
-    ]  # a new head, a familiar one
+    answers_ = [post_twice_said(service, *lines, *lines) for _ in range(2)]  # a new head, a familiar one
 
     assert len(lines) == len(ONCE)
     assert [answer.status for answer in answers_] == [201, 201]
@@ -128,9 +104,7 @@ def test_H07_location_of_a_new_row_is_relative(service: Served) -> None:
 def test_H07_absolute_target_moves_nothing(service: Served) -> None:
     line = b"GET http://evil.example/buildings?select=id HTTP/1.1\r\n"
 
-    [answer] = answers(
-        exchange(service.port, line + head_lines("moe", Connection="close") + b"\r\n")
-    )
+    [answer] = answers(exchange(service.port, line + head_lines("moe", Connection="close") + b"\r\n"))
 
     assert b"evil" not in answer.body
     assert (answer.status, answer.body) == (200, b'[{"id":1}]') or 400 <= answer.status < 500
@@ -138,12 +112,7 @@ def test_H07_absolute_target_moves_nothing(service: Served) -> None:
 
 # H10: pages of others
 
-OWN_PAGES = (
-    "http://localhost:3000",
-    "https://localhost",
-    "http://127.0.0.1:8000",
-    "http://[::1]:5173",
-)
+OWN_PAGES = ("http://localhost:3000", "https://localhost", "http://127.0.0.1:8000", "http://[::1]:5173")
 OTHER_PAGES = (
     "https://localhost.evil.example", "https://evil.example", "null", "http://localhost@evil.example",
     "http://localhost:3000.evil.example", "http://127.0.0.1.evil.example", "http://localhostevil",
@@ -176,9 +145,7 @@ def test_H10_page_of_another_origin_reads_nothing(service: Served, origin: str) 
 
 
 @pytest.mark.parametrize("origin", OWN_PAGES)
-def test_H10_page_of_this_machine_reads_errors_too_and_never_with_credentials(
-    service: Served, origin: str
-) -> None:
+def test_H10_page_of_this_machine_reads_errors_too_and_never_with_credentials(service: Served, origin: str) -> None:
     for answer in asked_from(service, origin):
         assert answer.headers["Access-Control-Allow-Origin"] == origin
         assert "Access-Control-Allow-Credentials" not in answer.headers
@@ -193,15 +160,8 @@ def test_H10_form_or_link_of_another_site_does_nothing(service: Served) -> None:
                       apikey="", Content_Type="application/x-www-form-urlencoded")  # fmt: skip
     body = b"name=Forged&apikey=" + tokens.ANON_KEY.encode()
     length = b"Content-Length: %d\r\n\r\n" % len(body)
-    for path in (
-        b"/inspectors",
-        b"/rest/v1/inspectors",
-        b"/auth/v1/admin/users",
-        b"/rpc/assign_to_client_manager",
-    ):
-        [answer] = answers(
-            exchange(service.port, b"POST " + path + b" HTTP/1.1\r\n" + form + length + body)
-        )
+    for path in (b"/inspectors", b"/rest/v1/inspectors", b"/auth/v1/admin/users", b"/rpc/assign_to_client_manager"):
+        [answer] = answers(exchange(service.port, b"POST " + path + b" HTTP/1.1\r\n" + form + length + body))
         assert answer.status == 401
         assert "set-cookie" not in answer.headers
 
@@ -239,9 +199,7 @@ def test_H10_get_never_writes(service: Served) -> None:
 def test_H11_path_of_a_file_is_not_found(service: Served, path: str) -> None:
     line = f"GET {path} HTTP/1.1\r\n".encode()
 
-    [answer] = answers(
-        exchange(service.port, line + head_lines("root", Connection="close") + b"\r\n")
-    )
+    [answer] = answers(exchange(service.port, line + head_lines("root", Connection="close") + b"\r\n"))
 
     assert answer.status in ((400, 404) if "%00" in path else (404,))
     assert refusal_in_json_or_gotrue(answer, path)
@@ -250,6 +208,4 @@ def test_H11_path_of_a_file_is_not_found(service: Served, path: str) -> None:
 
 def refusal_in_json_or_gotrue(answer: RawAnswer, path: str) -> bool:
     keys = {"code", "message", "details", "hint"}
-    return set(answer.json) == (
-        keys | {"error_code", "msg"} if path.startswith("/auth/v1") else keys
-    )
+    return set(answer.json) == (keys | {"error_code", "msg"} if path.startswith("/auth/v1") else keys)

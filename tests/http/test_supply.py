@@ -7,30 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.served import PROJECT
-from tests.durability.served import Served
+from tests.durability.served import PROJECT, Served
 from tests.http.service import AS_IT_IS_RUN
-from tests.raw import inodes_of
-from tests.raw import tcp_rows
+from tests.support.raw import inodes_of, tcp_rows
 
 pytestmark = AS_IT_IS_RUN
 # H15: what it is made of
 
-LOCKED = re.compile(
-    r"(?P<name>[a-z0-9][a-z0-9._-]*)==[0-9][^ ]*(?: ; .*)?(?P<hashes>(?: --hash=sha256:[0-9a-f]{64})+)"
-)
+LOCKED = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*)==[0-9][^ ]*(?: ; .*)?(?P<hashes>(?: --hash=sha256:[0-9a-f]{64})+)")
 OPTIONS = re.compile(r"--only-binary [a-z0-9-]+")
-OUTWARD = {
-    "urllib.request",
-    "http.client",
-    "requests",
-    "httpx",
-    "aiohttp",
-    "ftplib",
-    "smtplib",
-    "pip",
-    "urllib3",
-}
+OUTWARD = {"urllib.request", "http.client", "requests", "httpx", "aiohttp", "ftplib", "smtplib", "pip", "urllib3"}
 ROOMS = ("access", "demo", "models", "routes", "serving")
 
 
@@ -48,9 +34,7 @@ def test_H15_every_package_is_pinned_with_hashes(lock: Path) -> None:
 
     assert packages
     assert [line for line in packages if not LOCKED.fullmatch(line)] == []
-    wanted = re.findall(
-        r"^[A-Za-z0-9][A-Za-z0-9._-]*", lock.with_suffix(".in").read_text(), re.MULTILINE
-    )
+    wanted = re.findall(r"^[A-Za-z0-9][A-Za-z0-9._-]*", lock.with_suffix(".in").read_text(), re.MULTILINE)
     names = {LOCKED.fullmatch(line)["name"] for line in packages}
     missing = {re.sub(r"[-_.]+", "-", name).lower() for name in wanted} - names
     assert missing == set()

@@ -10,12 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.served import Served
-from tests.durability.served import serving
-from tests.http.service import HONEST
-from tests.http.service import ask
-from tests.http.service import log_lines
-from tests.http.service import served_over
+from tests.durability.served import Served, serving
+from tests.http.service import HONEST, ask, log_lines, served_over
 
 WRITERS = 8
 ROUNDS = 12

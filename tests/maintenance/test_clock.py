@@ -12,18 +12,12 @@ import pytest
 
 from access.accounts import throttle
 from engine.storage import clock as clocks
-from engine.storage.clock import Clock
-from engine.storage.clock import share
+from engine.storage.clock import Clock, share
 from engine.storage.transaction import stored_timestamp
 from models.types import write_timestamp
-from tests import databases
-from tests import tokens
-from tests.applications import open_app
-from tests.conftest import MIA
-from tests.conftest import ROOT
-from tests.conftest import Bearer
-from tests.conftest import Database
-from tests.conftest import api_over
+from tests.conftest import MIA, ROOT, Bearer, Database, api_over
+from tests.support import databases, tokens
+from tests.support.applications import open_app
 
 YEAR = 365 * 86_400
 HALF_AN_HOUR = 1_800
@@ -122,9 +116,7 @@ def test_stored_time_is_never_later_than_the_clock(machine: Machine, year: int) 
         assert stored_timestamp(clock()) == stored
 
 
-def test_tokens_expire_on_a_machine_with_a_late_clock(
-    base_file: Path, tmp_path: Path, machine: Machine
-) -> None:
+def test_tokens_expire_on_a_machine_with_a_late_clock(base_file: Path, tmp_path: Path, machine: Machine) -> None:
     """The stored time is a year later than the system clock."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
@@ -141,9 +133,7 @@ def test_tokens_expire_on_a_machine_with_a_late_clock(
     assert (answer.status, answer.json["message"]) == (401, "JWT expired")
 
 
-def test_lock_out_ends_on_a_machine_with_a_late_clock(
-    base_file: Path, tmp_path: Path, machine: Machine
-) -> None:
+def test_lock_out_ends_on_a_machine_with_a_late_clock(base_file: Path, tmp_path: Path, machine: Machine) -> None:
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
@@ -162,9 +152,7 @@ def test_lock_out_ends_on_a_machine_with_a_late_clock(
     try_once()
 
 
-def test_timestamps_increase_on_a_machine_with_a_late_clock(
-    base_file: Path, tmp_path: Path, machine: Machine
-) -> None:
+def test_timestamps_increase_on_a_machine_with_a_late_clock(base_file: Path, tmp_path: Path, machine: Machine) -> None:
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
@@ -172,24 +160,18 @@ def test_timestamps_increase_on_a_machine_with_a_late_clock(
     changed = []
     for floors in (1, 2):
         path = "/buildings?id=eq.1&select=updated_at"
-        changed += (
-            api("service").patch(path, {"floors": floors}, prefer="return=representation").json
-        )
+        changed += api("service").patch(path, {"floors": floors}, prefer="return=representation").json
         machine.go_on(1)
 
     assert changed[0]["updated_at"] < changed[1]["updated_at"]
 
 
-def test_start_in_the_past_continues_after_the_last_write(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_start_in_the_past_continues_after_the_last_write(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "walkthrough.db"
     application = open_app(file)
     with application.app_context(), application.extensions["walkthrough"].writing() as transaction:
         now = transaction.now
-        transaction.run(
-            f"INSERT INTO clients (name, created_at, updated_at) VALUES ('A', '{now}', '{now}')"
-        )
+        transaction.run(f"INSERT INTO clients (name, created_at, updated_at) VALUES ('A', '{now}', '{now}')")
     present = time.time
     expired = tokens.token_for(ROOT, "super_admin", None, exp=int(present()) - 1)
     monkeypatch.setattr(time, "time", lambda: present() - YEAR)
@@ -233,9 +215,7 @@ def test_sign_out_ends_tokens_with_a_later_time(base_file: Path, tmp_path: Path)
 
 
 @pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
-def test_a_write_continues_after_the_time_of_another_process(
-    base_file: Path, tmp_path: Path
-) -> None:
+def test_a_write_continues_after_the_time_of_another_process(base_file: Path, tmp_path: Path) -> None:
     """Each process has its own clock. One read it last before the system clock went back."""
     databases.copy(base_file, tmp_path / "own.db")
     ahead, behind = (open_app(tmp_path / "own.db") for _ in range(2))
@@ -266,9 +246,7 @@ def test_an_invalid_stored_time_is_overwritten(base_file: Path, tmp_path: Path) 
         assert transaction.value("SELECT at FROM audit_context") < "zzz"
 
 
-def test_forked_processes_share_one_clock(
-    monkeypatch: pytest.MonkeyPatch, machine: Machine
-) -> None:
+def test_forked_processes_share_one_clock(monkeypatch: pytest.MonkeyPatch, machine: Machine) -> None:
     monkeypatch.setattr(Clock, "shared", None)  # for share() to be undone
     share()
     here = Clock()
@@ -288,9 +266,7 @@ def test_forked_processes_share_one_clock(
 
 
 @pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")
-def test_a_start_continues_after_the_last_disk_probe(
-    base_file: Path, tmp_path: Path, machine: Machine
-) -> None:
+def test_a_start_continues_after_the_last_disk_probe(base_file: Path, tmp_path: Path, machine: Machine) -> None:
     """Reads store no time; the readiness probe does."""
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")

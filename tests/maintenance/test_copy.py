@@ -9,12 +9,10 @@ import pytest
 from engine.current import database
 from engine.maintenance import copy as database_copy
 from engine.storage import transaction
-from tests import databases
-from tests.applications import open_app
 from tests.conftest import MOE
-from tests.signin import HERE
-from tests.signin import Service
-from tests.signin import open_service
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.signin import HERE, Service, open_service
 
 
 def invoke(app: object, *words: str) -> object:
@@ -39,9 +37,7 @@ def test_round_trip_exports_the_same_bytes(service: Service, tmp_path: pathlib.P
         assert connection.execute("SELECT count(*) FROM credentials").fetchone()[0] >= 5
 
 
-def test_negative_zero_is_copied_and_exported_as_zero(
-    service: Service, tmp_path: pathlib.Path
-) -> None:
+def test_negative_zero_is_copied_and_exported_as_zero(service: Service, tmp_path: pathlib.Path) -> None:
     """PostgreSQL keeps the sign of zero; SQLite does not."""
     root, back = service.api("root"), tmp_path / "back.db"
     assert root.patch("/buildings?id=eq.1", {"latitude": -0.0}).status == 204
@@ -56,9 +52,7 @@ def test_negative_zero_is_copied_and_exported_as_zero(
     assert found == (0.0,)
 
 
-def test_a_copy_keeps_sessions_passwords_and_sequences(
-    service: Service, tmp_path: pathlib.Path
-) -> None:
+def test_a_copy_keeps_sessions_passwords_and_sequences(service: Service, tmp_path: pathlib.Path) -> None:
     session = service.sign_in("moe")
     root = service.api("root")
     last = root.post("/clients", {"name": "Gone"}, prefer="return=representation").json[0]["id"]
@@ -109,9 +103,7 @@ def test_idle_timeout_does_not_end_a_copy(
     assert bounds == ["0", "0"]
 
 
-def test_batches_of_long_texts_have_few_rows(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_of_long_texts_have_few_rows(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copy and export hold a few copies of one batch in memory."""
     monkeypatch.setattr(transaction, "PAGE_CHARACTERS_MAX", 20)
     names = "SELECT name FROM buildings ORDER BY id"

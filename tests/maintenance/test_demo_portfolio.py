@@ -7,9 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from datetime import date
-from datetime import datetime
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -68,9 +66,7 @@ def test_columns_and_value_forms_equal_the_data_sets(portfolio):
 
 
 def test_ids_start_at_one_and_references_exist(portfolio):
-    keys = {
-        table: {row["id"] for row in rows} for table, rows in portfolio.items() if "id" in rows[0]
-    }
+    keys = {table: {row["id"] for row in rows} for table, rows in portfolio.items() if "id" in rows[0]}
 
     for table in ("clients", "inspectors", "buildings", "inspections", "reports_lead"):
         assert [row["id"] for row in portfolio[table]] == [*range(1, len(portfolio[table]) + 1)]
@@ -91,8 +87,7 @@ def test_statuses_agree_with_dates(portfolio):
     }
 
     ages = [
-        (row["status"], (TODAY - date.fromisoformat(str(row["date_visited"]))).days)
-        for row in portfolio["inspections"]
+        (row["status"], (TODAY - date.fromisoformat(str(row["date_visited"]))).days) for row in portfolio["inspections"]
     ]
 
     assert all(age in allowed_after_days[str(status)] for status, age in ages)

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from config import PROJECT
-from config import SECRETS_NAME
+from config import PROJECT, SECRETS_NAME
 from engine.storage.server_lock import ServingLock
-from tests import databases
-from tests import tokens
-from tests.applications import open_app
 from tests.conftest import ROOT
+from tests.support import databases, tokens
+from tests.support.applications import open_app
 
 
 @pytest.fixture
@@ -125,8 +123,7 @@ def test_file_commands_refuse_a_postgresql_database(app: object, words: list[str
 
     assert done.exit_code == 1
     assert done.output == (
-        "walkthrough: the database is not a file: use PostgreSQL's tools"
-        " (pg_dump, pg_basebackup, VACUUM)\n"
+        "walkthrough: the database is not a file: use PostgreSQL's tools (pg_dump, pg_basebackup, VACUUM)\n"
     )
 
 
@@ -141,9 +138,7 @@ def test_commands_checkpoint_the_log(app: object, tmp_path: Path) -> None:
     (tmp_path / "copy" / "walkthrough.db").chmod(0o600)
     copied = open_app(tmp_path / "copy" / "walkthrough.db")
 
-    assert (
-        copied.test_cli_runner().invoke(args=["token", "new@acme.example"]).output.count(".") == 2
-    )
+    assert copied.test_cli_runner().invoke(args=["token", "new@acme.example"]).output.count(".") == 2
 
 
 def imported(archive: Path, file: Path) -> object:
@@ -214,19 +209,11 @@ def test_a_banned_super_admin_may_precede_an_enabled_one(app: object, tmp_path: 
     assert (tmp_path / "two.json").read_bytes() == (tmp_path / "one.json").read_bytes()
 
 
-def test_an_archive_with_banned_super_admins_only_is_refused_with_its_row(
-    app: object, tmp_path: Path
-) -> None:
+def test_an_archive_with_banned_super_admins_only_is_refused_with_its_row(app: object, tmp_path: Path) -> None:
     person = {"email": "a@x.example", "name": "A", "role": "super_admin"}
-    (tmp_path / "in.json").write_text(
-        json.dumps({"users": [person | {"banned_until": "2099-01-01T00:00:00Z"}]})
-    )
+    (tmp_path / "in.json").write_text(json.dumps({"users": [person | {"banned_until": "2099-01-01T00:00:00Z"}]}))
 
-    done = (
-        open_app(tmp_path / "new.db")
-        .test_cli_runner()
-        .invoke(args=["import", str(tmp_path / "in.json")])
-    )
+    done = open_app(tmp_path / "new.db").test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
 
     assert done.exit_code == 1
     assert done.output.startswith("walkthrough: users[0]: the last enabled super admin cannot be")
@@ -243,9 +230,7 @@ def test_an_archive_with_banned_super_admins_only_is_refused_with_its_row(
         {"user_metadata": {"x": "y" * 20_000}},
     ],
 )
-def test_invalid_account_fields_are_refused_with_their_row(
-    app: object, tmp_path: Path, beside: dict
-) -> None:
+def test_invalid_account_fields_are_refused_with_their_row(app: object, tmp_path: Path, beside: dict) -> None:
     person = {"email": "n@a.example", "name": "N", "role": "client_admin", "client_id": 1, **beside}
     (tmp_path / "in.json").write_text(json.dumps({"users": [person]}))
 
@@ -311,12 +296,7 @@ def test_null_account_fields_are_ignored(app: object, tmp_path: Path) -> None:
 
 def test_users_without_an_id_get_one(app: object, tmp_path: Path) -> None:
     file = tmp_path / "people.json"
-    person = {
-        "email": "new@acme.example",
-        "name": "New",
-        "role": "super_admin",
-        "password": "walks in",
-    }
+    person = {"email": "new@acme.example", "name": "New", "role": "super_admin", "password": "walks in"}
     file.write_text(json.dumps({"users": [person]}))
 
     done = app.test_cli_runner().invoke(args=["import", str(file)])
@@ -325,9 +305,7 @@ def test_users_without_an_id_get_one(app: object, tmp_path: Path) -> None:
     assert app.test_cli_runner().invoke(args=["token", "new@acme.example"]).exit_code == 0
 
 
-def test_a_failed_export_leaves_the_old_file(
-    app: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_export_leaves_the_old_file(app: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "all.json"
     file.write_text("the last one")
     monkeypatch.setattr("engine.maintenance.import_export.json.dumps", lambda *_, **__: 1 / 0)
@@ -354,16 +332,7 @@ def test_import_of_deeply_nested_json_fails_with_one_line(app: object, tmp_path:
 @pytest.mark.parametrize(
     "words",
     [
-        [
-            "create-user",
-            "a@x",
-            "--role",
-            "client_admin",
-            "--client-id",
-            "9" * 30,
-            "--password",
-            "-",
-        ],
+        ["create-user", "a@x", "--role", "client_admin", "--client-id", "9" * 30, "--password", "-"],
         ["create-user", "a\udcff@x", "--role", "super_admin", "--password", "-"],
         ["create-user", "a@x", "--name", "\udcff", "--role", "super_admin", "--password", "-"],
         ["token", "a\udcff@x"],

@@ -9,17 +9,13 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from engine.maintenance.planner_stats import PLANNER_STATS
-from engine.maintenance.planner_stats import STORED_STATS
+from engine.maintenance.planner_stats import PLANNER_STATS, STORED_STATS
 from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.database import Database
-from tests.applications import import_rows
-from tests.applications import open_app
-from tests.costs import LISTS
-from tests.costs import WHO
-from tests.costs import portfolio
-from tests.tokens import ANON_KEY
+from tests.support.applications import import_rows, open_app
+from tests.support.costs import LISTS, WHO, portfolio
+from tests.support.tokens import ANON_KEY
 
 pytestmark = pytest.mark.sqlite("reads what SQLite keeps of its tables")
 
@@ -70,11 +66,8 @@ def test_every_index_of_a_resource_has_statistics() -> None:
         keys = {
             (table, table)
             for table in tables
-            if any(
-                name == f"sqlite_autoindex_{table}_1" for owner, name in indexes if owner == table
-            )
-            and "WITHOUT ROWID"
-            in made.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+            if any(name == f"sqlite_autoindex_{table}_1" for owner, name in indexes if owner == table)
+            and "WITHOUT ROWID" in made.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
         }
 
     of_keys = {f"sqlite_autoindex_{table}_1" for table, _ in keys}

@@ -6,12 +6,10 @@ import re
 import pytest
 
 from engine.maintenance.schema import SCHEMA
-from models import RESOURCES
-from models import credential
-from models.types import TEXT
-from models.types import TEXT_BYTES_MAX
-from tests import databases
-from tests.applications import open_app
+from models import RESOURCES, credential
+from models.types import TEXT, TEXT_BYTES_MAX
+from tests.support import databases
+from tests.support.applications import open_app
 
 TABLES = sorted(credential.metadata.tables)
 
@@ -111,9 +109,7 @@ def test_both_schemas_have_the_same_checks() -> None:
     on_a_server = checks(databases.SCHEMA.read_text(encoding="utf-8"))
 
     assert on_a_server == {
-        name: said
-        for name, said in in_a_file.items()
-        if not any(each in said for each in HELD_BY_TYPES_ON_A_SERVER)
+        name: said for name, said in in_a_file.items() if not any(each in said for each in HELD_BY_TYPES_ON_A_SERVER)
     }
 
 
@@ -133,9 +129,7 @@ def test_every_text_column_has_a_length_check() -> None:
     assert unbounded == ["users.role"]  # of which there are three
 
 
-@pytest.mark.parametrize(
-    "name", [each for each in TABLES if credential.metadata.tables[each].foreign_keys]
-)
+@pytest.mark.parametrize("name", [each for each in TABLES if credential.metadata.tables[each].foreign_keys])
 def test_foreign_keys_equal_the_model(made: pathlib.Path, name: str) -> None:
     table = credential.metadata.tables[name]
 
@@ -152,9 +146,7 @@ def test_foreign_keys_equal_the_model(made: pathlib.Path, name: str) -> None:
 
 
 def test_every_table_has_a_model(made: pathlib.Path) -> None:
-    own = (
-        {"audit_context"} if databases.SERVER is None else set()
-    )  # settings of a transaction, on a server
+    own = {"audit_context"} if databases.SERVER is None else set()  # settings of a transaction, on a server
 
     found = {name for name in databases.tables(made) if not name.startswith("sqlite_")}
 

@@ -8,13 +8,10 @@ import pytest
 
 from app import NotStarted
 from engine.maintenance.migrations import Migration
-from tests import databases
-from tests.applications import open_app
-from tests.migrations import ADD_PHONE
-from tests.migrations import FAIL
-from tests.migrations import NEXT
-from tests.signin import Service
-from tests.signin import open_service
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.migrations import ADD_PHONE, FAIL, NEXT
+from tests.support.signin import Service, open_service
 
 pytestmark = pytest.mark.server("a file's are in tests/durability/test_migrations.py")
 
@@ -62,9 +59,7 @@ def rows(service: Service, sql: str) -> list[Any]:
 
 def set_version(service: Service, version: int) -> None:
     with databases.connected(databases.NAMES[service.file]) as connection:
-        connection.execute(
-            "UPDATE facts SET value = %s WHERE name = 'release_schema'", (str(version),)
-        )
+        connection.execute("UPDATE facts SET value = %s WHERE name = 'release_schema'", (str(version),))
 
 
 def schema_of(service: Service) -> list[list[Any]]:
@@ -73,9 +68,7 @@ def schema_of(service: Service) -> list[list[Any]]:
 
 def test_a_migration_adds_its_columns_and_keeps_every_row(service: Service, register: Any) -> None:
     everything = "SELECT * FROM {} ORDER BY 1, 2"
-    before = {
-        name: rows(service, everything.format(name)) for name in databases.tables(service.file)
-    }
+    before = {name: rows(service, everything.format(name)) for name in databases.tables(service.file)}
     register(ADD_PHONE)
 
     open_app(service.file)
@@ -130,9 +123,7 @@ def test_a_database_of_a_later_version_is_refused_unchanged(service: Service) ->
     assert rows(service, VERSION) == [(str(NEXT),)]
 
 
-def test_a_database_of_a_development_version_is_refused_with_the_export_command(
-    service: Service,
-) -> None:
+def test_a_database_of_a_development_version_is_refused_with_the_export_command(service: Service) -> None:
     with databases.connected(databases.NAMES[service.file]) as connection:
         connection.execute("UPDATE facts SET name = 'schema_version', value = '12'")
 

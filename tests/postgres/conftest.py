@@ -5,11 +5,8 @@ from itertools import count
 
 import pytest
 
-from tests.postgres.server_pair import Pair
-from tests.postgres.server_pair import running_pair
-from tests.postgres.world import BASE
-from tests.postgres.world import World
-from tests.postgres.world import make_base
+from tests.postgres.server_pair import Pair, running_pair
+from tests.postgres.world import BASE, World, make_base
 
 NUMBERS = count(1)
 

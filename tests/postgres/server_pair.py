@@ -4,12 +4,11 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from tests import private_server
-from tests.waiting import until
+from tests.support import private_server
+from tests.support.waiting import until
 
 
 class Pair:
@@ -33,9 +32,7 @@ class Pair:
         self.running.close()
 
     def promote(self) -> None:
-        private_server.run(
-            self.programs / "pg_ctl", "-D", self.standby / "data", "-w", "-s", "promote"
-        )
+        private_server.run(self.programs / "pg_ctl", "-D", self.standby / "data", "-w", "-s", "promote")
 
     def url(self, name: str, server: pathlib.Path) -> str:
         return f"postgresql+psycopg://walkthrough@/{name}?host={server}"

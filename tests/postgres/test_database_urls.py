@@ -11,12 +11,10 @@ from app import NotStarted
 from engine.attach import attach_url
 from engine.postgres.schema import reason
 from engine.query.constraints import Unreachable
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import Database
-from tests.conftest import api_over
-from tests.signin import Service
-from tests.signin import open_service
+from tests.conftest import Database, api_over
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.signin import Service, open_service
 
 pytestmark = pytest.mark.server("a file's URL is a path")
 
@@ -104,9 +102,7 @@ def test_what_does_not_exist_is_not_always_a_database(said: str, told: str) -> N
 
 
 @pytest.mark.parametrize("name", ["a%b", "[x]"])
-def test_no_setting_of_the_url_changes_what_is_answered(
-    service: Service, tmp_path: pathlib.Path, name: str
-) -> None:
+def test_no_setting_of_the_url_changes_what_is_answered(service: Service, tmp_path: pathlib.Path, name: str) -> None:
     odd = ("TimeZone=Asia/Kolkata", "DateStyle=SQL", "standard_conforming_strings=off")
     options = quote(" ".join(f"-c {setting}" for setting in odd))
     url = f"{databases.url(service.file)}&options={options}"

@@ -8,20 +8,12 @@ from itertools import count
 
 import pytest
 
-from engine.current import database
-from engine.current import reading
-from tests import databases
-from tests.conftest import CAST
-from tests.conftest import Api
-from tests.conftest import Database
-from tests.conftest import ids
-from tests.postgres.server_pair import Pair
-from tests.postgres.server_pair import running_pair
-from tests.postgres.world import BASE
-from tests.postgres.world import World
-from tests.postgres.world import make_base
-from tests.postgres.world import open_over
-from tests.waiting import until
+from engine.current import database, reading
+from tests.conftest import CAST, Api, Database, ids
+from tests.postgres.server_pair import Pair, running_pair
+from tests.postgres.world import BASE, World, make_base, open_over
+from tests.support import databases
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 
@@ -67,9 +59,7 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
     assert set(statuses) <= {200, 204}
 
 
-def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_over(
-    world: World,
-) -> None:
+def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_over(world: World) -> None:
     """To another server a line of the trail is another one, to its standbys, too."""
     with world.app.app_context():
         served = database()
@@ -109,9 +99,7 @@ LOCK = "DO $$ BEGIN LOCK TABLE buildings IN ACCESS EXCLUSIVE MODE; END $$"
 def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(world: World) -> None:
     tries = []
     # Replay waits for nobody in this test.
-    world.pair.sql(
-        world.pair.standby, "postgres", "ALTER SYSTEM SET max_standby_streaming_delay = 0"
-    )
+    world.pair.sql(world.pair.standby, "postgres", "ALTER SYSTEM SET max_standby_streaming_delay = 0")
     world.pair.sql(world.pair.standby, "postgres", "SELECT pg_reload_conf()")
 
     def read() -> object:
@@ -156,9 +144,7 @@ def test_what_is_asked_wrongly_is_refused_once_and_alike(world: World) -> None:
     assert not world.app.extensions["walkthrough"].replicas.all[0].backs_off
 
 
-def test_standby_that_is_not_there_keeps_nothing_from_starting(
-    pair: Pair, tmp_path: pathlib.Path
-) -> None:
+def test_standby_that_is_not_there_keeps_nothing_from_starting(pair: Pair, tmp_path: pathlib.Path) -> None:
     app = open_over(pair, BASE, pair.url(BASE, tmp_path), pair.url(BASE, pair.standby))
     answers = Api(Database(lambda: app, None, app), CAST["mia"])
     served: list[str] = []

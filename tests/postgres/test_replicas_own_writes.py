@@ -5,7 +5,7 @@ import pytest
 from engine.storage.replication_positions import ReplicationPositions
 from tests.conftest import Api
 from tests.postgres.world import World
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 
@@ -86,9 +86,7 @@ def test_who_wrote_finds_it_ten_thousand_times(world: World) -> None:
     assert "standby" in world.served
 
 
-def test_pairs_notice_a_check_that_is_not_made(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_notice_a_check_that_is_not_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReplicationPositions, "are_within", lambda positions, last, rights: True)
     with world.held_back():
         misses = missed(world, 20)

@@ -9,21 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from engine.storage.replication_positions import ReplicationPositions
-from tests.applications import import_rows
-from tests.conftest import ADA
-from tests.conftest import CAST
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import RESOURCES
-from tests.conftest import Api
-from tests.conftest import Bearer
-from tests.conftest import ids
-from tests.postgres.server_pair import Pair
-from tests.postgres.server_pair import connected
-from tests.postgres.world import BASE
-from tests.postgres.world import World
-from tests.waiting import until
+from tests.conftest import ADA, CAST, MAX, MIA, MOE, RESOURCES, Api, Bearer, ids
+from tests.postgres.server_pair import Pair, connected
+from tests.postgres.world import BASE, World
+from tests.support.applications import import_rows
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 
@@ -96,9 +86,7 @@ def before(pair: Pair) -> dict[tuple, tuple]:
         ("root", "DELETE", "/buildings?id=eq.6", None),
     ],
 )  # fmt: skip
-def test_no_right_is_late(
-    world: World, before: dict, who: str, method: str, path: str, body: object
-) -> None:
+def test_no_right_is_late(world: World, before: dict, who: str, method: str, path: str, body: object) -> None:
     with world.held_back():
         answer = world.on_primary(who).send(method, path, body)
         assert answer.status in (200, 201, 204), answer.text
@@ -123,18 +111,12 @@ def test_revoked_grant_opens_nothing_on_any_way(world: World) -> None:
         assert revoked.status == 204
         assert moe.get("/buildings").json == []
         assert moe.get("/buildings?id=eq.1").json == []
-        assert moe.get("/inspections?select=id,buildings(name)").json == [
-            {"id": 3, "buildings": None}
-        ]
+        assert moe.get("/inspections?select=id,buildings(name)").json == [{"id": 3, "buildings": None}]
         assert moe.head("/inspections", prefer="count=exact").total == "1"
 
 
-def test_rights_notice_a_check_that_is_not_made(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        ReplicationPositions, "are_within", lambda self, last, rights: last >= (self.own or 0)
-    )
+def test_rights_notice_a_check_that_is_not_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReplicationPositions, "are_within", lambda self, last, rights: last >= (self.own or 0))
     with world.held_back():
         moved = world.on_primary("ada").patch("/inspections?id=eq.1", {"building_id": 2})
 
@@ -166,9 +148,7 @@ def test_signed_out_and_banned_are_refused_at_once(world: World) -> None:
     moe, mia = (Bearer(CAST[name].authorization()) for name in ("moe", "mia"))
     with world.held_back():
         assert world.on_primary("moe").post("/auth/v1/logout?scope=global").status == 204
-        banned = world.on_primary("service").send(
-            "PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "1h"}
-        )
+        banned = world.on_primary("service").send("PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "1h"})
         assert banned.status == 200
 
         assert world.api(moe).get("/buildings").status == 401
@@ -186,9 +166,7 @@ def test_line_of_a_hand_waits_for_the_turn_before_it_has_a_number(world: World) 
     done = threading.Event()
 
     def rename() -> None:
-        world.pair.sql(
-            world.pair.primary, world.name, "UPDATE buildings SET name = 'B' WHERE id = 2"
-        )
+        world.pair.sql(world.pair.primary, world.name, "UPDATE buildings SET name = 'B' WHERE id = 2")
         done.set()
 
     with connected(world.pair.primary, world.name) as other, other.transaction():

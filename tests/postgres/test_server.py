@@ -3,8 +3,7 @@
 import pathlib
 import re
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -16,18 +15,14 @@ from engine.current import database
 from engine.maintenance import check
 from engine.postgres import session
 from engine.postgres.errors import foreign_key_violation
-from engine.query.constraints import CheckViolation
-from engine.query.constraints import ForeignKeyViolation
+from engine.query.constraints import CheckViolation, ForeignKeyViolation
 from engine.storage import sqlite
 from engine.storage.writer_lock import LockTimeout
 from models.types import OutOfRange
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import MIA
-from tests.conftest import Database
-from tests.conftest import api_over
-from tests.signin import Service
-from tests.signin import open_service
+from tests.conftest import MIA, Database, api_over
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.signin import Service, open_service
 
 pytestmark = pytest.mark.server("a file has no sessions")
 
@@ -73,9 +68,7 @@ def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
     assert service.api("root").patch("/buildings?id=eq.1", {"name": "A"}).status == 204
 
 
-def test_start_does_not_wait_while_another_has_the_turn(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_start_does_not_wait_while_another_has_the_turn(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import, or a copy, has it for an hour, in which workers are started anew."""
     monkeypatch.setattr(check, "START_SECONDS_MAX", 0.5)
 
@@ -149,9 +142,7 @@ def test_a_pooler_that_keeps_settings_back_is_refused_in_one_line(
     """PgBouncer takes what a session is told as it begins for an error, or is told to ignore it."""
     monkeypatch.setattr(session, "SETTINGS", {})
 
-    with pytest.raises(
-        NotStarted, match=r"cannot be used: a pooler .* withholds session settings"
-    ) as refused:
+    with pytest.raises(NotStarted, match=r"cannot be used: a pooler .* withholds session settings") as refused:
         open_app(tmp_path / "a.db")
 
     assert "\n" not in refused.value.message
@@ -192,20 +183,12 @@ def test_a_server_that_lets_its_language_be_chosen_speaks_english(service: Servi
     [
         (f"UPDATE buildings SET floors = {2**31} WHERE id = 1", OutOfRange),
         ("UPDATE inspections SET building_id = 999 WHERE id = 1", ForeignKeyViolation),
-        (
-            f"INSERT INTO client_admin_building_access VALUES ('{MIA}', 1, NULL, now())",
-            CheckViolation,
-        ),
-        (
-            "UPDATE users SET role = 'client_admin', client_id = 1 WHERE role = 'super_admin'",
-            CheckViolation,
-        ),
+        (f"INSERT INTO client_admin_building_access VALUES ('{MIA}', 1, NULL, now())", CheckViolation),
+        ("UPDATE users SET role = 'client_admin', client_id = 1 WHERE role = 'super_admin'", CheckViolation),
     ],
     ids=["range", "key", "role", "last"],
 )
-def test_refusal_is_the_same_fact_as_on_a_file(
-    service: Service, statement: str, fact: type
-) -> None:
+def test_refusal_is_the_same_fact_as_on_a_file(service: Service, statement: str, fact: type) -> None:
     with service.app.app_context(), pytest.raises(fact):  # noqa: SIM117
         with database().writing() as transaction:
             transaction.run(statement)
@@ -235,9 +218,7 @@ def test_what_others_need_is_told_alike_by_every_version(service: Service) -> No
 
 
 def test_hidden_half_of_a_key_is_not_told(service: Service) -> None:
-    answer = service.api("root").post(
-        "/inspections", {"building_id": 999, "inspection_type": "fire"}
-    )
+    answer = service.api("root").post("/inspections", {"building_id": 999, "inspection_type": "fire"})
 
     assert (answer.status, answer.code) == (409, "23503")
     assert answer.json["details"] == 'Key (building_id)=(999) is not present in table "buildings".'
@@ -272,9 +253,7 @@ def test_another_programs_database_is_refused_in_one_line(tmp_path: pathlib.Path
 
 def test_server_that_is_not_there_is_told_in_one_line(tmp_path: pathlib.Path) -> None:
     with pytest.raises(Exception, match="does not answer"):
-        open_app(
-            tmp_path / "a.db", DATABASE_URL=f"postgresql+psycopg://nobody@/none?host={tmp_path}"
-        )
+        open_app(tmp_path / "a.db", DATABASE_URL=f"postgresql+psycopg://nobody@/none?host={tmp_path}")
 
 
 @pytest.fixture
@@ -342,9 +321,7 @@ def test_a_database_that_cannot_be_served_is_told_in_one_line(
     assert copied.output == f"walkthrough: {refused.value.message}\n"
 
 
-def test_a_schema_of_its_users_own_does_not_hide_the_tables(
-    empty: Callable, tmp_path: pathlib.Path
-) -> None:
+def test_a_schema_of_its_users_own_does_not_hide_the_tables(empty: Callable, tmp_path: pathlib.Path) -> None:
     """search_path is "$user", public unless told otherwise: a schema by the user's name comes to stand before it."""
     url = empty("", "GRANT ALL ON SCHEMA public TO visitor")
     open_app(tmp_path / "a.db", DATABASE_URL=url).extensions["walkthrough"].close()
@@ -389,11 +366,7 @@ def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
         "walkthrough: the service's database user lacks a privilege that it needs: permission denied for"
     )
     assert done.output.count("\n") == 1
-    assert answer.refusal == (
-        500,
-        "42501",
-        "the service's database user lacks a privilege that it needs",
-    )
+    assert answer.refusal == (500, "42501", "the service's database user lacks a privilege that it needs")
     assert "permission denied" not in answer.text
 
 

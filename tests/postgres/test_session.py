@@ -16,9 +16,9 @@ from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.statement import LARGE_CHARACTERS
 from models.types import NulInText
-from tests import databases
-from tests.signin import open_service
-from tests.waiting import until
+from tests.support import databases
+from tests.support.signin import open_service
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.server("a file has no sessions")
 
@@ -43,9 +43,7 @@ def test_a_statement_is_prepared_once(transaction: ServerTransaction) -> None:
     assert prepared(transaction).count("SELECT $1::bigint + 1") == 1
 
 
-def test_statements_used_longest_ago_are_deallocated(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_statements_used_longest_ago_are_deallocated(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "STATEMENTS_MAX", 4)
     service = open_service(tmp_path)
     with service.app.app_context(), database().reading() as opened:
@@ -95,11 +93,7 @@ def failing(number: int) -> object:
         ("SELECT $1::numeric", 2.5, 2.5),
         ("SELECT $1::date", "2025-01-31", "2025-01-31"),
         ("SELECT $1::timestamptz", "2025-01-31T10:00:00.5+02:00", "2025-01-31T08:00:00.5+00:00"),
-        (
-            "SELECT $1::uuid",
-            "00000000-0000-4000-8000-000000000001",
-            "00000000-0000-4000-8000-000000000001",
-        ),
+        ("SELECT $1::uuid", "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000001"),
         ("SELECT $1::json", '{"a": [1]}', '{"a": [1]}'),
     ],
 )
@@ -247,16 +241,12 @@ def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction
     assert transaction.value("SELECT 2") == 2
 
 
-def test_statement_is_deallocated_while_others_are_unanswered(
-    transaction: ServerTransaction,
-) -> None:
+def test_statement_is_deallocated_while_others_are_unanswered(transaction: ServerTransaction) -> None:
     transaction.session.prepared_max = 2
 
     transaction.session.send("SELECT set_config('walk.b', '1', true)")
     for each in "2345":
-        transaction.session.send(
-            f"SELECT set_config('walk.b', current_setting('walk.b') || '{each}', true)"
-        )
+        transaction.session.send(f"SELECT set_config('walk.b', current_setting('walk.b') || '{each}', true)")
     found = transaction.session.run("SELECT current_setting('walk.b')")
 
     assert found.fetchall() == [("12345",)]

@@ -11,11 +11,9 @@ import pytest
 
 from engine.current import database
 from engine.maintenance import check
-from tests import databases
-from tests import private_server
-from tests.applications import open_app
-from tests.signin import Service
-from tests.signin import open_service
+from tests.support import databases, private_server
+from tests.support.applications import open_app
+from tests.support.signin import Service, open_service
 
 pytestmark = pytest.mark.server("a file has no COMMIT that is under way")
 
@@ -70,9 +68,7 @@ def test_settings_that_a_power_cut_would_show_are_named(service: Service) -> Non
 def test_an_index_that_was_not_finished_is_named(service: Service) -> None:
     with databases.connected(databases.NAMES[service.file]) as connection:
         with pytest.raises(psycopg.errors.UniqueViolation):
-            connection.execute(
-                "CREATE UNIQUE INDEX CONCURRENTLY left_over ON inspections (client_id)"
-            )
+            connection.execute("CREATE UNIQUE INDEX CONCURRENTLY left_over ON inspections (client_id)")
         try:
             with service.app.app_context():
                 problems = check.check(database())
@@ -102,9 +98,7 @@ CREATE CONSTRAINT TRIGGER ends_at_commit AFTER INSERT ON clients INITIALLY DEFER
 """
 
 
-def test_write_whose_commit_was_not_answered_is_not_to_be_sent_again_unseen(
-    service: Service,
-) -> None:
+def test_write_whose_commit_was_not_answered_is_not_to_be_sent_again_unseen(service: Service) -> None:
     with service.app.app_context(), database().writing() as transaction:
         transaction.run_script(END_AT_COMMIT)
 
@@ -131,9 +125,7 @@ def test_write_that_was_lost_before_its_commit_may_be_sent_again(service: Servic
     assert answer.headers["Retry-After"] == "1"
 
 
-def test_what_is_to_be_said_to_a_backup_that_comes_back_ends_every_session(
-    service: Service,
-) -> None:
+def test_what_is_to_be_said_to_a_backup_that_comes_back_ends_every_session(service: Service) -> None:
     """As docs/SCALING.md has it: some were ended since the backup was made."""
     words = (PROJECT / "docs" / "SCALING.md").read_text(encoding="utf-8")
     session = service.sign_in("moe")

@@ -9,12 +9,8 @@ import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import ExitStack
-from contextlib import closing
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 
 import pytest
@@ -25,17 +21,14 @@ from engine.postgres import database as server
 from engine.postgres import session as sessions
 from engine.postgres import transaction as transactions
 from engine.postgres.transaction import ServerTransaction
-from engine.query.constraints import Unreachable
-from engine.query.constraints import Unresolved
+from engine.query.constraints import Unreachable, Unresolved
 from engine.storage.sqlite import TimedOut
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import errors as postgrest_errors
-from tests import databases
-from tests.applications import open_app
-from tests.signin import Service
-from tests.signin import open_service
-from tests.waiting import SECONDS_MAX
-from tests.waiting import until
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.signin import Service, open_service
+from tests.support.waiting import SECONDS_MAX, until
 
 pytestmark = pytest.mark.server("a file is never silent")
 
@@ -148,9 +141,7 @@ def test_idle_sessions_that_fell_silent_cost_one_request(stop: Stop) -> None:
     assert all(each.closed for each in idle)
 
 
-def test_write_whose_commit_is_not_answered_may_have_been_kept(
-    service: Service, stop: Stop
-) -> None:
+def test_write_whose_commit_is_not_answered_may_have_been_kept(service: Service, stop: Stop) -> None:
     """Here it was: the server went on with what it had been told."""
     with database().writing() as transaction:
         transaction.run("SELECT 1")

@@ -3,17 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.applications import import_rows
-from tests.conftest import CAST
-from tests.conftest import DATASET
-from tests.conftest import Api
-from tests.conftest import Bearer
-from tests.conftest import Database
+from tests.conftest import CAST, DATASET, Api, Bearer, Database
 from tests.postgres.server_pair import Pair
-from tests.tokens import ANON_KEY
-from tests.tokens import SECRET_KEY
-from tests.tokens import SERVICE_KEY
-from tests.waiting import until
+from tests.support.applications import import_rows
+from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY
+from tests.support.waiting import until
 
 BASE = "base"
 

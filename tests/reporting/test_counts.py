@@ -1,33 +1,22 @@
 """Counts of the dashboard, of one building and of the chart: definitions, limits and query plans."""
 
 import datetime
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.current import reading
-from engine.query.statement import Binding
-from engine.query.statement import Statement
-from engine.reporting import chart
-from engine.reporting import chart_counts
-from engine.reporting import chart_statements
-from engine.reporting import counts
-from engine.reporting import dashboard
-from engine.reporting import status_counts
-from engine.reporting.chart import Interval
-from engine.reporting.chart import InvalidPeriod
+from engine.query.statement import Binding, Statement
+from engine.reporting import chart, chart_counts, chart_statements, counts, dashboard, status_counts
+from engine.reporting.chart import Interval, InvalidPeriod
 from engine.reporting.dashboard import NoSuchBuilding
 from engine.reporting.visible_rows import VisibleRows
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.conftest import ROOT
+from tests.conftest import ADA, MOE, ROOT
+from tests.support import databases
+from tests.support.applications import open_app
 
 EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
 OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
@@ -50,24 +39,10 @@ def inspected(world: Callable) -> Callable:
     def make(*inspections: tuple[str | None, str, str | None]) -> object:
         rows = {
             "clients": [{"id": 1, "name": "C"}],
-            "users": [
-                {
-                    "id": ROOT,
-                    "email": "r@example.org",
-                    "name": "R",
-                    "role": "super_admin",
-                    "client_id": None,
-                }
-            ],
+            "users": [{"id": ROOT, "email": "r@example.org", "name": "R", "role": "super_admin", "client_id": None}],
             "buildings": [{"id": 1, "name": "B", "client_id": 1}],
             "inspections": [
-                {
-                    "id": n,
-                    "building_id": 1,
-                    "status": status,
-                    "inspection_type": kind,
-                    "date_visited": day,
-                }
+                {"id": n, "building_id": 1, "status": status, "inspection_type": kind, "date_visited": day}
                 for n, (status, kind, day) in enumerate(inspections, 1)
             ],
         }
@@ -168,9 +143,7 @@ def test_uncommon_types_take_a_second_query_only_if_present(
     assert (mixed.by_type["roof"], mixed.by_status["none"]) == (2, 1)
 
 
-def test_pairs_beyond_the_limit_count_as_other(
-    inspected: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_beyond_the_limit_count_as_other(inspected: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "LABELS_MAX", 2)
     app = inspected(
         ("a", "annual", None),
@@ -187,9 +160,7 @@ def test_pairs_beyond_the_limit_count_as_other(
     finally:
         counts.plan_status_counts.cache_clear()
 
-    assert (
-        found.total_inspections == sum(found.by_status.values()) == sum(found.by_type.values()) == 6
-    )
+    assert found.total_inspections == sum(found.by_status.values()) == sum(found.by_type.values()) == 6
     assert found.by_status["other"] == found.by_type["other"] == 2
     assert (found.overdue, found.upcoming) == (2, 1)
 
@@ -245,9 +216,7 @@ def test_dashboard_without_inspections_has_zeros_and_no_dates(inspected: Callabl
 
 def test_rates_are_shares_of_all_inspections(inspected: Callable) -> None:
     found = building_of(
-        inspected(
-            ("completed", "annual", None), ("failed", "annual", None), ("cancelled", "annual", None)
-        )
+        inspected(("completed", "annual", None), ("failed", "annual", None), ("cancelled", "annual", None))
     )
 
     assert (found.completion_rate, found.failure_rate) == (0.3333, 0.3333)
@@ -296,9 +265,7 @@ def test_series_has_a_point_for_every_period(
     found = chart.read_chart(snapshot, EVERYTHING, start, end)
 
     assert (found.interval, len(found.series)) == (interval, points)
-    assert [point.period for point in found.series] == sorted(
-        {point.period for point in found.series}
-    )
+    assert [point.period for point in found.series] == sorted({point.period for point in found.series})
 
 
 def test_weeks_start_on_monday_even_before_the_chart(snapshot: object) -> None:
@@ -316,8 +283,7 @@ def test_dates_outside_a_chart_do_not_count_in_its_first_week(snapshot: object) 
 
 
 @pytest.mark.parametrize(
-    ("start", "end"),
-    [("2025-02-02", "2025-02-01"), ("1799-12-31", "1999-12-31"), ("0001-01-01", "9999-12-31")],
+    ("start", "end"), [("2025-02-02", "2025-02-01"), ("1799-12-31", "1999-12-31"), ("0001-01-01", "9999-12-31")]
 )
 def test_invalid_periods_raise_invalid_period(snapshot: object, start: str, end: str) -> None:
     with pytest.raises(InvalidPeriod):
@@ -331,32 +297,21 @@ def test_a_chart_has_at_most_2400_points(snapshot: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "start"),
-    [("2025-12-31", "2025-01-01"), ("2025-01-01", "2024-02-01"), ("0001-03-05", "0001-01-01")],
+    ("end", "start"), [("2025-12-31", "2025-01-01"), ("2025-01-01", "2024-02-01"), ("0001-03-05", "0001-01-01")]
 )
-def test_default_start_is_eleven_months_before_the_end(
-    snapshot: object, end: str, start: str
-) -> None:
+def test_default_start_is_eleven_months_before_the_end(snapshot: object, end: str, start: str) -> None:
     assert chart.read_chart(snapshot, EVERYTHING, None, end).start_date == start
 
 
-def test_too_many_statuses_raise_too_many_labels(
-    inspected: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_statuses_raise_too_many_labels(inspected: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chart_counts, "POINT_LABELS_MAX", 1)
     app = inspected(("a", "annual", "2025-01-01"), ("b", "annual", "2025-01-01"))
 
-    with (
-        app.app_context(),
-        reading() as transaction,
-        pytest.raises(chart_counts.TooManyLabels),
-    ):
+    with app.app_context(), reading() as transaction, pytest.raises(chart_counts.TooManyLabels):
         chart.read_chart(transaction, EVERYTHING, "2025-01-01", "2025-01-01")
 
 
-def test_series_counts_inspections_of_hidden_buildings_that_are_not_listed(
-    snapshot: object,
-) -> None:
+def test_series_counts_inspections_of_hidden_buildings_that_are_not_listed(snapshot: object) -> None:
     found = chart.read_chart(snapshot, MOES, "2025-01-01", "2025-12-31")
 
     assert sum(point.total for point in found.series) == 4
@@ -401,9 +356,7 @@ def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleR
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
-def test_status_counts_scan_one_index_and_sort_statuses_only(
-    supposed_large: object, visible: VisibleRows
-) -> None:
+def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: object, visible: VisibleRows) -> None:
     """No index has the order of types, and no row is sorted (decision 0010)."""
     plan = counts.plan_status_counts("sqlite", visible.rule, of_building=False)
 
@@ -429,11 +382,7 @@ def test_outcomes_use_covering_indexes(supposed_large: object, visible: VisibleR
     plan = chart_statements.plan_outcomes("sqlite", visible.rule)
     bound = visible.binding("[1, 2]", start_date="2025-01-01", end_date="2025-12-31")
 
-    searched = [
-        step for step in steps_of(supposed_large, plan, bound) if step.startswith("SEARCH t")
-    ]
+    searched = [step for step in steps_of(supposed_large, plan, bound) if step.startswith("SEARCH t")]
 
     assert len(searched) == 3
-    assert all("USING COVERING INDEX inspections_client_building" in step for step in searched), (
-        searched
-    )
+    assert all("USING COVERING INDEX inspections_client_building" in step for step in searched), searched

@@ -10,32 +10,19 @@ from types import ModuleType
 
 import pytest
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.current import reading
 from engine.query.rule import ReadScope
-from engine.reporting import changes
-from engine.reporting import chart
-from engine.reporting import chart_counts
-from engine.reporting import chart_statements
-from engine.reporting import counts
-from engine.reporting import dashboard
-from engine.reporting import incremental_counts
+from engine.reporting import changes, chart, chart_counts, chart_statements, counts, dashboard, incremental_counts
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.versioned_cache import VersionedCache
 from models.audit_log import AuditLog
 from models.building import Building
 from models.fields import Model
 from models.inspection import Inspection
-from tests import databases
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import DATASET
-from tests.conftest import MAX
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.conftest import Database
+from tests.conftest import ADA, BOB, DATASET, MAX, MOE, ROOT, Database
+from tests.support import databases
 
 pytestmark = pytest.mark.sqlite("the audit log of a server may be out of commit order")
 
@@ -160,9 +147,7 @@ def a_step(draw: random.Random, api: Callable, *, moves_keys: bool) -> None:
     if moves_keys:
         choices += [
             lambda: root.patch(f"/inspections?id=eq.{key}", {"id": draw.randint(1, 40)}),
-            lambda: root.patch(
-                f"/buildings?id=eq.{draw.randint(1, 9)}", {"id": draw.randint(1, 9)}
-            ),
+            lambda: root.patch(f"/buildings?id=eq.{draw.randint(1, 9)}", {"id": draw.randint(1, 9)}),
         ]
     draw.choice(choices)()
 
@@ -185,19 +170,13 @@ def test_updated_dashboards_equal_full_counts(
             assert found == count_dashboard(shown, who), who
             del counted[before:]
 
-    assert moves_keys or len(counted) == asked == len(WITHOUT_GRANTS), (
-        "nothing was counted a second time"
-    )
+    assert moves_keys or len(counted) == asked == len(WITHOUT_GRANTS), "nothing was counted a second time"
 
 
 @pytest.mark.parametrize("most", [2, 3, 20])
 @pytest.mark.parametrize("seed", range(4))
 def test_updated_charts_equal_full_counts(
-    shown: Callable,
-    counted: list[VisibleRows],
-    monkeypatch: pytest.MonkeyPatch,
-    seed: int,
-    most: int,
+    shown: Callable, counted: list[VisibleRows], monkeypatch: pytest.MonkeyPatch, seed: int, most: int
 ) -> None:
     """Includes a full list of busiest buildings: if one drops out, the next one takes a full count."""
     for module in (chart_statements, incremental_counts):
@@ -269,19 +248,12 @@ def test_many_changes_take_a_full_count(
 
 
 # what more than so many pairs of type and status there are, and what comes: one of the most frequent, or of none
-LABELS = [
-    (-1, {"inspection_type": "annual", "status": "completed"}),
-    (0, {"inspection_type": "new"}),
-]
+LABELS = [(-1, {"inspection_type": "annual", "status": "completed"}), (0, {"inspection_type": "new"})]
 
 
 @pytest.mark.parametrize(("more", "row"), LABELS, ids=["told apart no more", "one too many"])
 def test_too_many_labels_take_a_full_count(
-    shown: Callable,
-    counted: list[VisibleRows],
-    monkeypatch: pytest.MonkeyPatch,
-    more: int,
-    row: dict,
+    shown: Callable, counted: list[VisibleRows], monkeypatch: pytest.MonkeyPatch, more: int, row: dict
 ) -> None:
     pairs = "/inspections?select=inspection_type,status,count()"
     monkeypatch.setattr(counts, "LABELS_MAX", len(shown("root").get(pairs).json) + more)
@@ -296,9 +268,7 @@ def test_too_many_labels_take_a_full_count(
     assert len(counted) == 3
 
 
-def test_too_many_points_take_a_full_count(
-    shown: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_points_take_a_full_count(shown: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     days = ("2025-01-01", "2025-12-31")
     series = read_chart_response(shown, "root", days)["series"]
     told_apart = sum(count > 0 for point in series for count in point["by_status"].values())
@@ -313,9 +283,7 @@ def test_too_many_points_take_a_full_count(
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "max", "moe"])
-def test_callers_with_grants_take_a_full_count(
-    api: Callable, counted: list[VisibleRows], who: str
-) -> None:
+def test_callers_with_grants_take_a_full_count(api: Callable, counted: list[VisibleRows], who: str) -> None:
     row = {"building_id": 1, "inspection_type": "fire"}
     for _ in range(2):
         api("root").post("/inspections", row)
@@ -394,12 +362,7 @@ READ_SCOPES = [
 @pytest.mark.parametrize(("role", "buildings", "inspections", "read_scope"), READ_SCOPES)
 @pytest.mark.parametrize("model", [Inspection, Building, AuditLog])
 def test_read_scope_by_role_and_grants(
-    model: type[Model],
-    role: Role,
-    *,
-    buildings: bool,
-    inspections: bool,
-    read_scope: ReadScope | None,
+    model: type[Model], role: Role, *, buildings: bool, inspections: bool, read_scope: ReadScope | None
 ) -> None:
     found = AccessRule(GRANT_PROFILES[role, buildings, inspections]).read_scope(model)
 

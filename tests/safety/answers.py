@@ -6,7 +6,7 @@ Written from what is promised, importing nothing of the service.
 from dataclasses import dataclass
 from itertools import chain
 
-from tests import oracle
+from tests.support import oracle
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,7 @@ def groups(matched: list[dict], read: Read) -> list[dict]:
 def printed(seen: dict, row: dict, columns: tuple[str, ...], embeds: tuple[Embed, ...]) -> dict:
     shown = {column: row[column] for column in columns}
     for embed in embeds:
-        found = [
-            printed(seen, other, embed.columns, embed.embeds) for other in tied(seen, row, embed)
-        ]
+        found = [printed(seen, other, embed.columns, embed.embeds) for other in tied(seen, row, embed)]
         if embed.spread and not embed.to_one:
             shown |= {key: [each[key] for each in found] for key in embed.keys}
         elif embed.spread:

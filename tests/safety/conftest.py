@@ -5,10 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.safety.sites import Site
-from tests.safety.sites import open_site
-from tests.safety.sites import patient
-from tests.safety.sites import standing_still
+from tests.safety.sites import Site, open_site, patient, standing_still
 from tests.safety.spies import Spy
 
 

@@ -9,9 +9,7 @@ import atheris
 
 with atheris.instrument_imports(include=["routes.postgrest", "engine.query.shape", "models.types"]):
     from models.errors import Fault
-    from routes.postgrest import payload
-    from routes.postgrest import preferences
-    from routes.postgrest import querystring
+    from routes.postgrest import payload, preferences, querystring
 
 KINDS = 4
 

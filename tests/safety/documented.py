@@ -10,26 +10,21 @@ import schemathesis
 from flask import Flask
 from hypothesis import given
 from schemathesis.checks import not_a_server_error
-from schemathesis.core.failures import FailureGroup
-from schemathesis.core.failures import ServerError
-from schemathesis.specs.openapi.checks import content_type_conformance
-from schemathesis.specs.openapi.checks import response_schema_conformance
-from schemathesis.specs.openapi.checks import status_code_conformance
-
-from tests import tokens
-from tests.conftest import CAST
-from tests.safety.examples import sized
-from tests.safety.killers import USERS
-from tests.safety.killers import cast_world
-from tests.safety.sites import Site
-
-COMPLAINTS = (FailureGroup, ServerError)
-CHECKS = (
-    not_a_server_error,
+from schemathesis.core.failures import FailureGroup, ServerError
+from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
+
+from tests.conftest import CAST
+from tests.safety.examples import sized
+from tests.safety.killers import USERS, cast_world
+from tests.safety.sites import Site
+from tests.support import tokens
+
+COMPLAINTS = (FailureGroup, ServerError)
+CHECKS = (not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance)
 # `return=minimal` answers with nothing, of which a document of media types cannot speak.
 CHECKS_OF_NOTHING = (not_a_server_error, status_code_conformance)
 

@@ -6,16 +6,11 @@ import random
 from urllib.parse import urlencode
 
 from access.caller import Role
-from routes.console.session.session_cookie import CookieSigner
-from routes.console.session.session_cookie import SessionCookie
-from tests import tokens
+from routes.console.session.session_cookie import CookieSigner, SessionCookie
 from tests.safety.grammar import Grammar
-from tests.safety.sites import MOMENT
-from tests.safety.sites import Asking
-from tests.safety.sites import Site
-from tests.safety.sites import asking
-from tests.safety.vocabulary import Vocabulary
-from tests.safety.vocabulary import escaped
+from tests.safety.sites import MOMENT, Asking, Site, asking
+from tests.safety.vocabulary import Vocabulary, escaped
+from tests.support import tokens
 
 SIGNER = CookieSigner([tokens.SECRET_KEY.encode()])
 SESSION = "cccccccc-0000-4000-8000-000000000001"
@@ -30,15 +25,7 @@ class Doors(Grammar):
     def __init__(self, rng: random.Random, words: Vocabulary, user: dict, people: list) -> None:
         super().__init__(rng, words, user)
         self.emails = [person["email"] for person in people]
-        cookie = SessionCookie(
-            SESSION,
-            user["id"],
-            Role(user["role"]),
-            user["client_id"],
-            user["name"],
-            MOMENT,
-            MOMENT,
-        )
+        cookie = SessionCookie(SESSION, user["id"], Role(user["role"]), user["client_id"], user["name"], MOMENT, MOMENT)
         self.cookie = f"walkthrough_console={SIGNER.encode(cookie)}"
 
     def request(self) -> Asking:

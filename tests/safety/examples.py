@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from hypothesis import HealthCheck
-from hypothesis import Phase
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
-from tests import databases
+from tests.support import databases
 
 SHARE = 4
 

@@ -2,14 +2,11 @@
 
 import random
 
-from tests import oracle
 from tests.conftest import RESOURCES
-from tests.safety.queries import MEDIA
-from tests.safety.queries import Queries
-from tests.safety.sites import Asking
-from tests.safety.sites import asking
-from tests.safety.vocabulary import Vocabulary
-from tests.safety.vocabulary import escaped
+from tests.safety.queries import MEDIA, Queries
+from tests.safety.sites import Asking, asking
+from tests.safety.vocabulary import Vocabulary, escaped
+from tests.support import oracle
 
 
 class Grammar(Queries):
@@ -60,9 +57,7 @@ class Grammar(Queries):
         if not self.chance(0.5):
             return ""
         select = self.select(table, (), parts, 1)
-        return "&".join(
-            (f"select={select}", *(part for part in parts if "." in part.split("=")[0]))
-        )
+        return "&".join((f"select={select}", *(part for part in parts if "." in part.split("=")[0])))
 
     def create(self, table: str) -> Asking:
         rows = [self.row(table) for _ in range(self.rng.choice((1, 1, 1, 2, 3)))]
@@ -71,33 +66,22 @@ class Grammar(Queries):
         more: tuple[str, ...] = ()
         query = [self.represented(table)]
         if self.chance(0.3):
-            more = (
-                self.rng.choice(("resolution=merge-duplicates", "resolution=ignore-duplicates")),
-            )
+            more = (self.rng.choice(("resolution=merge-duplicates", "resolution=ignore-duplicates")),)
             if table == "users" and self.chance(0.4):
                 query.append("on_conflict=email")
         if self.chance(0.1):
-            query.append(
-                f"columns={','.join(self.rng.sample(sorted(keys), max(1, len(keys) - 1)))}"
-            )
+            query.append(f"columns={','.join(self.rng.sample(sorted(keys), max(1, len(keys) - 1)))}")
         path = f"/{table}?{'&'.join(filter(None, query))}"
         headers = self.preferences(*more)
         if self.chance(0.08):
             return asking("POST", path, as_csv(rows), content_type="text/csv", **headers)
-        return asking(
-            "POST", path, rows[0] if len(rows) == 1 and self.chance(0.8) else rows, **headers
-        )
+        return asking("POST", path, rows[0] if len(rows) == 1 and self.chance(0.8) else rows, **headers)
 
     def change(self, table: str) -> Asking:
         row = self.row(table)
         chosen = self.rng.sample(sorted(row), min(self.rng.choice((1, 1, 2)), len(row)))
         body = {column: row[column] for column in chosen if column != "email"}
-        query = "&".join(
-            filter(
-                None,
-                (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table)),
-            )
-        )
+        query = "&".join(filter(None, (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table))))
         if self.chance(0.07):
             query += f"&limit={self.rng.randrange(3)}&order={self.order(table)}"
         return asking("PATCH", f"/{table}?{query}", body, **self.preferences())
@@ -111,12 +95,7 @@ class Grammar(Queries):
         return asking("PUT", f"/{table}?{where}", row, **self.preferences())
 
     def remove(self, table: str) -> Asking:
-        query = "&".join(
-            filter(
-                None,
-                (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table)),
-            )
-        )
+        query = "&".join(filter(None, (*self.filters(table, "", self.rng.choice((1, 1, 2))), self.represented(table))))
         return asking("DELETE", f"/{table}?{query}", **self.preferences())
 
     def row(self, table: str) -> dict:
@@ -127,9 +106,7 @@ class Grammar(Queries):
             grantee, target = oracle.KEYS[table]
             row = {
                 grantee: draw(rng, "users", "id"),
-                target: draw(
-                    rng, "inspections" if target == "inspection_id" else "buildings", "id"
-                ),
+                target: draw(rng, "inspections" if target == "inspection_id" else "buildings", "id"),
             }
             if self.chance(0.4):
                 row["assigned_by"] = rng.choice((None, self.user["id"], draw(rng, "users", "id")))
@@ -140,9 +117,7 @@ class Grammar(Queries):
             "users": lambda: {
                 "email": f"new{self.fresh}@new.example",
                 "name": f"New {self.fresh}",
-                "role": rng.choice(
-                    ("client_manager", "client_manager", "client_admin", "super_admin")
-                ),
+                "role": rng.choice(("client_manager", "client_manager", "client_admin", "super_admin")),
                 "client_id": rng.choice((self.user["client_id"], draw(rng, "clients", "id"), None)),
             },
             "buildings": lambda: {
@@ -156,10 +131,7 @@ class Grammar(Queries):
                 "inspector_id": rng.choice((None, draw(rng, "inspectors", "id"))),
                 "notes": f"New {self.fresh}",
             },
-            "reports_lead": lambda: {
-                "inspection_id": draw(rng, "inspections", "id"),
-                "result": "negative",
-            },
+            "reports_lead": lambda: {"inspection_id": draw(rng, "inspections", "id"), "result": "negative"},
         }[table]()
         if self.chance(0.35):
             row["id"] = draw(rng, table, "id")

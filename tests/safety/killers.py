@@ -7,30 +7,12 @@ A probe says what it is about, so that those about a mutant's own relation come 
 from collections.abc import Iterable
 
 from access.caller import Role
-from tests.conftest import NO_ONE
-from tests.conftest import RESOURCES
-from tests.conftest import ROOT
-from tests.safety.probe import PEOPLE
-from tests.safety.probe import USERS
-from tests.safety.probe import Killed
-from tests.safety.probe import Probe
-from tests.safety.probe import cast_world
-from tests.safety.probe import expect
-from tests.safety.probe import send
-from tests.safety.probes_of_changes import FOLLOWS
-from tests.safety.probes_of_changes import OTHERS
-from tests.safety.probes_of_rows import CALLS
-from tests.safety.probes_of_rows import EMBEDS
-from tests.safety.probes_of_rows import GIVEN
-from tests.safety.probes_of_rows import WRITES
-from tests.safety.probes_of_rows import calls
-from tests.safety.probes_of_rows import given
-from tests.safety.probes_of_rows import reads
-from tests.safety.probes_of_rows import writes
-from tests.safety.sites import Site
-from tests.safety.sites import asking
-from tests.safety.test_random_requests import OracleDiffers
-from tests.safety.test_random_requests import travel
+from tests.conftest import NO_ONE, RESOURCES, ROOT
+from tests.safety.probe import PEOPLE, USERS, Killed, Probe, cast_world, expect, send
+from tests.safety.probes_of_changes import FOLLOWS, OTHERS
+from tests.safety.probes_of_rows import CALLS, EMBEDS, GIVEN, WRITES, calls, given, reads, writes
+from tests.safety.sites import Site, asking
+from tests.safety.test_random_requests import OracleDiffers, travel
 
 ORACLE_SEEDS = (1, 2, 3, 4)  # 300 requests
 ELSEWHERE = ("rest_", "console.")

@@ -5,12 +5,11 @@ of the service. A world is `{table: [row, …]}`; nothing here changes one, ever
 """
 
 import copy
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tests import oracle
 from tests.conftest import RESOURCES
-from tests.worlds import GRANTS
+from tests.support import oracle
+from tests.support.worlds import GRANTS
 
 CLOCKED = ("clients", "users", "buildings", "inspections")
 POINTS_AT = {
@@ -133,9 +132,7 @@ def constrain(world: dict, table: str, row: dict, old: dict | None) -> None:
     if table == "users" and (row["role"] == oracle.SUPER) != (row["client_id"] is None):
         raise Refused("23514")
     others = [other for other in world[table] if other is not old]
-    if table in oracle.KEYS and any(
-        oracle.key_of(table, other) == oracle.key_of(table, row) for other in others
-    ):
+    if table in oracle.KEYS and any(oracle.key_of(table, other) == oracle.key_of(table, row) for other in others):
         raise Refused("23505")
     if table == "users" and any(other["email"] == row["email"] for other in others):
         raise Refused("23505")
@@ -210,8 +207,7 @@ def fall(world: dict, target: str, id_: int, client_id: int) -> None:
             world[grants] = [
                 row
                 for row in world[grants]
-                if row[target] != id_
-                or oracle.find(world, "users", row[grantee])["client_id"] != client_id
+                if row[target] != id_ or oracle.find(world, "users", row[grantee])["client_id"] != client_id
             ]
 
 

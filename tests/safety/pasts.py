@@ -5,11 +5,9 @@ grants and people that come, move and go, whose ever they are.
 import random
 from dataclasses import dataclass
 
-from tests import oracle
-from tests import tokens
-from tests.safety.sites import Asking
-from tests.safety.sites import asking
-from tests.worlds import GRANTS
+from tests.safety.sites import Asking, asking
+from tests.support import oracle, tokens
+from tests.support.worlds import GRANTS
 
 SERVICE = tokens.SERVICE_KEY
 SAID_OF = {
@@ -62,9 +60,7 @@ class Past:
         ))  # fmt: skip
         return draw(world)
 
-    def back_and_forth(
-        self, table: str, row: dict, changes: dict, by: Who = SERVICE
-    ) -> list[Event]:
+    def back_and_forth(self, table: str, row: dict, changes: dict, by: Who = SERVICE) -> list[Event]:
         was = {name: row[name] for name in (*changes, "updated_at") if name in row}
         named = f"/{table}?id=eq.{row['id']}"
         return [(by, asking("PATCH", named, changes)), (by, asking("PATCH", named, was))]
@@ -87,10 +83,7 @@ class Past:
         if any(grant.items() <= each.items() for each in world[table]):
             return []
         named = "&".join(f"{name}=eq.{value}" for name, value in grant.items())
-        return [
-            (SERVICE, asking("POST", f"/{table}", grant)),
-            (SERVICE, asking("DELETE", f"/{table}?{named}")),
-        ]
+        return [(SERVICE, asking("POST", f"/{table}", grant)), (SERVICE, asking("DELETE", f"/{table}?{named}"))]
 
     def inspected(self, world: dict) -> list[Event]:
         building = self.some(self.hidden(world, "buildings"))
@@ -100,9 +93,7 @@ class Past:
         return self.come_and_gone("inspections", {**visit, "date_visited": "2025-06-14"})
 
     def made(self, world: dict) -> list[Event]:
-        return self.come_and_gone(
-            "buildings", {"name": "Passing", "client_id": self.rng.choice(self.others(world))}
-        )
+        return self.come_and_gone("buildings", {"name": "Passing", "client_id": self.rng.choice(self.others(world))})
 
     def come_and_gone(self, table: str, row: dict) -> list[Event]:
         key = FIRST_ID + self.drawn
@@ -130,9 +121,7 @@ class Past:
         person = self.some(free)
         if person is None:
             return []
-        return self.back_and_forth(
-            "users", person, {"client_id": self.rng.choice(self.others(world))}
-        )
+        return self.back_and_forth("users", person, {"client_id": self.rng.choice(self.others(world))})
 
     def banned(self, world: dict) -> list[Event]:
         person = self.some(self.strangers(world, "client_manager"))
@@ -170,9 +159,7 @@ class Past:
         return self.rng.choice([each for each in people if each["id"] != self.user["id"]])
 
     def handed_over(self, world: dict) -> Event | None:
-        return self.changed(
-            "buildings", self.some(world["buildings"]), client_id=self.client(world)
-        )
+        return self.changed("buildings", self.some(world["buildings"]), client_id=self.client(world))
 
     def joined(self, world: dict) -> Event | None:
         role = self.rng.choice(("client_admin", "client_manager"))

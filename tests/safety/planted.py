@@ -2,14 +2,11 @@
 
 import functools
 
-from access import assignments
-from access import explain
-from access import session
+from access import assignments, explain, session
 from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
 from engine.query.write import plan as mutate
-from engine.reporting import chart_statements
-from engine.reporting import counts
+from engine.reporting import chart_statements, counts
 
 ROOMS = (plan, mutate, counts, chart_statements, assignments, explain, session)
 KEPT = [

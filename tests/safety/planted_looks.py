@@ -10,8 +10,7 @@ from flask import g
 
 from access import decorators
 from access.accounts.access_token import Claims
-from access.caller import GRANT_PROFILES
-from access.caller import Caller
+from access.caller import GRANT_PROFILES, Caller
 from engine.current import reading
 from engine.query import operators
 from engine.storage.transaction import Transaction
@@ -33,10 +32,7 @@ def look_up_off(patch: Patch, site: Site) -> None:
         decorators,
         "look_up_caller",
         lambda transaction, claims: Caller(
-            claims.user_id,
-            claims.client_id,
-            GRANT_PROFILES[claims.role, True, True],
-            claims.session_id,
+            claims.user_id, claims.client_id, GRANT_PROFILES[claims.role, True, True], claims.session_id
         ),
     )
 
@@ -83,9 +79,7 @@ def key_without_caller(applies: Callable[[tuple], bool]) -> Apply:
     def apply(patch: Patch, site: Site) -> None:
         get = VersionedCache.get
 
-        def forgetful(
-            cache: VersionedCache, version: int | None, key: tuple, *given: object
-        ) -> Any:
+        def forgetful(cache: VersionedCache, version: int | None, key: tuple, *given: object) -> Any:
             return get(cache, version, key[:1] if applies(key) else key, *given)
 
         patch.setattr(VersionedCache, "get", forgetful)

@@ -4,13 +4,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.columns import COLUMNS
-from tests.conftest import CAST
-from tests.conftest import DATASET
-from tests.conftest import RESOURCES
-from tests.safety.sites import Answer
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.conftest import CAST, DATASET, RESOURCES
+from tests.safety.sites import Answer, Site, asking
+from tests.support.columns import COLUMNS
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
 UNDONE = "tx=rollback, return=representation"
@@ -36,8 +32,7 @@ class Probe:
 def cast_world() -> dict:
     world = json.loads(DATASET.read_text())
     rows = {
-        table: [{column: row.get(column) for column in COLUMNS[table]} for row in world[table]]
-        for table in RESOURCES
+        table: [{column: row.get(column) for column in COLUMNS[table]} for row in world[table]] for table in RESOURCES
     }
     rows["users"].sort(key=lambda row: row["role"] != "super_admin")
     return rows
@@ -46,9 +41,7 @@ def cast_world() -> dict:
 USERS = {row["id"]: row for row in cast_world()["users"]}
 
 
-def send(
-    site: Site, who: str | None, method: str, path: str, body: object = None, **rest: str
-) -> Answer:
+def send(site: Site, who: str | None, method: str, path: str, body: object = None, **rest: str) -> Answer:
     user = USERS[CAST[who].id] if who is not None else None
     answer = site.send(user, asking(method, path, body, **rest))
     if answer.status == 500:

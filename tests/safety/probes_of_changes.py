@@ -1,42 +1,34 @@
 """What follows a write, who asks by the time it has its turn, and what the trail tells: probes about changes."""
 
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import pytest
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.query import operators
 from engine.query.read import plan
-from routes import resource
-from routes import rpc
+from routes import resource, rpc
 from routes.postgrest.querystring import parse
-from tests import oracle
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.safety.probe import ADM_BUILDING
-from tests.safety.probe import ADM_INSPECTION
-from tests.safety.probe import MGR_BUILDING
-from tests.safety.probe import MGR_INSPECTION
-from tests.safety.probe import UNDONE
-from tests.safety.probe import USERS
-from tests.safety.probe import Killed
-from tests.safety.probe import Probe
-from tests.safety.probe import cast_world
-from tests.safety.probe import expect
-from tests.safety.probe import send
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.safety.probe import (
+    ADM_BUILDING,
+    ADM_INSPECTION,
+    MGR_BUILDING,
+    MGR_INSPECTION,
+    UNDONE,
+    USERS,
+    Killed,
+    Probe,
+    cast_world,
+    expect,
+    send,
+)
+from tests.safety.sites import Site, asking
+from tests.support import oracle
 
 
 def moved(method: str, path: str, body: dict, left: dict[str, set]) -> Probe:
@@ -80,10 +72,7 @@ def token_stays_dead(site: Site) -> None:
     """Somebody by the id of one who was deleted does not come in by that one's token."""
     person = {**USERS[MOE], "email": "another@acme.example"}
     try:
-        for method, path, body in (
-            ("DELETE", f"/users?id=eq.{MOE}", None),
-            ("POST", "/users", person),
-        ):
+        for method, path, body in (("DELETE", f"/users?id=eq.{MOE}", None), ("POST", "/users", person)):
             answer = send(site, "root", method, path, body, prefer="return=minimal")
             expect(answer.status in (201, 204), answer)
         expect(send(site, "moe", "GET", "/buildings").status == 401, "moe's token lives again")
@@ -359,9 +348,7 @@ def trail(site: Site) -> None:
 
 def tell(site: Site, rows: list[tuple]) -> None:
     """The last write has told these; whose a new client is, nobody knew before."""
-    found = site.side.sql(
-        "SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL"
-    )
+    found = site.side.sql("SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL")
     new = Counter(found) - site.told
     site.told += new
     for relation, action, owner in rows:
@@ -430,10 +417,7 @@ def told_in_order(site: Site) -> None:
     for gone, written, told_of in ALONG:
         try:
             for who in (MAX, MIA, MOE):
-                for table, column, id_ in (
-                    (MGR_INSPECTION, "inspection_id", 2),
-                    (MGR_BUILDING, "building_id", 6),
-                ):
+                for table, column, id_ in ((MGR_INSPECTION, "inspection_id", 2), (MGR_BUILDING, "building_id", 6)):
                     row = {"manager_id": who, column: id_}
                     root("POST", f"/{table}", row, prefer="resolution=ignore-duplicates")
             change = {"status": "x"} if told_of == "inspections" else {"assigned_by": ROOT}
@@ -475,10 +459,7 @@ OTHERS = [
         "a call asks again who calls",
         frozenset(("session", "again")),
         asked_again(
-            rpc,
-            "POST",
-            "/rpc/assign_to_client_manager",
-            {"manager_id": MIA, "building_ids": [1], "inspection_ids": []},
+            rpc, "POST", "/rpc/assign_to_client_manager", {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}
         ),
     ),
     Probe("filters stand behind the rule", frozenset(("barrier",)), guarded),
@@ -489,11 +470,7 @@ OTHERS = [
         "a reading seen by a grant is not written",
         frozenset(("reports_lead", "write", "ada")),
         planted(
-            "reports_lead",
-            {"id": 99, "inspection_id": 8, "client_id": 2},
-            "ada",
-            "DELETE",
-            "/reports_lead?id=eq.99",
+            "reports_lead", {"id": 99, "inspection_id": 8, "client_id": 2}, "ada", "DELETE", "/reports_lead?id=eq.99"
         ),
     ),
     *[
@@ -502,11 +479,7 @@ OTHERS = [
             frozenset((table, "read" if method == "GET" else "write", "ada")),
             planted(
                 table,
-                {
-                    "manager_id": ADA,
-                    oracle.KEYS[table][1]: 2,
-                    "assigned_at": "2025-01-01T00:00:00+00:00",
-                },
+                {"manager_id": ADA, oracle.KEYS[table][1]: 2, "assigned_at": "2025-01-01T00:00:00+00:00"},
                 "ada",
                 method,
                 f"/{table}?{oracle.KEYS[table][1]}=eq.2",

@@ -1,26 +1,20 @@
 """What each may read, write and call: the probes about rows."""
 
-from tests import oracle
 from tests.access.test_access_matrix import READABLE
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import CAST
-from tests.conftest import MAX
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import RESOURCES
-from tests.conftest import ROOT
-from tests.safety.probe import ADM_BUILDING
-from tests.safety.probe import ADM_INSPECTION
-from tests.safety.probe import MGR_BUILDING
-from tests.safety.probe import MGR_INSPECTION
-from tests.safety.probe import UNDONE
-from tests.safety.probe import Probe
-from tests.safety.probe import cast_world
-from tests.safety.probe import expect
-from tests.safety.probe import send
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, NO_ONE, RESOURCES, ROOT
+from tests.safety.probe import (
+    ADM_BUILDING,
+    ADM_INSPECTION,
+    MGR_BUILDING,
+    MGR_INSPECTION,
+    UNDONE,
+    Probe,
+    cast_world,
+    expect,
+    send,
+)
 from tests.safety.sites import Site
+from tests.support import oracle
 
 
 def reads(who: str, table: str) -> Probe:
@@ -41,9 +35,7 @@ def gets(who: str, path: str, expected: object, *about: str) -> Probe:
         answer = send(site, who, "GET", path)
         expect(answer.status == 200 and answer.json == expected, answer)
 
-    return Probe(
-        f"{who} gets {path}", frozenset((path[1:].split("?")[0], "read", who, *about)), run
-    )
+    return Probe(f"{who} gets {path}", frozenset((path[1:].split("?")[0], "read", who, *about)), run)
 
 
 EMBEDS = [

@@ -4,18 +4,11 @@ values out of a vocabulary.
 
 import random
 
-from tests import oracle
-from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.sites import Asking
-from tests.safety.sites import asking
-from tests.safety.vocabulary import DATES
-from tests.safety.vocabulary import TEXT
-from tests.safety.vocabulary import TIMES
-from tests.safety.vocabulary import Vocabulary
-from tests.safety.vocabulary import escaped
-from tests.safety.vocabulary import plain
-from tests.safety.vocabulary import quoted
+from tests.safety.sites import Asking, asking
+from tests.safety.vocabulary import DATES, TEXT, TIMES, Vocabulary, escaped, plain, quoted
+from tests.support import oracle
+from tests.support.columns import COLUMNS
 
 # Embeds: (how it is written, the relation it leads to, whether it is one row)
 EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
@@ -51,20 +44,13 @@ EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         table: (
             (f"users!{key[0]}", "users", True),
             ("users!assigned_by", "users", True),
-            (
-                ("buildings", "buildings", True)
-                if key[1] == "building_id"
-                else ("inspections", "inspections", True)
-            ),
+            (("buildings", "buildings", True) if key[1] == "building_id" else ("inspections", "inspections", True)),
         )
         for table, key in oracle.KEYS.items()
     },
 }
 DEEP = 3
-CASTS = {
-    "text": ("int", "date", "uuid", "boolean", "float8", "text"),
-    "number": ("text", "numeric"),
-}
+CASTS = {"text": ("int", "date", "uuid", "boolean", "float8", "text"), "number": ("text", "numeric")}
 MEDIA = (
     "text/csv",
     "application/vnd.pgrst.object+json",
@@ -93,13 +79,9 @@ class Queries:
 
     def headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
-        prefer = [
-            self.rng.choice(("count=exact", "count=exact", "count=planned", "count=estimated"))
-        ]
+        prefer = [self.rng.choice(("count=exact", "count=exact", "count=planned", "count=estimated"))]
         if self.chance(0.1):
-            prefer.append(
-                self.rng.choice(("handling=strict", "timezone=Asia/Tokyo", "handling=lenient"))
-            )
+            prefer.append(self.rng.choice(("handling=strict", "timezone=Asia/Tokyo", "handling=lenient")))
         if self.chance(0.6):
             headers["prefer"] = ", ".join(prefer)
         if self.chance(0.2):
@@ -127,15 +109,9 @@ class Queries:
     def select(self, table: str, path: tuple[str, ...], parts: list[str], deep: int) -> str:
         if self.chance(0.12):
             return self.aggregates(table)
-        items = (
-            ["*"]
-            if self.chance(0.35)
-            else [self.item(table) for _ in range(self.rng.randrange(1, 4))]
-        )
+        items = ["*"] if self.chance(0.35) else [self.item(table) for _ in range(self.rng.randrange(1, 4))]
         if deep < DEEP and self.chance(0.65 - 0.2 * deep):
-            ways = self.rng.sample(
-                EMBEDS[table], min(self.rng.choice((1, 1, 2)), len(EMBEDS[table]))
-            )
+            ways = self.rng.sample(EMBEDS[table], min(self.rng.choice((1, 1, 2)), len(EMBEDS[table])))
             taken: set[str] = set()
             for way in ways:
                 if way[1] not in taken:
@@ -164,9 +140,7 @@ class Queries:
             found.append(f"{written}({self.rng.choice(COLUMNS[target])})")
         return ",".join(found)
 
-    def embed(
-        self, way: tuple[str, str, bool], path: tuple[str, ...], parts: list[str], deep: int
-    ) -> str:
+    def embed(self, way: tuple[str, str, bool], path: tuple[str, ...], parts: list[str], deep: int) -> str:
         written, target, to_one = way
         name = target
         alias = ""
@@ -199,9 +173,7 @@ class Queries:
         found = []
         for _ in range(count):
             if self.chance(0.12):
-                joined = ",".join(
-                    self.condition(table, ".") for _ in range(self.rng.randrange(1, 4))
-                )
+                joined = ",".join(self.condition(table, ".") for _ in range(self.rng.randrange(1, 4)))
                 tree = self.rng.choice(("and", "or", "not.and", "not.or"))
                 found.append(f"{at}{tree}=({joined})")
             else:
@@ -218,9 +190,7 @@ class Queries:
         if self.chance(0.1):
             return self.rng.choice(("is.null", "not.is.null", "is.not_null"))
         if self.chance(0.12):
-            values = [
-                self.words.draw(self.rng, table, column) for _ in range(self.rng.randrange(4))
-            ]
+            values = [self.words.draw(self.rng, table, column) for _ in range(self.rng.randrange(4))]
             return f"in.({','.join(quoted(each) for each in values)})"
         if column in TEXT and self.chance(0.6):
             return self.text_operation(str(value), in_tree=in_tree)

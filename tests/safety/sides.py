@@ -7,14 +7,12 @@ import json
 import pathlib
 import re
 import sqlite3
-from abc import ABC
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
-from tests import databases
-from tests import oracle
-from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
+from tests.support import databases, oracle
+from tests.support.columns import COLUMNS
 
 NOW = "2025-06-15T12:00:00+00:00"
 SEQUENCE = 100_000  # the last id handed out, in every world, whatever rows it holds
@@ -84,10 +82,7 @@ class FileSide(Side):
             self.sql("BEGIN IMMEDIATE")
             trail = self.forget_trail()
             self.sql(f"INSERT OR IGNORE INTO users {named(root)}", root)
-            self.sql(
-                "UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id",
-                root,
-            )
+            self.sql("UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id", root)
             for table in reversed(RESOURCES):
                 others = " WHERE id <> :id" if table == "users" else ""
                 self.sql(f"DELETE FROM {table}{others}", {"id": root["id"]})
@@ -119,9 +114,7 @@ class FileSide(Side):
 
     def rows(self, table: str) -> list[dict]:
         columns = COLUMNS[table]
-        found = self.connection.execute(
-            f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order(table)}"
-        )
+        found = self.connection.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order(table)}")
         return [dict(zip(columns, row, strict=True)) for row in found]
 
     def triggers(self) -> dict[str, str]:
@@ -189,8 +182,7 @@ class ServerSide(Side):
 
     def triggers(self) -> dict[str, str]:
         found = self.sql(
-            "SELECT tgname, pg_get_triggerdef(oid), tgrelid::regclass::text FROM pg_trigger"
-            " WHERE NOT tgisinternal"
+            "SELECT tgname, pg_get_triggerdef(oid), tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"
         )
         self.made.update((name, table) for name, _, table in found)
         assert len({name for name, *_ in found}) == len(found)

@@ -11,22 +11,17 @@ import types
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
-from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 import pytest
 
 from engine.postgres import database as server
 from engine.storage.clock import Clock
-from tests import databases
-from tests import oracle
-from tests import tokens
-from tests.applications import open_app
-from tests.safety.sides import Side
-from tests.safety.sides import beside
+from tests.safety.sides import Side, beside
+from tests.support import databases, oracle, tokens
+from tests.support.applications import open_app
 
 MOMENT = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
 HOUR_SECONDS = 3_600.0
@@ -47,9 +42,7 @@ class Asking:
         return f"{self.method} {self.path}{headers}{body}"
 
 
-def asking(
-    method: str, path: str, body: object = None, prefer: str | None = None, **headers: str
-) -> Asking:
+def asking(method: str, path: str, body: object = None, prefer: str | None = None, **headers: str) -> Asking:
     """Make a request; a body that is no bytes travels as JSON, `accept_profile=` as Accept-Profile."""
     named = [(name.replace("_", "-").title(), value) for name, value in headers.items()]
     if prefer:
@@ -99,8 +92,7 @@ class Site:
     def load(self, world: dict) -> None:
         """Make the world's rows the only ones; what is kept to sign in is gone with its users."""
         owned = {
-            table: [{**row, "client_id": owner(world, row)} for row in world[table]]
-            for table, owner in OWNERS.items()
+            table: [{**row, "client_id": owner(world, row)} for row in world[table]] for table, owner in OWNERS.items()
         }
         self.side.load({**world, **owned})
         # What is remembered until a row changes: here all of them changed, and the trail began anew.
@@ -148,9 +140,7 @@ class Site:
             key = name.upper().replace("-", "_")
             environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
         got: list = []
-        chunks = self.app.wsgi_app(
-            environ, lambda status, headers, *_: got.extend((status, headers))
-        )
+        chunks = self.app.wsgi_app(environ, lambda status, headers, *_: got.extend((status, headers)))
         try:
             body = b"".join(chunks)
         finally:

@@ -6,15 +6,14 @@ behind like, ilike, match and imatch, and on a file behind casts, is replaced by
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.storage import sql_functions as functions
-from tests import databases
 from tests.safety.sides import Side
+from tests.support import databases
 
 ONE = {"*": ".*", "?": "."}
 
@@ -80,13 +79,9 @@ class Spy:
             side.sql(f"""
                 CREATE OPERATOR spy.{symbol} (FUNCTION = spy.{estimate}, LEFTARG = text, RIGHTARG = text,
                     RESTRICT = {estimate}sel, JOIN = {estimate}joinsel)""")
-        side.sql(
-            f'ALTER DATABASE "{database.url.database}" SET search_path = public, spy, pg_catalog'
-        )
+        side.sql(f'ALTER DATABASE "{database.url.database}" SET search_path = public, spy, pg_catalog')
         database.forget_sessions()
-        sa.event.listen(
-            database.sessions, "connect", lambda session, _: session.add_notice_handler(self.hear)
-        )
+        sa.event.listen(database.sessions, "connect", lambda session, _: session.add_notice_handler(self.hear))
 
     def hear(self, notice: Any) -> None:
         if (said := notice.message_primary).startswith(SAID):
@@ -113,8 +108,6 @@ COMPILED: dict[str, re.Pattern] = {}
 def compiled_glob(pattern: str) -> re.Pattern:
     if pattern not in COMPILED:
         parts = re.findall(r"\[[^\]]+\]|\*|\?|.", pattern, re.DOTALL)
-        text = "".join(
-            ONE.get(part) or (part if len(part) > 1 else re.escape(part)) for part in parts
-        )
+        text = "".join(ONE.get(part) or (part if len(part) > 1 else re.escape(part)) for part in parts)
         COMPILED[pattern] = re.compile(text.replace("[[]", r"\[").replace("[?]", r"\?"), re.DOTALL)
     return COMPILED[pattern]

@@ -2,23 +2,13 @@
 
 import random
 
-from tests import oracle
-from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.answers import Embed
-from tests.safety.answers import Filter
-from tests.safety.answers import Read
-from tests.safety.model import Delete
-from tests.safety.model import Insert
-from tests.safety.model import Step
-from tests.safety.model import Update
-from tests.safety.model import Where
-from tests.safety.sites import Asking
-from tests.safety.sites import asking
-from tests.safety.vocabulary import TEXT
-from tests.safety.vocabulary import escaped
-from tests.safety.vocabulary import plain
-from tests.safety.vocabulary import quoted
+from tests.safety.answers import Embed, Filter, Read
+from tests.safety.model import Delete, Insert, Step, Update, Where
+from tests.safety.sites import Asking, asking
+from tests.safety.vocabulary import TEXT, escaped, plain, quoted
+from tests.support import oracle
+from tests.support.columns import COLUMNS
 
 # written, relation, (column here, column there), to-one, junction
 WAYS: dict[str, list[tuple]] = {
@@ -37,13 +27,7 @@ WAYS: dict[str, list[tuple]] = {
     "buildings": [
         ("clients", "clients", ("client_id", "id"), True, None),
         ("inspections", "inspections", ("id", "building_id"), False, None),
-        (
-            "client_manager_building_access",
-            "client_manager_building_access",
-            ("id", "building_id"),
-            False,
-            None,
-        ),
+        ("client_manager_building_access", "client_manager_building_access", ("id", "building_id"), False, None),
         (
             "users!client_admin_building_access",
             "users",
@@ -102,9 +86,7 @@ class Steps:
             column = rng.choice(COLUMNS[table])
             return Read(table, (), filters=filters, grouped=column)
         if kind < 0.15:
-            numbers = [
-                column for column in ("units", "floors", "gun_id") if column in COLUMNS[table]
-            ]
+            numbers = [column for column in ("units", "floors", "gun_id") if column in COLUMNS[table]]
             if numbers:
                 return Read(table, (), filters=filters, summed=rng.choice(numbers))
         either = self.filters(world, table, 2) if rng.random() < 0.15 else ()
@@ -216,11 +198,7 @@ class Steps:
             grantee, target = oracle.KEYS[table]
             far = "buildings" if target == "building_id" else "inspections"
             signed = rng.choice((None, user["id"], user["id"], rng.choice(world["users"])["id"]))
-            return {
-                grantee: rng.choice(world["users"])["id"],
-                target: self.id_of(world, far),
-                "assigned_by": signed,
-            }
+            return {grantee: rng.choice(world["users"])["id"], target: self.id_of(world, far), "assigned_by": signed}
         return {
             "clients": lambda: {"name": f"Step {self.fresh}"},
             "inspectors": lambda: {"name": f"Step {self.fresh}", "email": None},
@@ -241,10 +219,7 @@ class Steps:
                 "inspector_id": rng.choice((None, self.id_of(world, "inspectors"))),
                 "notes": f"Step {self.fresh}",
             },
-            "reports_lead": lambda: {
-                "inspection_id": self.id_of(world, "inspections"),
-                "result": f"Step {self.fresh}",
-            },
+            "reports_lead": lambda: {"inspection_id": self.id_of(world, "inspections"), "result": f"Step {self.fresh}"},
         }[table]()
 
     def id_of(self, world: dict, table: str) -> int:

@@ -2,28 +2,23 @@
 
 from hypothesis import strategies as st
 
-from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
-from tests.safety.queries import CASTS
-from tests.safety.queries import EMBEDS
+from tests.safety.queries import CASTS, EMBEDS
+from tests.support.columns import COLUMNS
 
 tables = st.sampled_from(RESOURCES)
 names = st.one_of(
     st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns})),
     st.sampled_from(("nope", "password_hash", "rowid", "Id", "na me", '"name"', "naïve", "*")),
 )
-casts = st.sampled_from(
-    ("", "", "", "::text", *(f"::{c}" for each in CASTS.values() for c in each))
-)
+casts = st.sampled_from(("", "", "", "::text", *(f"::{c}" for each in CASTS.values() for c in each)))
 aggregates = st.sampled_from(("", "", "", "", ".count()", ".sum()", ".max()", ".avg()::int"))
 aliases = st.sampled_from(("", "", "", "a:", "b:", '"q:r":'))
 plain_values = st.one_of(
     st.integers(-5, 10_000_000_000_000_000_000_000).map(str),
     st.floats().map(repr),
     st.text(max_size=12),
-    st.sampled_from(
-        ("", "null", "true", "2025-02-30", "2025-05-05T09:30:15+02:00", "*a*", "(a|b)*", "[x]")
-    ),
+    st.sampled_from(("", "null", "true", "2025-02-30", "2025-05-05T09:30:15+02:00", "*a*", "(a|b)*", "[x]")),
     st.uuids().map(str),
 )
 operators = st.sampled_from(
@@ -53,19 +48,14 @@ operators = st.sampled_from(
 
 items = st.builds("{}{}{}{}".format, aliases, names, aggregates, casts)
 written_embeds = st.sampled_from(
-    sorted(
-        {way[0] for ways in EMBEDS.values() for way in ways}
-        | {"nope", "sqlite_master", "users!nope"}
-    )
+    sorted({way[0] for ways in EMBEDS.values() for way in ways} | {"nope", "sqlite_master", "users!nope"})
 )
 joins = st.sampled_from(("", "", "!inner", "!left"))
 
 
 def embedding(inside: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     listed = st.lists(inside, max_size=4).map(",".join)
-    one = st.builds(
-        "{}{}{}({})".format, st.sampled_from(("", "", "x:", "...")), written_embeds, joins, listed
-    )
+    one = st.builds("{}{}{}({})".format, st.sampled_from(("", "", "x:", "...")), written_embeds, joins, listed)
     return st.one_of(items, one)
 
 
@@ -81,17 +71,13 @@ operations = st.one_of(
     st.builds("not.{}.{}".format, operators, plain_values),
     plain_values.map(lambda value: f"in.{listed(value)}"),
     plain_values.map(lambda value: f"eq(any).{{{value}}}"),
-    st.sampled_from(
-        ("is.null", "is.true", "not.is.not_null", "is.nope", "", "eq", "not.", "not.not.eq.1")
-    ),
+    st.sampled_from(("is.null", "is.true", "not.is.not_null", "is.nope", "", "eq", "not.", "not.not.eq.1")),
 )
 conditions = st.builds("{}.{}".format, names, operations)
 trees = st.recursive(
     conditions,
     lambda inside: st.builds(
-        "{}({})".format,
-        st.sampled_from(("and", "or", "not.and", "not.or")),
-        st.lists(inside, max_size=3).map(",".join),
+        "{}({})".format, st.sampled_from(("and", "or", "not.and", "not.or")), st.lists(inside, max_size=3).map(",".join)
     ),
     max_leaves=6,
 )
@@ -107,9 +93,7 @@ parameters = st.one_of(
               st.sampled_from(("0", "1", "-1", "abc", "1e3", "9223372036854775807", "99999999999999999999"))),
     st.builds("{}={}".format, st.sampled_from(("columns", "on_conflict")), st.lists(names, max_size=3).map(",".join)),
 )  # fmt: skip
-queries = st.lists(parameters, max_size=5).map(
-    lambda parts: "&".join(parts).encode("utf-8", "replace")
-)
+queries = st.lists(parameters, max_size=5).map(lambda parts: "&".join(parts).encode("utf-8", "replace"))
 
 headers = st.fixed_dictionaries(
     {},
@@ -150,9 +134,7 @@ json_values = st.recursive(
         st.text(max_size=8),
         st.sampled_from(("2025-05-05", "1", "\x00", "\ud800", "client_manager", "a@b.example")),
     ),
-    lambda inside: st.one_of(
-        st.lists(inside, max_size=3), st.dictionaries(st.text(max_size=4), inside, max_size=3)
-    ),
+    lambda inside: st.one_of(st.lists(inside, max_size=3), st.dictionaries(st.text(max_size=4), inside, max_size=3)),
     max_leaves=6,
 )
 payload_rows = st.dictionaries(names, json_values, max_size=5)

@@ -11,13 +11,11 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
-from hypothesis import example
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.errors import Fault
@@ -25,23 +23,16 @@ from routes.postgrest import querystring
 from routes.postgrest.media import parse_accept
 from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.querystring import parse
-from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import strategies
-from tests.safety.breaking import BREAKS
-from tests.safety.breaking import breaks
-from tests.safety.breaking import broken
-from tests.safety.examples import share
-from tests.safety.examples import sized
+from tests.safety.breaking import BREAKS, breaks, broken
+from tests.safety.examples import share, sized
 from tests.safety.grammar import Grammar
-from tests.safety.killers import USERS
-from tests.safety.killers import cast_world
-from tests.safety.sites import Answer
-from tests.safety.sites import Asking
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.safety.killers import USERS, cast_world
+from tests.safety.sites import Answer, Asking, Site, asking
 from tests.safety.twins import seen_by
 from tests.safety.vocabulary import Vocabulary
+from tests.support import oracle
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 LATE_SECONDS = 1.0
@@ -73,9 +64,7 @@ def read_many(raw: bytes, steps: list) -> None:
         read_query(broken(raw, steps[: count + 1]))
     rng = random.Random(raw + bytes(len(steps)))
     for _ in range(BREAKS_PER_QUERY - len(steps)):
-        read_query(
-            broken(raw, [(step, rng.randrange(2_000), rng.randrange(256)) for step, _, _ in steps])
-        )
+        read_query(broken(raw, [(step, rng.randrange(2_000), rng.randrange(256)) for step, _, _ in steps]))
 
 
 @pytest.mark.sqlite("asks no database")
@@ -132,14 +121,7 @@ def test_a_parser_that_breaks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 WHO = ("root", "ada", "moe", None)
 METHODS = ("GET", "GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS")
 PREFIXES = ("/", "/", "/rest/v1/", "/rpc/", "/", "//", "/%2e%2e/", "/auth/v1/")
-NAMES = (
-    *RESOURCES,
-    "nope",
-    "get_building_stats",
-    "check_building_access_v2",
-    "assign_to_client_manager",
-    "",
-)
+NAMES = (*RESOURCES, "nope", "get_building_stats", "check_building_access_v2", "assign_to_client_manager", "")
 
 
 class Lab:
@@ -194,9 +176,7 @@ def requests(draw: Callable) -> tuple[str | None, Asking]:
     body = None
     if method in ("POST", "PATCH", "PUT"):
         body = draw(strategies.payloads)
-    named = {
-        name: value for name, value in draw(strategies.headers).items() if value or name != "range"
-    }
+    named = {name: value for name, value in draw(strategies.headers).items() if value or name != "range"}
     raw = None if body is None else json.dumps(body).encode("utf-8", "surrogatepass")
     return draw(st.sampled_from(WHO)), asking(method, f"{path}?{readable(query)}", raw, **named)
 
@@ -236,18 +216,10 @@ def drawn_requests(seed: int, count: int) -> Iterator[tuple[str, Asking]]:
         grammar.fresh = number * 10
         request = grammar.request()
         path, _, query = request.path.partition("?")
-        steps = [
-            (rng.choice(BREAKS), rng.randrange(400), rng.randrange(256))
-            for _ in range(rng.randrange(3))
-        ]
+        steps = [(rng.choice(BREAKS), rng.randrange(400), rng.randrange(256)) for _ in range(rng.randrange(3))]
         yield (
             who,
-            Asking(
-                request.method,
-                f"{path}?{readable(broken(query.encode(), steps))}",
-                request.body,
-                request.headers,
-            ),
+            Asking(request.method, f"{path}?{readable(broken(query.encode(), steps))}", request.body, request.headers),
         )
 
 

@@ -15,19 +15,12 @@ from contextlib import contextmanager
 import pytest
 
 from engine.postgres.database import ServerDatabase
-from engine.storage.database import LOCK_SECONDS_MAX
-from engine.storage.database import Database
-from tests import databases
-from tests import tokens
+from engine.storage.database import LOCK_SECONDS_MAX, Database
 from tests.conftest import RESOURCES
 from tests.safety import sites
-from tests.safety.sites import Answer
-from tests.safety.sites import Site
-from tests.safety.sites import asking
-from tests.safety.sites import open_site
-from tests.worlds import LONG_AGO
-from tests.worlds import building_row
-from tests.worlds import user_row
+from tests.safety.sites import Answer, Site, asking, open_site
+from tests.support import databases, tokens
+from tests.support.worlds import LONG_AGO, building_row, user_row
 
 ENDS_WITHIN_SECONDS = 2.2
 HURRIED_SECONDS = 0.5
@@ -44,9 +37,7 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One client with 240 buildings, each of six texts of 64 KiB: 94 MB in a file."""
     with site_of_one_client(tmp_path_factory.mktemp("heavy")) as site:
         world = empty_world()
-        world["buildings"] = [
-            {**building_row(n, 1), **dict.fromkeys(TEXTS, TEXT)} for n in range(1, ROWS + 1)
-        ]
+        world["buildings"] = [{**building_row(n, 1), **dict.fromkeys(TEXTS, TEXT)} for n in range(1, ROWS + 1)]
         site.load(world)
         if databases.SERVER is None:
             site.side.sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -136,9 +127,7 @@ COSTLY = {
     "a-hundred-folded": "or=(" + ",".join([f"name.ilike.{PATTERN}"] * 99) + ")",
     "a-thousand-patterns": f"name=like(any).{{{','.join([PATTERN[:240] + str(n) for n in range(250)])}}}",
     "a-hundred-expressions": "&".join(["name=match.(.*a.*){30}b"] * 100),
-    "expressions-that-thrash": "&".join(
-        f"city=not.match.(a%7B0,{20 + n}%7Db?)%7B9%7Dc" for n in range(60)
-    ),
+    "expressions-that-thrash": "&".join(f"city=not.match.(a%7B0,{20 + n}%7Db?)%7B9%7Dc" for n in range(60)),
 }
 
 
@@ -169,9 +158,7 @@ def test_a_costly_filter_has_its_two_seconds_and_no_more(heavy: Site) -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_costly_filter_of_a_write_is_stopped_and_nothing_is_written(
-    heavy: Site,
-) -> None:
+def test_a_costly_filter_of_a_write_is_stopped_and_nothing_is_written(heavy: Site) -> None:
     query = COSTLY["a-hundred-patterns"]
     path = f"/buildings?{query.replace('name=like', 'name=not.like')}"
 
@@ -182,9 +169,7 @@ def test_a_costly_filter_of_a_write_is_stopped_and_nothing_is_written(
     assert (answer.status, answer.code) == (500, "57014")
     assert seconds < 3 * HURRIED_SECONDS
     assert heavy.side.sql("SELECT count(*) FROM buildings WHERE units = 77") == [(0,)]
-    other, _ = send(
-        heavy, "admin", "POST", "/inspections", {"building_id": 1, "inspection_type": "x"}
-    )
+    other, _ = send(heavy, "admin", "POST", "/inspections", {"building_id": 1, "inspection_type": "x"})
     assert other.status == 201, "the next writer gets its turn"
 
 
@@ -297,9 +282,7 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize(("within", "beyond", "bound"), BOUNDS.values(), ids=BOUNDS)
-def test_p04_a_bound_is_kept_and_named(
-    deep: Site, within: str, beyond: str | None, bound: str
-) -> None:
+def test_p04_a_bound_is_kept_and_named(deep: Site, within: str, beyond: str | None, bound: str) -> None:
     kept, _ = send(deep, "root", "GET", f"{within}&limit=1" if "?" in within else within)
 
     assert kept.status in (200, 400, 500), kept
@@ -328,9 +311,7 @@ def test_p04_all_bounds_at_once(deep: Site) -> None:
 
 
 @pytest.mark.sqlite("a server looks at the clock by itself")
-def test_without_the_time_limit_it_would_run_on(
-    heavy: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_time_limit_it_would_run_on(heavy: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an eighth of the time that it took, the same read is stopped; however quick the machine is."""
     path = f"/buildings?select=id&name=not.like.{PATTERN}&limit=90"
     with monkeypatch.context() as unlimited:

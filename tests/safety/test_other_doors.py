@@ -12,27 +12,19 @@ from collections.abc import Callable
 import pytest
 
 from access import explain
-from access.accounts import administration
-from access.accounts import people
+from access.accounts import administration, people
 from access.session import caller_of_user
 from engine.current import reading
 from engine.query.rule import Action
 from models.types import InvalidInput
 from routes.console.components import user_choice
-from tests.safety.doors import Doors
-from tests.safety.doors import furnish
+from tests.safety.doors import Doors, furnish
 from tests.safety.examples import share
 from tests.safety.planted import forget_plans
 from tests.safety.sites import Site
 from tests.safety.spies import Spy
-from tests.safety.test_two_worlds import TRAIL
-from tests.safety.test_two_worlds import Meeting
-from tests.safety.test_two_worlds import WorldsDiffer
-from tests.safety.test_two_worlds import callers
-from tests.safety.test_two_worlds import with_hidden_values
-from tests.safety.twins import dressed_world
-from tests.safety.twins import other_world
-from tests.safety.twins import seen_by
+from tests.safety.test_two_worlds import TRAIL, Meeting, WorldsDiffer, callers, with_hidden_values
+from tests.safety.twins import dressed_world, other_world, seen_by
 from tests.safety.vocabulary import Vocabulary
 
 PAIRS_PER_WORLD = 50
@@ -53,14 +45,11 @@ class Source:
         first = (self.begun // 2) * 1_000
         self.begun += 1
         self.still.uuids = (
-            uuid.UUID(int=(0xC0 << 120) | (4 << 76) | (8 << 60) | n)
-            for n in itertools.count(first + 1)
+            uuid.UUID(int=(0xC0 << 120) | (4 << 76) | (8 << 60) | n) for n in itertools.count(first + 1)
         )
 
 
-def meet(
-    seed: int, sites: tuple[Site, Site], spies: tuple[Spy, ...], still: types.SimpleNamespace
-) -> Counter:
+def meet(seed: int, sites: tuple[Site, Site], spies: tuple[Spy, ...], still: types.SimpleNamespace) -> Counter:
     """Send one world's requests; raises WorldsDiffer at the first that tells the worlds apart."""
     world, writer = dressed_world(seed)
     rng = random.Random(seed)

@@ -5,59 +5,38 @@ privilege granted, each door unlocked, each second look left out, each cascade c
 """
 
 import random
-from collections.abc import Callable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import wraps
 
 import pytest
 import sqlalchemy as sa
 from flask import g
 
-from access import decorators
-from access import policy
-from access.caller import SERVICE_CALLER
-from access.caller import GrantKind
-from access.caller import GrantProfile
-from access.caller import Role
-from access.policy import FUNCTION_ROLES
-from access.policy import POLICIES
-from access.policy import Policy
-from access.policy import every_row
-from access.policy import no_row
-from access.predicate import CALLER
-from access.predicate import AllOf
-from access.predicate import AnyOf
-from access.predicate import Predicate
-from access.predicate import alias
-from access.predicate import equals
-from access.predicate import in_subquery
-from models import Building
-from models import Client
-from models import ClientManagerBuildingAccess
-from models import Inspection
-from models import User
+from access import decorators, policy
+from access.caller import SERVICE_CALLER, GrantKind, GrantProfile, Role
+from access.policy import FUNCTION_ROLES, POLICIES, Policy, every_row, no_row
+from access.predicate import CALLER, AllOf, AnyOf, Predicate, alias, equals, in_subquery
+from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
 from models.fields import Row
 from routes import rpc
-from tests import databases
 from tests.safety.examples import share
-from tests.safety.killers import ELSEWHERE
-from tests.safety.killers import every_probe
-from tests.safety.killers import is_entered
-from tests.safety.killers import killed
+from tests.safety.killers import ELSEWHERE, every_probe, is_entered, killed
 from tests.safety.planted import forget_plans
-from tests.safety.planted_looks import apikey_off
-from tests.safety.planted_looks import barrier_off
-from tests.safety.planted_looks import cached_caller_for_ever
-from tests.safety.planted_looks import first_look_only
-from tests.safety.planted_looks import is_count
-from tests.safety.planted_looks import key_without_caller
-from tests.safety.planted_looks import look_up_off
-from tests.safety.planted_looks import no_look_at_all
-from tests.safety.planted_looks import no_second_look
-from tests.safety.planted_looks import version_ignored
+from tests.safety.planted_looks import (
+    apikey_off,
+    barrier_off,
+    cached_caller_for_ever,
+    first_look_only,
+    is_count,
+    key_without_caller,
+    look_up_off,
+    no_look_at_all,
+    no_second_look,
+    version_ignored,
+)
 from tests.safety.sites import Site
+from tests.support import databases
 
 Patch = pytest.MonkeyPatch
 Apply = Callable[[Patch, Site], None]
@@ -94,9 +73,7 @@ def of_policies() -> Iterator[Mutant]:
 def of_writes(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
     if each.write is None:
         for name, predicate in (("every row", every_row), ("what is read", each.read)):
-            yield in_policy(
-                model, role, replace(each, write=predicate), f"may write {name}", "write"
-            )
+            yield in_policy(model, role, replace(each, write=predicate), f"may write {name}", "write")
         return
     yield in_policy(model, role, replace(each, write=None, check=None), "may not write", "write")
     for name, predicate in variants(each.write):
@@ -180,9 +157,7 @@ def of_calls() -> Iterator[Mutant]:
             changed = roles ^ {role}
             verb = "may not call" if role in roles else "may call"
 
-            def apply(
-                patch: Patch, site: Site, function: str = function, changed: frozenset = changed
-            ) -> None:
+            def apply(patch: Patch, site: Site, function: str = function, changed: frozenset = changed) -> None:
                 patch.setitem(FUNCTION_ROLES, function, changed)
 
             name = f"{role.value} {verb} {function}"
@@ -269,9 +244,7 @@ OF_THE_DATABASE = (
             ("lists",),
             key_without_caller(lambda key: key[0] != "caller" and not is_count(key)),
         ),
-        Mutant(
-            "the key of a cached count lacks the caller", ("counts",), key_without_caller(is_count)
-        ),
+        Mutant("the key of a cached count lacks the caller", ("counts",), key_without_caller(is_count)),
         Mutant(
             "the key of a cached caller lacks the user",
             ("session",),
@@ -354,11 +327,7 @@ def test_every_mutant_of_the_rule_is_killed(site: Site) -> None:
     # What is the database's own is asked of each.
     mutants.sort(key=lambda mutant: not (mutant in OF_THE_DATABASE or is_trigger(mutant)))
 
-    survivors = [
-        mutant.name
-        for mutant in mutants[: share(len(mutants))]
-        if fate(mutant, site, probes) is None
-    ]
+    survivors = [mutant.name for mutant in mutants[: share(len(mutants))] if fate(mutant, site, probes) is None]
 
     assert survivors == [], "\n".join(survivors)
 

@@ -6,29 +6,20 @@ The oracle and the model are written from docs/ACCESS.md and import nothing of t
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import pytest
 
-from tests import oracle
 from tests.conftest import RESOURCES
-from tests.safety import answers
-from tests.safety import model
+from tests.safety import answers, model
 from tests.safety.answers import Read
 from tests.safety.examples import share
-from tests.safety.model import End
-from tests.safety.model import Insert
-from tests.safety.model import Step
+from tests.safety.model import End, Insert, Step
 from tests.safety.sides import NOW
-from tests.safety.sites import Answer
-from tests.safety.sites import Asking
-from tests.safety.sites import Site
-from tests.safety.steps import Steps
-from tests.safety.steps import said
-from tests.safety.steps import written
-from tests.safety.twins import dressed_world
-from tests.safety.twins import seen_by
+from tests.safety.sites import Answer, Asking, Site
+from tests.safety.steps import Steps, said, written
+from tests.safety.twins import dressed_world, seen_by
+from tests.support import oracle
 
 REQUESTS_PER_WORLD = 75
 READS_PER_VISIT = 2
@@ -112,9 +103,7 @@ class Journey:
         if total >= 0 and answer.header("content-range").split("/")[1] != str(total):
             self.fail(user, request, answer, f"the count should be {total}")
 
-    def compare(
-        self, user: dict, request: Asking, answer: Answer, read: Read, rows: list[dict]
-    ) -> None:
+    def compare(self, user: dict, request: Asking, answer: Answer, read: Read, rows: list[dict]) -> None:
         got, expected = list(map(canonical, answer.json)), list(map(canonical, rows))
         if read.order is None and read.limit is None:
             got, expected = sorted(got), sorted(expected)
@@ -165,9 +154,7 @@ class Journey:
                 else end.world[table]
             )
             if model.bare(complete) != model.bare(after[table]):
-                self.fail(
-                    user, request, None, f"{table} should now be {complete}\nand is {after[table]}"
-                )
+                self.fail(user, request, None, f"{table} should now be {complete}\nand is {after[table]}")
 
     def fail(self, user: dict, request: Asking, answer: Answer | None, why: str) -> None:
         who = f"{user['role']} {user['id']} of client {user['client_id']}"
@@ -212,9 +199,7 @@ def inspection_grant_shows_its_building(patch: pytest.MonkeyPatch) -> None:
     def sees(world: dict, user: dict, building: dict) -> bool:
         return SEES_BUILDING(world, user, building) or any(
             inspection["building_id"] == building["id"]
-            and oracle.holds(
-                world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"]
-            )
+            and oracle.holds(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
             for inspection in world["inspections"]
         )
 
@@ -259,8 +244,6 @@ def test_the_same_seed_makes_the_same_steps() -> None:
         world, _ = dressed_world(5)
         steps = Steps(random.Random(5))
         user = world["users"][1]
-        return [
-            (said(steps.read(world, user)), written(steps.write(world, user))) for _ in range(100)
-        ]
+        return [(said(steps.read(world, user)), written(steps.write(world, user))) for _ in range(100)]
 
     assert drawn() == drawn()

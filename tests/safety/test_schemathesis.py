@@ -25,16 +25,12 @@ def test_the_document_keeps_its_word(documented: ModuleType, site: Site, who: st
 
 @pytest.mark.long
 @pytest.mark.parametrize("who", WHO)
-def test_the_document_keeps_its_word_at_length(
-    documented: ModuleType, site: Site, who: str | None
-) -> None:
+def test_the_document_keeps_its_word_at_length(documented: ModuleType, site: Site, who: str | None) -> None:
     assert documented.try_out(site, who, LONG_EXAMPLES) > 100
 
 
 @pytest.mark.control
-def test_a_view_that_breaks_is_found(
-    documented: ModuleType, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_that_breaks_is_found(documented: ModuleType, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: one route that fails."""
 
     def broken(**named: object) -> object:

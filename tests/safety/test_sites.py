@@ -5,17 +5,14 @@ from itertools import count
 
 import pytest
 
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.safety.sites import Site, asking
 from tests.safety.twins import dressed_world
 
 SEED = 7
 STANDSTILL_SECONDS = 10.0  # between any two looks at the time; a read may take two
 
 
-@pytest.mark.parametrize(
-    "path", ["/inspections?notes=ilike.*a*&order=notes", "/users?name=like.*e*"]
-)
+@pytest.mark.parametrize("path", ["/inspections?notes=ilike.*a*&order=notes", "/users?name=like.*e*"])
 def test_a_machine_that_stands_still_changes_no_answer(
     patient_site: Site, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:

@@ -6,20 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.query import operators
 from engine.query.read import plan
 from routes.postgrest.querystring import parse
 from tests.safety.planted import forget_plans
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.safety.sites import Site, asking
 from tests.safety.spies import Spy
 from tests.safety.vocabulary import TEXT
-from tests.worlds import LONG_AGO
-from tests.worlds import building_row
-from tests.worlds import user_row
+from tests.support.worlds import LONG_AGO, building_row, user_row
 
 HIDDEN = 1_500
 ADMIN = user_row(1, "client_admin", 1)
@@ -46,9 +42,7 @@ def lopsided_world() -> dict:
         word, client_id = ("secret", 2) if n <= HIDDEN else ("open", 1)
         named = {"name": f"{word} {n}", "city": f"{word} {n}"}
         world["buildings"].append({**building_row(n, client_id), **named})
-        world["inspectors"].append(
-            {"id": n, "name": f"{word} {n}", "email": f"{word}{n}@x.example"}
-        )
+        world["inspectors"].append({"id": n, "name": f"{word} {n}", "email": f"{word}{n}@x.example"})
         world["inspections"].append(
             {
                 "id": n,
@@ -145,9 +139,7 @@ def test_no_filter_is_run_on_a_hidden_row(lopsided: Site, spy: Spy, query: str, 
 
 @pytest.mark.parametrize("user", [ADMIN, MANAGER], ids=["admin", "manager"])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_no_filter_of_a_write_is_run_on_a_hidden_row(
-    lopsided: Site, spy: Spy, method: str, user: dict
-) -> None:
+def test_no_filter_of_a_write_is_run_on_a_hidden_row(lopsided: Site, spy: Spy, method: str, user: dict) -> None:
     spy.begin(secrets(lopsided, user))
     body = {"notes": "x"} if method == "PATCH" else None
 
@@ -209,9 +201,7 @@ def test_a_server_looks_at_the_clock_within_a_row_of_much_json() -> None:
     filters = "".join(f"&before->>name{n}=is.null" for n in range(9))
     shape = parse(f"select=id{filters}".encode()).shape
 
-    made = plan.plan_read(
-        "postgresql", "audit_log", shape, AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
-    )
+    made = plan.plan_read("postgresql", "audit_log", shape, AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True]))
 
     assert made.rows.sql.count("pg_sleep") == 9
 
@@ -230,16 +220,12 @@ def test_without_the_barrier_it_would_not(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("role", list(Role))
 @pytest.mark.parametrize(("count", "looks"), [(1, False), (8, False), (9, True), (99, True)])
-def test_a_server_looks_at_the_clock_within_a_row_that_takes_long(
-    role: Role, count: int, looks: bool
-) -> None:
+def test_a_server_looks_at_the_clock_within_a_row_that_takes_long(role: Role, count: int, looks: bool) -> None:
     """And within no other: what is volatile cannot be joined, and is looked up row by row."""
     filters = "".join(f"&buildings.name=like.{n}*" for n in range(count))
     shape = parse(f"select=id,buildings!inner(id){filters}".encode()).shape
 
-    made = plan.plan_read(
-        "postgresql", "inspections", shape, AccessRule(GRANT_PROFILES[role, True, True])
-    )
+    made = plan.plan_read("postgresql", "inspections", shape, AccessRule(GRANT_PROFILES[role, True, True]))
 
     for each in (made.rows, made.count):
         assert each.sql.count("pg_sleep") == each.sql.count(" LIKE ") * looks >= count * looks

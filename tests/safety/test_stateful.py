@@ -8,33 +8,27 @@ import pytest
 from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
-from hypothesis.stateful import RuleBasedStateMachine
-from hypothesis.stateful import initialize
-from hypothesis.stateful import invariant
-from hypothesis.stateful import precondition
-from hypothesis.stateful import rule
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from engine.reporting import dashboard as dashboard_module
-from tests import oracle
 from tests.conftest import RESOURCES
 from tests.safety import model
-from tests.safety.examples import share
-from tests.safety.examples import sized
-from tests.safety.model import Delete
-from tests.safety.model import Insert
-from tests.safety.model import Step
-from tests.safety.model import Update
-from tests.safety.model import Where
+from tests.safety.examples import share, sized
+from tests.safety.model import Delete, Insert, Step, Update, Where
 from tests.safety.planted_looks import held_for_ever
 from tests.safety.sides import NOW
-from tests.safety.sites import Answer
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.safety.sites import Answer, Site, asking
 from tests.safety.steps import written
-from tests.safety.twins import dressed_world
-from tests.safety.twins import seen_by
-from tests.worlds import GRANTS
+from tests.safety.twins import dressed_world, seen_by
+from tests.support import oracle
+from tests.support.worlds import GRANTS
 
 COMMIT = (40, 25)
 LONG = (2_000, 60)
@@ -90,9 +84,7 @@ class Life(RuleBasedStateMachine):
         for table in RESOURCES:
             wanted, found = end.world[table], after[table]
             assert len(wanted) == len(found), f"{user} {step}: {table}\n{wanted}\n{found}"
-            known = {
-                oracle.key_of(table, row): row for row in wanted if row.get("id", 0) is not None
-            }
+            known = {oracle.key_of(table, row): row for row in wanted if row.get("id", 0) is not None}
             for row in found:
                 expected = known.get(oracle.key_of(table, row), row)
                 assert row == {**row, **expected}, f"{user} {step}: {row} should be {expected}"
@@ -149,17 +141,13 @@ class Life(RuleBasedStateMachine):
     def move_building(self, who: int, which: int, client: int) -> None:
         changes = {"client_id": self.id_of("clients", client)}
         where = Where("id", (self.id_of("buildings", which),))
-        self.do(
-            self.someone(who, "super_admin", "client_admin"), Update("buildings", where, changes)
-        )
+        self.do(self.someone(who, "super_admin", "client_admin"), Update("buildings", where, changes))
 
     @rule(who=numbers, which=numbers, building=numbers)
     def move_inspection(self, who: int, which: int, building: int) -> None:
         changes = {"building_id": self.id_of("buildings", building)}
         where = Where("id", (self.id_of("inspections", which),))
-        self.do(
-            self.someone(who, "super_admin", "client_admin"), Update("inspections", where, changes)
-        )
+        self.do(self.someone(who, "super_admin", "client_admin"), Update("inspections", where, changes))
 
     @rule(who=numbers, which=numbers, client=numbers)
     def move_user(self, who: int, which: int, client: int) -> None:
@@ -179,10 +167,7 @@ class Life(RuleBasedStateMachine):
         role, grantee_column, targets, target_column = GRANTS[table]
         people = [user for user in self.world["users"] if user["role"] == role]
         if people:
-            made = {
-                grantee_column: people[grantee % len(people)]["id"],
-                target_column: self.id_of(targets, row),
-            }
+            made = {grantee_column: people[grantee % len(people)]["id"], target_column: self.id_of(targets, row)}
             self.do(self.someone(who, "super_admin", "client_admin"), Insert(table, (made,)))
 
     @rule(who=numbers, table=st.sampled_from(sorted(GRANTS)), which=numbers)
@@ -212,15 +197,7 @@ class Life(RuleBasedStateMachine):
             ("client_manager_inspection_access", "inspection_id", body["inspection_ids"][0]),
         )
         rows = [
-            (
-                table,
-                {
-                    "manager_id": grantee["id"],
-                    column: id_,
-                    "assigned_by": user["id"],
-                    "assigned_at": NOW,
-                },
-            )
+            (table, {"manager_id": grantee["id"], column: id_, "assigned_by": user["id"], "assigned_at": NOW})
             for table, column, id_ in pairs
         ]
         if not oracle.visible(self.world, user, "users", grantee):
@@ -262,9 +239,7 @@ class Life(RuleBasedStateMachine):
         self.leave(leaves, root, made.json["id"], token)
 
         assert self.site.send(token, asking("GET", "/buildings")).status == 401
-        again = asking(
-            "POST", "/auth/v1/token?grant_type=refresh_token", {"refresh_token": refresh}
-        )
+        again = asking("POST", "/auth/v1/token?grant_type=refresh_token", {"refresh_token": refresh})
         assert self.site.send(None, again).status == 400
         self.world = self.site.world()
         self.dead.add(made.json["id"])
@@ -352,18 +327,10 @@ BOTH = (Phase.generate, Phase.shrink)
 FOUND_IS_ENOUGH = (Phase.generate,)
 
 
-def run(
-    site: Site,
-    source: types.SimpleNamespace,
-    size: tuple[int, int],
-    phases: tuple[Phase, ...] = BOTH,
-) -> None:
+def run(site: Site, source: types.SimpleNamespace, size: tuple[int, int], phases: tuple[Phase, ...] = BOTH) -> None:
     runs, steps = size
     machine = type("LifeHere", (Life,), {"site": site, "source": source})
-    run_state_machine_as_test(
-        machine,
-        settings=sized(runs, stateful_step_count=steps, phases=phases),
-    )
+    run_state_machine_as_test(machine, settings=sized(runs, stateful_step_count=steps, phases=phases))
 
 
 def test_every_life_ends_as_the_model_says(site: Site, still: types.SimpleNamespace) -> None:
@@ -371,9 +338,7 @@ def test_every_life_ends_as_the_model_says(site: Site, still: types.SimpleNamesp
 
 
 @pytest.mark.long
-def test_every_life_ends_as_the_model_says_at_length(
-    site: Site, still: types.SimpleNamespace
-) -> None:
+def test_every_life_ends_as_the_model_says_at_length(site: Site, still: types.SimpleNamespace) -> None:
     run(site, still, LONG)
 
 

@@ -13,26 +13,17 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from access.policy import CLIENT_ADMIN
-from access.policy import POLICIES
-from access.policy import client_ownership
-from access.predicate import alias
-from access.predicate import in_subquery
-from models import AuditLog
-from models import Building
-from tests import oracle
+from access.policy import CLIENT_ADMIN, POLICIES, client_ownership
+from access.predicate import alias, in_subquery
+from models import AuditLog, Building
 from tests.conftest import RESOURCES
 from tests.safety.examples import share
-from tests.safety.pasts import SERVICE
-from tests.safety.pasts import Past
+from tests.safety.pasts import SERVICE, Past
 from tests.safety.planted import forget_plans
-from tests.safety.sites import Asking
-from tests.safety.sites import Site
-from tests.safety.sites import asking
-from tests.safety.test_two_worlds import WorldsDiffer
-from tests.safety.test_two_worlds import callers
-from tests.safety.twins import dressed_world
-from tests.safety.twins import seen_by
+from tests.safety.sites import Asking, Site, asking
+from tests.safety.test_two_worlds import WorldsDiffer, callers
+from tests.safety.twins import dressed_world, seen_by
+from tests.support import oracle
 
 EVENTS_PER_WORLD = 15
 COMMIT_SEEDS = range(1, share(8) + 1)
@@ -48,11 +39,7 @@ CHART = {"start_date": "2025-01-01", "end_date": "2025-12-31"}
 def questions(world: dict, user: dict) -> list[Asking]:
     """Everything that the user may look at."""
     lists = [
-        asking(
-            "GET",
-            f"/{table}?order={','.join(oracle.KEYS.get(table, ('id',)))}",
-            prefer="count=exact",
-        )
+        asking("GET", f"/{table}?order={','.join(oracle.KEYS.get(table, ('id',)))}", prefer="count=exact")
         for table in RESOURCES
     ]
     people = seen_by(world, user)["users"]

@@ -7,46 +7,33 @@ not the caller's, in a status, a header, a count, an order, an error or a plan, 
 import random
 import types
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
 import pytest
 import sqlalchemy as sa
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
-from engine.query import execute
-from engine.query import operators
+from engine.query import execute, operators
 from engine.query.catalog import UnknownColumn
 from engine.query.read import plan
-from engine.query.read.embed import RowSelection
-from engine.query.read.embed import SelectBuilder
-from engine.query.read.planner import AccessPath
-from engine.query.read.planner import Planner
+from engine.query.read.embed import RowSelection, SelectBuilder
+from engine.query.read.planner import AccessPath, Planner
 from engine.query.shape import Shape
 from engine.query.statement import Statement
 from engine.query.write.constraint_diagnosis import missing_reference
-from tests import oracle
-from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
 from tests.safety.examples import share
 from tests.safety.grammar import Grammar
 from tests.safety.planted import forget_plans
-from tests.safety.sites import Answer
-from tests.safety.sites import Asking
-from tests.safety.sites import Site
-from tests.safety.sites import asking
+from tests.safety.sites import Answer, Asking, Site, asking
 from tests.safety.spies import Spy
-from tests.safety.twins import dressed_world
-from tests.safety.twins import other_world
-from tests.safety.twins import seen_by
-from tests.safety.vocabulary import TEXT
-from tests.safety.vocabulary import Vocabulary
+from tests.safety.twins import dressed_world, other_world, seen_by
+from tests.safety.vocabulary import TEXT, Vocabulary
+from tests.support import oracle
+from tests.support.columns import COLUMNS
 
 PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, share(40) + 1)  # 2,000 pairs
@@ -57,9 +44,7 @@ SEE_OTHER = 303  # as a form of the console is answered that was kept
 
 # All that was written down of what happened, but for its numbers, whose gaps tell of others' writes (O18).
 TRAIL = asking(
-    "GET",
-    "/audit_log?select=at,actor_id,action,relation,row_key,client_id,before,after&order=id",
-    prefer="count=exact",
+    "GET", "/audit_log?select=at,actor_id,action,relation,row_key,client_id,before,after&order=id", prefer="count=exact"
 )
 
 
@@ -145,9 +130,7 @@ def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
                 yield f"a hidden row of {table} changed: {row} -> {now}"
         before = {oracle.key_of(table, row) for row in old[table]}
         for row in new[table]:
-            if oracle.key_of(table, row) not in before and not oracle.visible(
-                new, user, table, row
-            ):
+            if oracle.key_of(table, row) not in before and not oracle.visible(new, user, table, row):
                 yield f"a hidden row of {table} appeared: {row}"
 
 
@@ -188,9 +171,7 @@ def callers(world: dict, rng: random.Random) -> dict:
     return rng.choice([user for user in world["users"] if user["role"] == role])
 
 
-def meet(
-    seed: int, sites: tuple[Site, Site], spies: tuple[Spy, ...], source: types.SimpleNamespace
-) -> Counter:
+def meet(seed: int, sites: tuple[Site, Site], spies: tuple[Spy, ...], source: types.SimpleNamespace) -> Counter:
     """Send one world's requests; raises WorldsDiffer at the first that tells the worlds apart."""
     world, writer = dressed_world(seed)
     rng = random.Random(seed)
@@ -199,9 +180,7 @@ def meet(
     for site, each in zip(sites, worlds, strict=True):
         site.load(each)
     words = Vocabulary.of(seen_by(world, user), *worlds)
-    meeting = Meeting(
-        seed, user, sites, [with_hidden_values(each, user) for each in worlds], spies, source
-    )
+    meeting = Meeting(seed, user, sites, [with_hidden_values(each, user) for each in worlds], spies, source)
     grammar = Grammar(rng, words, user)
     for _ in range(PAIRS_PER_WORLD):
         meeting.ask(grammar.request())
@@ -235,18 +214,12 @@ def count_without_the_rule(patch: pytest.MonkeyPatch) -> None:
     """The total is of all rows that the filters match."""
     counted = plan.count_rows
     everything = AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
-    patch.setattr(
-        plan,
-        "count_rows",
-        lambda planner, *rest: counted(Planner(planner.dialect, everything), *rest),
-    )
+    patch.setattr(plan, "count_rows", lambda planner, *rest: counted(Planner(planner.dialect, everything), *rest))
 
 
 def no_barrier(patch: pytest.MonkeyPatch) -> None:
     """Filters that can raise, or take their time, stand where the database may run them first."""
-    trusting = {
-        name: replace(operator, leak_proof=True) for name, operator in operators.OPERATORS.items()
-    }
+    trusting = {name: replace(operator, leak_proof=True) for name, operator in operators.OPERATORS.items()}
     patch.setattr(operators, "OPERATORS", trusting)
 
     def read_rows(planner: Planner, name: str, shape: Shape) -> Statement:

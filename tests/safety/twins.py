@@ -6,15 +6,9 @@ import copy
 import itertools
 import random
 
-from tests import oracle
 from tests.conftest import RESOURCES
-from tests.worlds import GRANTS
-from tests.worlds import LONG_AGO
-from tests.worlds import STATUSES
-from tests.worlds import TYPES
-from tests.worlds import building_row
-from tests.worlds import random_world
-from tests.worlds import user_row
+from tests.support import oracle
+from tests.support.worlds import GRANTS, LONG_AGO, STATUSES, TYPES, building_row, random_world, user_row
 
 WORDS = ("Harbor", "Mill", "Ash", "Größe", "depot", "50% lot", "Öz", "vacant", "East", "(North)")
 TEXTS = {
@@ -25,9 +19,7 @@ TEXTS = {
     "inspections": ("notes",),
     "reports_lead": ("result",),
 }
-RARE = {
-    "inspections": ("inspection_type", "status")
-}  # mostly common values, now and then a unique one
+RARE = {"inspections": ("inspection_type", "status")}  # mostly common values, now and then a unique one
 CHANGES = 16
 ADDED_IDS = 500  # ids of rows that only the second world has begin here
 
@@ -58,9 +50,7 @@ class Writer:
         if table == "reports_lead":
             row["gun_id"] = self.rng.choice((None, self.rng.randrange(100)))
         if table == "users":
-            row["email"] = (
-                f"{row['name'].split()[-1]}@{self.rng.choice(('acme', 'borough'))}.example"
-            )
+            row["email"] = f"{row['name'].split()[-1]}@{self.rng.choice(('acme', 'borough'))}.example"
         return row
 
 
@@ -68,10 +58,7 @@ def dressed_world(seed: int) -> tuple[dict, Writer]:
     """A random world whose texts are all different; of its grants some are signed by an admin."""
     rng = random.Random(seed)
     writer = Writer(rng)
-    world = {
-        table: [writer.dress(table, row) for row in rows]
-        for table, rows in random_world(seed).items()
-    }
+    world = {table: [writer.dress(table, row) for row in rows] for table, rows in random_world(seed).items()}
     signers = [None, *(user["id"] for user in world["users"] if user["role"] != "client_manager")]
     for table in GRANTS:
         for row in world[table]:
@@ -90,10 +77,7 @@ def in_order(world: dict) -> dict:
 
 def seen_by(world: dict, user: dict) -> dict[str, list[dict]]:
     """The rows that the oracle lets a user read."""
-    return {
-        table: [row for row in world[table] if oracle.visible(world, user, table, row)]
-        for table in RESOURCES
-    }
+    return {table: [row for row in world[table] if oracle.visible(world, user, table, row)] for table in RESOURCES}
 
 
 def other_world(world: dict, user: dict, writer: Writer) -> dict:
@@ -157,9 +141,7 @@ def remove(world: dict, user: dict, writer: Writer) -> None:
     gather(world, *drawn, doomed)
     if any(oracle.visible(world, user, table, row) for table, row in doomed):
         return
-    if drawn[0] == "inspectors" and any(
-        row["inspector_id"] == drawn[1]["id"] for row in world["inspections"]
-    ):
+    if drawn[0] == "inspectors" and any(row["inspector_id"] == drawn[1]["id"] for row in world["inspections"]):
         return
     gone = {row["id"] for table, row in doomed if table == "users"}
     if any(grant["assigned_by"] in gone for table in GRANTS for grant in world[table]):

@@ -4,8 +4,8 @@ import random
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tests.columns import COLUMNS
 from tests.conftest import RESOURCES
+from tests.support.columns import COLUMNS
 
 TEXT = frozenset(
     [
@@ -50,13 +50,9 @@ class Vocabulary:
                 known = list(dict.fromkeys(value for each in held for value in each))
                 values[table, column] = [value for value in known if value is not None]
                 torn[table, column] = [
-                    value
-                    for value in values[table, column]
-                    if any(value not in each for each in held)
+                    value for value in values[table, column] if any(value not in each for each in held)
                 ]
-        shown = {
-            key: [row[key[1]] for row in seen[key[0]] if row[key[1]] is not None] for key in values
-        }
+        shown = {key: [row[key[1]] for row in seen[key[0]] if row[key[1]] is not None] for key in values}
         return cls(values, torn, shown)
 
     def draw(self, rng: random.Random, table: str, column: str) -> object:

@@ -61,16 +61,12 @@ def test_chunks_are_bounded_together(pair: tuple[ClientConnection, socket.socket
     assert refused.value.status == 413
 
 
-def test_trailer_with_a_framing_field_is_refused(
-    pair: tuple[ClientConnection, socket.socket],
-) -> None:
+def test_trailer_with_a_framing_field_is_refused(pair: tuple[ClientConnection, socket.socket]) -> None:
     with pytest.raises(ParseException):
         pair[0].receive(CHUNKED + b"0\r\nContent-Length: 3\r\n\r\n")
 
 
-def test_continue_is_sent_for_a_body_that_is_awaited(
-    pair: tuple[ClientConnection, socket.socket],
-) -> None:
+def test_continue_is_sent_for_a_body_that_is_awaited(pair: tuple[ClientConnection, socket.socket]) -> None:
     connection, client = pair
     head = b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
 

@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 
 from serving.worker import head_cache
 from serving.worker.connection import ClientConnection
-from serving.worker.head_cache import CachedHeadRequest
-from serving.worker.head_cache import create
-from serving.worker.head_cache import read_block
-from serving.worker.head_cache import read_request
+from serving.worker.head_cache import CachedHeadRequest, create, read_block, read_request
 from serving.worker.refusal import Refused
 from serving.worker.request import BufferedRequest
 
@@ -52,11 +49,7 @@ def description(request: BufferedRequest, made: Any) -> dict[str, object]:
         "must_close", "req_number", "trailers", "proxy_protocol_info", "remote_addr",
     )  # fmt: skip
     found = {name: value for name, value in environ.items() if name not in UNCOMPARED}
-    return (
-        found
-        | {name: getattr(request, name) for name in names}
-        | {"closes": request.should_close()}
-    )
+    return found | {name: getattr(request, name) for name in names} | {"closes": request.should_close()}
 
 
 def outcome(head: bytes, *, cached: bool) -> object:
@@ -93,18 +86,14 @@ TARGETS = st.sampled_from(
     ]
 )  # fmt: skip
 METHODS = st.sampled_from(["GET", "HEAD", "POST", "OPTIONS", "CONNECT", "get", "G", "DELETE"])
-VERSIONS = st.sampled_from(
-    ["HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/1.1 ", "http/1.1"]
-)
+VERSIONS = st.sampled_from(["HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/1.1 ", "http/1.1"])
 
 
 @st.composite
 def heads(draw: st.DrawFn) -> bytes:
     first = " ".join((draw(METHODS | st.just("GET")), draw(TARGETS), draw(VERSIONS)))
     lines = [first, *draw(st.lists(LINES, max_size=4))]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1").partition(b"\r\n\r\n")[
-        0
-    ] + b"\r\n\r\n"
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
 
 @given(heads().filter(lambda head: b"100-continue" not in head))
@@ -201,10 +190,7 @@ def test_environ_belongs_to_one_request() -> None:
 
 def test_addresses_are_not_cached() -> None:
     head = b"GET / HTTP/1.1\r\n" + PLAIN
-    for client, server in (
-        (("10.0.0.1", 1), ("10.0.0.2", 80)),
-        (("::1", 2, 0, 0), ("::2", 81, 0, 0)),
-    ):
+    for client, server in ((("10.0.0.1", 1), ("10.0.0.2", 80)), (("::1", 2, 0, 0), ("::2", 81, 0, 0))):
         ours = create(read_request(SETTINGS, head, client, 1), None, client, server, SETTINGS)[1]
         assert (ours["REMOTE_ADDR"], ours["REMOTE_PORT"]) == (client[0], str(client[1]))
         assert (ours["SERVER_NAME"], ours["SERVER_PORT"]) == (server[0], str(server[1]))

@@ -19,8 +19,8 @@ from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
 from serving.start import checks as start
-from tests.applications import open_app
-from tests.ports import free_port
+from tests.support.applications import open_app
+from tests.support.ports import free_port
 
 SECRET = "s" * 40
 WARNING = "walkthrough: warning: all requests are refused"
@@ -29,13 +29,7 @@ WARNING = "walkthrough: warning: all requests are refused"
 def environ_for(directory: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     file = directory / "walkthrough.db"
-    return {
-        **kept,
-        "DATABASE_URL": f"sqlite:///{file}",
-        "SECRET_KEY": SECRET,
-        "PORT": str(free_port()),
-        **more,
-    }
+    return {**kept, "DATABASE_URL": f"sqlite:///{file}", "SECRET_KEY": SECRET, "PORT": str(free_port()), **more}
 
 
 @pytest.mark.parametrize(
@@ -208,9 +202,7 @@ def test_that_nobody_can_ask_is_told_at_the_start(tmp_path, monkeypatch, capsys)
     assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "more", [{"ANON_KEY": "anon"}, {"SERVICE_KEY": "k" * 40}, {"REQUIRE_APIKEY": "0"}]
-)
+@pytest.mark.parametrize("more", [{"ANON_KEY": "anon"}, {"SERVICE_KEY": "k" * 40}, {"REQUIRE_APIKEY": "0"}])
 def test_where_somebody_can_ask_nothing_is_told(tmp_path, monkeypatch, capsys, more):
     launched(tmp_path, monkeypatch, **more)
 

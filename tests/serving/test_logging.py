@@ -6,8 +6,7 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,12 +14,10 @@ import pytest
 
 import config
 from models.types import read_integer
-from routes import request_log
-from routes import resource
+from routes import request_log, resource
 from serving import logging as logs
-from tests import tokens
-from tests.conftest import ADA
-from tests.conftest import uuid
+from tests.conftest import ADA, uuid
+from tests.support import tokens
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 CANARY = "canary-5d1e"
@@ -75,13 +72,9 @@ def test_a_request_is_one_line(api: Callable, log: Log) -> None:
     ("who", "method", "path", "status", "role", "refusal"),
     [
         pytest.param("nobody", "GET", "/buildings", 401, None, "Anonymous", id="nobody"),
-        pytest.param(
-            "moe", "POST", "/buildings", 403, "client_manager", "PermissionDenied", id="privilege"
-        ),
+        pytest.param("moe", "POST", "/buildings", 403, "client_manager", "PermissionDenied", id="privilege"),
         pytest.param("ada", "GET", "/nope", 404, None, "UnknownRelation", id="no-table"),
-        pytest.param(
-            "ada", "GET", "/buildings?nope=eq.1", 400, "client_admin", "UnknownColumn", id="column"
-        ),
+        pytest.param("ada", "GET", "/buildings?nope=eq.1", 400, "client_admin", "UnknownColumn", id="column"),
         pytest.param("service", "GET", "/buildings", 200, "super_admin", None, id="service"),
     ],
 )
@@ -272,9 +265,7 @@ def in_a_pool() -> None:
 
 
 @pytest.mark.parametrize("run", [in_a_thread, in_a_pool])
-def test_a_thread_that_ends_badly_is_logged(
-    log: Log, monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]
-) -> None:
+def test_a_thread_that_ends_badly_is_logged(log: Log, monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     logs.watch_threads()
 
@@ -287,9 +278,7 @@ def test_a_thread_that_ends_badly_is_logged(
     assert CANARY not in log.text
 
 
-@pytest.mark.parametrize(
-    ("stated", "level"), [("", "info"), ("Debug", "debug"), (" error ", "error")]
-)
+@pytest.mark.parametrize(("stated", "level"), [("", "info"), ("Debug", "debug"), (" error ", "error")])
 def test_log_level_is_read(stated: str, level: str) -> None:
     assert config.log_level({"LOG_LEVEL": stated}) == level
 

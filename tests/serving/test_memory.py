@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
+from tests.support import databases
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 ACCOUNT = """
@@ -72,13 +72,7 @@ def test_what_postgresql_needs_is_imported_before_the_workers_are_forked(tmp_pat
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")
 @pytest.mark.parametrize(("how", "is_one"), [("shared", True), ("as it is", False)])
 def test_threads_allocate_from_one_arena(how: str, is_one: bool) -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", ACCOUNT, how],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    told = subprocess.run([sys.executable, "-c", ACCOUNT, how], cwd=PROJECT, capture_output=True, text=True, check=True)
 
     assert (told.stdout.count("<heap nr=") == 1) is is_one
 

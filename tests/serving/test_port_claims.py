@@ -12,16 +12,18 @@ import time
 import pytest
 
 from serving.start import ports
-from tests.few_lines import APPLICATION
-from tests.few_lines import PROJECT
-from tests.few_lines import Server
-from tests.few_lines import await_answer
-from tests.few_lines import command
-from tests.few_lines import environ_for
-from tests.few_lines import serving
-from tests.few_lines import take_when_free
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.few_lines import (
+    APPLICATION,
+    PROJECT,
+    Server,
+    await_answer,
+    command,
+    environ_for,
+    serving,
+    take_when_free,
+)
+from tests.support.ports import free_port
+from tests.support.waiting import until
 
 EVERY = "0.0.0.0"  # noqa: S104 - an address of the one below, too
 
@@ -34,9 +36,7 @@ def test_of_servers_that_start_together_at_one_port_one_serves(tmp_path):
     (tmp_path / "few_lines.py").write_text(APPLICATION)
     environs = [environ_for(tmp_path, tmp_path / f"{number}.db", port) for number in range(3)]
     servers = [
-        subprocess.Popen(
-            command(), env=environ | {"HOST": host}, cwd=PROJECT, stderr=subprocess.PIPE, text=True
-        )
+        subprocess.Popen(command(), env=environ | {"HOST": host}, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
         for environ, host in zip(environs, ("127.0.0.1", EVERY, "127.0.0.1"), strict=True)
     ]
     try:

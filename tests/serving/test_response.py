@@ -6,8 +6,7 @@ import io
 import types
 
 import pytest
-from gunicorn.http.wsgi import FileWrapper
-from gunicorn.http.wsgi import Response
+from gunicorn.http.wsgi import FileWrapper, Response
 
 from serving.worker import response
 from serving.worker.response import SingleWriteResponse
@@ -27,13 +26,9 @@ class Wire:
         self.writes.append(bytes(data))
 
 
-def written(
-    kind: type[Response], headers: list[tuple[str, str]], body: object, method: str = "GET"
-) -> list[bytes]:
+def written(kind: type[Response], headers: list[tuple[str, str]], body: object, method: str = "GET") -> list[bytes]:
     wire = Wire()
-    request = types.SimpleNamespace(
-        method=method, version=(1, 1), should_close=lambda: False, headers=[]
-    )
+    request = types.SimpleNamespace(method=method, version=(1, 1), should_close=lambda: False, headers=[])
     settings = types.SimpleNamespace(is_ssl=False, sendfile=False, protocol="http")
     made = kind(request, wire, settings)
     made.start_response("200 OK", list(headers))
@@ -64,9 +59,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_response_has_the_same_bytes_as_gunicorns(
-    body: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_response_has_the_same_bytes_as_gunicorns(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gunicorn.util.http_date", lambda: "now")
     headers, pieces, method, count = BODIES[body]
 

@@ -11,28 +11,17 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from serving.worker import limits
-from tests.durability.served import Served
-from tests.durability.served import serving
-from tests.http.service import AS_IT_IS_RUN
-from tests.http.service import HONEST
-from tests.http.service import ask
-from tests.http.service import head_lines
-from tests.http.service import served_over
-from tests.raw import RawAnswer
-from tests.raw import answers
-from tests.raw import connect
-from tests.raw import exchange
-from tests.raw import read_to_end
-from tests.waiting import TIMED
-from tests.waiting import until
+from tests.durability.served import Served, serving
+from tests.http.service import AS_IT_IS_RUN, HONEST, ask, head_lines, served_over
+from tests.support.raw import RawAnswer, answers, connect, exchange, read_to_end
+from tests.support.waiting import TIMED, until
 
 pytestmark = AS_IT_IS_RUN
 
@@ -134,9 +123,7 @@ def in_seconds(task: Callable[[], bytes]) -> tuple[bytes, float]:
         pytest.param(posted("service", 20 * MIB, "Expect: 100-continue\r\n"), 413, id="expect"),
     ],
 )  # fmt: skip
-def test_refused_request_is_closed_at_once_without_its_body(
-    service: Served, sent: bytes, status: int
-) -> None:
+def test_refused_request_is_closed_at_once_without_its_body(service: Served, sent: bytes, status: int) -> None:
     received, seconds = in_seconds(lambda: exchange(service.port, sent))
 
     refused(received, status)
@@ -144,9 +131,7 @@ def test_refused_request_is_closed_at_once_without_its_body(
 
 
 def test_refusal_under_auth_has_gotrue_keys(service: Served) -> None:
-    sent = b"POST /auth/v1/token?grant_type=password HTTP/1.1\r\n" + head_lines(
-        "nobody", Content_Length=str(20 * MIB)
-    )
+    sent = b"POST /auth/v1/token?grant_type=password HTTP/1.1\r\n" + head_lines("nobody", Content_Length=str(20 * MIB))
 
     answer = refused(exchange(service.port, sent + b"\r\n"), 413)
 
@@ -207,9 +192,7 @@ def test_pipelined_requests_are_answered_in_order(service: Served) -> None:
 def test_continue_is_sent_before_the_body(service: Served) -> None:
     body = b'{"name": "Continued"}'
     with connect(service.port) as connection:
-        connection.sendall(
-            posted("service", len(body), "Expect: 100-continue\r\n", "Connection: close\r\n")
-        )
+        connection.sendall(posted("service", len(body), "Expect: 100-continue\r\n", "Connection: close\r\n"))
         assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(body)
         [answer] = answers(read_to_end(connection))
@@ -224,16 +207,9 @@ def test_http_1_0_request_is_answered_and_closed(service: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "statuses"),
-    [
-        (LIVE, [200]),
-        (posted("service", 2) + b"[", [400]),
-        (b"GET /live HTTP/1.1\r\nHo", []),
-    ],
+    ("sent", "statuses"), [(LIVE, [200]), (posted("service", 2) + b"[", [400]), (b"GET /live HTTP/1.1\r\nHo", [])]
 )
-def test_half_closed_client_gets_its_responses(
-    service: Served, sent: bytes, statuses: list[int]
-) -> None:
+def test_half_closed_client_gets_its_responses(service: Served, sent: bytes, statuses: list[int]) -> None:
     received = exchange(service.port, sent, then_close=True)
 
     assert [answer.status for answer in answers(received)] == statuses
@@ -249,9 +225,7 @@ def test_connection_is_reused_after_12_idle_seconds(service: Served) -> None:
         assert client.sock is sock
 
 
-def test_request_whose_body_is_on_its_way_is_answered_after_term(
-    base_file: Path, tmp_path: Path
-) -> None:
+def test_request_whose_body_is_on_its_way_is_answered_after_term(base_file: Path, tmp_path: Path) -> None:
     body = b'{"name": "Last"}'
     with serving(served_over(base_file, tmp_path / "served")) as own, connect(own.port) as client:
         client.sendall(posted("service", len(body)) + body[:5])

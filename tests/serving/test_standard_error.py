@@ -10,17 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from serving import standard_error as stderr
-from tests.durability.served import PROJECT
-from tests.durability.served import serving
-from tests.http.service import ask
-from tests.http.service import served_over
+from tests.durability.served import PROJECT, serving
+from tests.http.service import ask, served_over
 
 PIPE_BYTES = 4_096
 
@@ -57,9 +54,7 @@ def in_time(task: Callable[[], None]) -> bool:
     return not thread.is_alive()
 
 
-def test_lines_that_a_full_pipe_does_not_take_are_counted(
-    pipe: tuple[int, int], say: Callable[[str], None]
-) -> None:
+def test_lines_that_a_full_pipe_does_not_take_are_counted(pipe: tuple[int, int], say: Callable[[str], None]) -> None:
     line = "x" * 999
 
     assert in_time(lambda: [say(line) for _ in range(10)])
@@ -75,9 +70,7 @@ def test_lines_that_a_full_pipe_does_not_take_are_counted(
     assert os.read(pipe[0], 1 << 16) == b"and again\n"
 
 
-def test_line_that_is_cut_off_ends_before_the_next_one(
-    pipe: tuple[int, int], say: Callable[[str], None]
-) -> None:
+def test_line_that_is_cut_off_ends_before_the_next_one(pipe: tuple[int, int], say: Callable[[str], None]) -> None:
     assert in_time(lambda: say("x" * 3 * PIPE_BYTES))
 
     assert os.read(pipe[0], 1 << 16) == b"x" * PIPE_BYTES
@@ -105,9 +98,7 @@ def test_line_longer_than_the_pipe_is_written_whole(
 
 
 @pytest.mark.sqlite("no database has a part in it")
-def test_service_with_a_blocked_log_answers_and_stops(
-    base_file: Path, tmp_path: Path, pipe: tuple[int, int]
-) -> None:
+def test_service_with_a_blocked_log_answers_and_stops(base_file: Path, tmp_path: Path, pipe: tuple[int, int]) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.output = pipe[1]
     with serving(own):
@@ -134,9 +125,7 @@ def test_caller_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> N
     assert time.monotonic() - began < stderr.PATIENCE_SECONDS
 
 
-def test_queue_of_lines_is_bounded(
-    handler: stderr.BatchHandler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queue_of_lines_is_bounded(handler: stderr.BatchHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stderr, "LINES_MAX", 5)
     handler.wake.set()  # the writer has not begun
 
@@ -146,9 +135,7 @@ def test_queue_of_lines_is_bounded(
     assert (len(handler.lines), handler.dropped) == (5, 3)
 
 
-def test_line_is_written_without_a_flush(
-    pipe: tuple[int, int], handler: stderr.BatchHandler
-) -> None:
+def test_line_is_written_without_a_flush(pipe: tuple[int, int], handler: stderr.BatchHandler) -> None:
     os.set_blocking(pipe[0], True)
 
     handler.handle(logging.makeLogRecord({"msg": "x"}))

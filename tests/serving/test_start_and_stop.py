@@ -18,22 +18,13 @@ from pathlib import Path
 import click
 import pytest
 
-from engine.storage.server_lock import AlreadyServed
-from engine.storage.server_lock import ServingLock
-from engine.storage.server_lock import is_served
+from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
 from serving import shutdown as stop
 from serving.start import checks as start
-from tests.few_lines import HONEST
-from tests.few_lines import PROJECT
-from tests.few_lines import Server
-from tests.few_lines import await_answer
-from tests.few_lines import command
-from tests.few_lines import served
-from tests.few_lines import serving
-from tests.few_lines import take_when_free
-from tests.ports import free_port
-from tests.raw import read_to_end
-from tests.waiting import until
+from tests.support.few_lines import HONEST, PROJECT, Server, await_answer, command, served, serving, take_when_free
+from tests.support.ports import free_port
+from tests.support.raw import read_to_end
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +36,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
 def refused_start(server: Server, **changes: str) -> str:
     """Start another server beside the running one, and return what it says."""
     environ = server.environ | changes
-    done = subprocess.run(
-        command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=20, check=False
-    )
+    done = subprocess.run(command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode != 0
     said = [line for line in done.stderr.splitlines() if not line.startswith("[")]
     assert len(said) == 1
@@ -93,9 +82,7 @@ def test_where_workers_can_show_no_sign_of_life_a_start_is_refused(monkeypatch):
     monkeypatch.setattr("tempfile.gettempdir", nowhere)
     start.require_temporary_directory("/a/place")
 
-    with pytest.raises(
-        start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"
-    ):
+    with pytest.raises(start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"):
         start.require_temporary_directory(None)
 
 

@@ -16,17 +16,10 @@ from http.client import HTTPConnection
 
 import pytest
 
-from serving.worker import limits
-from serving.worker import refusal
-from tests.few_lines import HONEST
-from tests.few_lines import PATIENT
-from tests.few_lines import Server
-from tests.few_lines import served
-from tests.few_lines import serving
-from tests.raw import answers
-from tests.raw import read_to_end
-from tests.raw import still_waiting
-from tests.waiting import until
+from serving.worker import limits, refusal
+from tests.support.few_lines import HONEST, PATIENT, Server, served, serving
+from tests.support.raw import answers, read_to_end, still_waiting
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -53,43 +46,27 @@ HOSTILE = [
         id="length-with-chunks",
     ),
     pytest.param(
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nabcd",
-        400,
-        id="two-lengths",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nabcd", 400, id="two-lengths"
     ),
-    pytest.param(
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nabcd", 400, id="signed-length"
-    ),
-    pytest.param(
-        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n", 501, id="odd-coding"
-    ),
-    pytest.param(
-        b"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-        id="chunks-in-1.0",
-    ),
+    pytest.param(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nabcd", 400, id="signed-length"),
+    pytest.param(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n", 501, id="odd-coding"),
+    pytest.param(b"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, id="chunks-in-1.0"),
     pytest.param(
         b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;a=\rb\r\nx\r\n0\r\n\r\n",
         400,
         id="CR-in-chunk-extension",
     ),
     pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", 400, id="NUL-in-header"),
+    pytest.param(b"GET /?" + b"x" * 66_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, id="line-of-66-KB"),
     pytest.param(
-        b"GET /?" + b"x" * 66_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, id="line-of-66-KB"
-    ),
-    pytest.param(
-        b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(101)) + b"\r\n",
-        431,
-        id="101-headers",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(101)) + b"\r\n", 431, id="101-headers"
     ),
     pytest.param(
         b"GET / HTTP/1.1\r\n" + b"".join(b"X_%d: 1\r\n" % n for n in range(101)) + b"\r\n",
         431,
         id="101-headers-of-no-effect",
     ),
-    pytest.param(
-        b"GET / HTTP/1.1\r\nX: " + b"x" * 8_200 + b"\r\n\r\n", 431, id="header-of-8200-bytes"
-    ),
+    pytest.param(b"GET / HTTP/1.1\r\nX: " + b"x" * 8_200 + b"\r\n\r\n", 431, id="header-of-8200-bytes"),
 ]
 
 

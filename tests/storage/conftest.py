@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.storage import sqlite
-from engine.storage import writer_lock
+from engine.storage import sqlite, writer_lock
 from engine.storage.database import Database
-from tests.applications import open_app
-from tests.storage.writers import FOREVER
-from tests.storage.writers import Disk
-from tests.storage.writers import Writers
+from tests.storage.writers import FOREVER, Disk, Writers
+from tests.support.applications import open_app
 
 
 @pytest.fixture

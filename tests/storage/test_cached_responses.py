@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.current import writing
 from engine.query import execute
@@ -19,13 +18,9 @@ from engine.query.statement import Binding
 from engine.storage.sqlite import driver
 from engine.storage.versioned_cache import VersionedCache
 from routes.postgrest.querystring import parse
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import CAST
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import Api
-from tests.conftest import Database
+from tests.conftest import CAST, MIA, MOE, Api, Database
+from tests.support import databases
+from tests.support.applications import open_app
 
 DASHBOARD = "get_inspections_dashboard_summary_fast"
 LIST = "/inspections?select=id,status,buildings(name)&order=date_visited.desc"
@@ -71,9 +66,7 @@ def people_of(app: Flask) -> Callable[[str], Api]:
 
 
 @pytest.mark.sqlite("a server has no data version")
-@pytest.mark.parametrize(
-    "accept", ["*/*", "text/csv", "application/vnd.pgrst.array+json;nulls=stripped"]
-)
+@pytest.mark.parametrize("accept", ["*/*", "text/csv", "application/vnd.pgrst.array+json;nulls=stripped"])
 def test_a_list_is_read_once_and_the_responses_are_equal(
     workers: list[Callable[[str], Api]], fetches: Fetches, accept: str
 ) -> None:
@@ -84,9 +77,7 @@ def test_a_list_is_read_once_and_the_responses_are_equal(
 
 
 @pytest.mark.sqlite("a server has no data version")
-@pytest.mark.parametrize(
-    "path", ["/inspections?id=eq.1", f"/inspections?status=not.in.({'x' * 2_001})"]
-)
+@pytest.mark.parametrize("path", ["/inspections?id=eq.1", f"/inspections?status=not.in.({'x' * 2_001})"])
 def test_a_row_by_key_and_a_long_statement_are_read_each_time(
     workers: list[Callable[[str], Api]], fetches: Fetches, path: str
 ) -> None:
@@ -190,11 +181,7 @@ def test_a_new_inspection_is_counted_at_once(api: Callable, total: Callable) -> 
 
     api("ada").post("/inspections", {"building_id": 1, "inspection_type": "fire"})
 
-    assert (total(api, "ada"), total(api, "moe"), total(api, "bob")) == (
-        before[0] + 1,
-        before[1] + 1,
-        before[2],
-    )
+    assert (total(api, "ada"), total(api, "moe"), total(api, "bob")) == (before[0] + 1, before[1] + 1, before[2])
 
 
 @any_total
@@ -208,9 +195,7 @@ def test_a_grant_and_its_end_count_at_once(api: Callable, total: Callable) -> No
     assert seen == [0, 3, 0]
 
 
-def test_a_building_that_moves_takes_its_inspections_out_of_the_count_at_once(
-    api: Callable,
-) -> None:
+def test_a_building_that_moves_takes_its_inspections_out_of_the_count_at_once(api: Callable) -> None:
     before = total_counted(api, "ada"), total_counted(api, "bob")
 
     api("root").patch("/buildings?id=eq.1", {"client_id": 2})
@@ -229,17 +214,12 @@ def test_a_rolled_back_write_is_never_counted(api: Callable, total: Callable) ->
     assert total(api, "ada") == before - 1
 
 
-def test_a_count_inside_a_write_transaction_is_not_cached(
-    database: Database, api: Callable
-) -> None:
+def test_a_count_inside_a_write_transaction_is_not_cached(database: Database, api: Callable) -> None:
     """The next change gets the audit line of the one that was rolled back."""
     before = total_counted(api, "root")
     inspections = catalog().relations["inspections"]
     count = partial(execute.count, relation=inspections, query=parse(b""), total=True)
-    rule, everything = (
-        AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
-        Binding(limit=1_000),
-    )
+    rule, everything = (AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), Binding(limit=1_000))
     with database.app_for("DELETE", "/inspections").app_context(), writing() as transaction:
         transaction.run("DELETE FROM inspections WHERE id = 9")
         assert count(transaction, rule, everything).total == before - 1
@@ -283,9 +263,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     found: list[object] = []
     get = VersionedCache.get
 
-    def noting(
-        cache: VersionedCache, version: int, key: tuple, compute: Callable, *more: object
-    ) -> object:
+    def noting(cache: VersionedCache, version: int, key: tuple, compute: Callable, *more: object) -> object:
         if "count(*)" not in str(key[0]):
             return get(cache, version, key, compute, *more)
         return get(cache, version, key, lambda: found.append(key) or compute(), *more)

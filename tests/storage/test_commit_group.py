@@ -7,21 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from engine.query.constraints import Locked
-from engine.query.constraints import UniqueViolation
-from engine.storage import commit_group
-from engine.storage import sqlite
-from engine.storage import writer_lock
-from engine.storage.transaction import NotCommitted
-from engine.storage.transaction import Transaction
-from tests.storage.writers import COSTLY_WRITE
-from tests.storage.writers import FOREVER
-from tests.storage.writers import INSERT
-from tests.storage.writers import Work
-from tests.storage.writers import first
-from tests.storage.writers import insert
-from tests.storage.writers import names
-from tests.waiting import until
+from engine.query.constraints import Locked, UniqueViolation
+from engine.storage import commit_group, sqlite, writer_lock
+from engine.storage.transaction import NotCommitted, Transaction
+from tests.storage.writers import COSTLY_WRITE, FOREVER, INSERT, Work, first, insert, names
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.sqlite("a file's lock and log")
 
@@ -109,9 +99,7 @@ def test_a_member_with_tx_rollback_leaves_nothing(database, disk, writers):
     assert names(database) == ["a", "first"]
 
 
-def test_a_member_that_swallows_an_error_is_not_committed_and_the_others_are(
-    database, disk, writers
-):
+def test_a_member_that_swallows_an_error_is_not_committed_and_the_others_are(database, disk, writers):
     def swallow(transaction: Transaction) -> None:
         transaction.run(INSERT, ("half",))
         with suppress(OverflowError):
@@ -139,12 +127,9 @@ def test_a_first_member_that_fails_passes_the_lock_on(database, disk, writers):
 
 
 @pytest.mark.parametrize(
-    ("words", "fact"),
-    [("disk I/O error", sqlite.DiskFailed), ("database or disk is full", sqlite.DiskFull)],
+    ("words", "fact"), [("disk I/O error", sqlite.DiskFailed), ("database or disk is full", sqlite.DiskFull)]
 )
-def test_a_failed_commit_is_reported_to_each_member_and_leaves_nothing(
-    database, disk, writers, words, fact
-):
+def test_a_failed_commit_is_reported_to_each_member_and_leaves_nothing(database, disk, writers, words, fact):
     disk.failure = words
     with pytest.raises(fact), first(database):  # noqa: PT012
         for name in ("a", "b"):
@@ -163,14 +148,10 @@ def test_a_failed_commit_is_reported_to_each_member_and_leaves_nothing(
     assert not database.last_write_failed
 
 
-def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retry(
-    database, disk, writers
-):
+def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retry(database, disk, writers):
     with pytest.raises(Locked), first(database):  # noqa: PT012
         writers.enqueue("a")
-        writers.enqueue(
-            "costly", lambda transaction: transaction.run(COSTLY_WRITE), seconds_max=0.1
-        )
+        writers.enqueue("costly", lambda transaction: transaction.run(COSTLY_WRITE), seconds_max=0.1)
         writers.enqueue("b")
 
     results = writers.finish()
@@ -180,9 +161,7 @@ def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retr
     assert names(database) == ["b"]
 
 
-def test_a_member_that_cannot_be_rolled_back_loses_the_transaction(
-    database, disk, writers, monkeypatch
-):
+def test_a_member_that_cannot_be_rolled_back_loses_the_transaction(database, disk, writers, monkeypatch):
     half_undone = replace(commit_group.NESTED, roll_back=("ROLLBACK TO nowhere",))
     monkeypatch.setattr(commit_group, "NESTED", half_undone)
 

@@ -15,7 +15,7 @@ from engine.storage import sqlite
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.transaction import Transaction
-from tests.applications import open_app
+from tests.support.applications import open_app
 
 COMMITS = 500  # of each other process
 BUMP = "INSERT INTO facts (name, value) VALUES ('n', '1') ON CONFLICT (name) DO UPDATE SET value = value + 1"
@@ -89,9 +89,7 @@ def test_an_error_leaves_no_version_with_the_mark_of_another_snapshot(
     assert after > before
 
 
-def test_an_error_leaves_the_next_reader_its_whole_time(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_leaves_the_next_reader_its_whole_time(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> int:
         raise Locked("canceling statement due to lock timeout")
 
@@ -118,9 +116,7 @@ def test_a_version_does_not_return_once_another_connection_watches(database: Dat
     assert versions == sorted(set(versions))
 
 
-def test_a_watching_connection_that_fails_is_replaced(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watching_connection_that_fails_is_replaced(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     before = database.data_version()
     watching = database.data_version.connection
     plain = driver.Connection.execute

@@ -7,13 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import GRANT_PROFILES
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
-from engine.reporting import chart
-from engine.reporting import dashboard
-from engine.reporting.dashboard import Dashboard
-from engine.reporting.dashboard import read_dashboard
+from engine.reporting import chart, dashboard
+from engine.reporting.dashboard import Dashboard, read_dashboard
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction
@@ -52,11 +49,7 @@ def full_counts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     for module, name in ((dashboard, "count_all"), (chart, "read_points")):
         read = getattr(module, name)
-        monkeypatch.setattr(
-            module,
-            name,
-            lambda *given, read=read, name=name: (found.append(name), read(*given))[1],
-        )
+        monkeypatch.setattr(module, name, lambda *given, read=read, name=name: (found.append(name), read(*given))[1])
     return found
 
 
@@ -69,9 +62,7 @@ def test_counts_with_an_older_line_are_continued(filled: Database, full_counts: 
     assert full_counts == []
 
 
-def test_counts_with_the_same_line_in_a_new_version_are_reused(
-    filled: Database, full_counts: list[str]
-) -> None:
+def test_counts_with_the_same_line_in_a_new_version_are_reused(filled: Database, full_counts: list[str]) -> None:
     before = count(filled)
     full_counts.clear()
     with filled.writing() as transaction:
@@ -81,9 +72,7 @@ def test_counts_with_the_same_line_in_a_new_version_are_reused(
     assert full_counts == []
 
 
-def test_counts_with_a_newer_line_are_not_used_by_an_older_snapshot(
-    filled: Database, full_counts: list[str]
-) -> None:
+def test_counts_with_a_newer_line_are_not_used_by_an_older_snapshot(filled: Database, full_counts: list[str]) -> None:
     before = count(filled)
     with filled.reading() as older, ThreadPoolExecutor(1) as pool:
         pool.submit(insert, filled).result(10)

@@ -12,15 +12,12 @@ from flask import Flask
 
 from engine.current import database
 from engine.query.read.plan import plan_read
-from engine.query.shape import LARGE_NAME_CHARACTERS
-from engine.query.shape import LARGE_SIZE
+from engine.query.shape import LARGE_NAME_CHARACTERS, LARGE_SIZE
 from engine.storage import sqlite
 from routes.postgrest.querystring import parse
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import CAST
-from tests.conftest import Api
-from tests.conftest import Database
+from tests.conftest import CAST, Api, Database
+from tests.support import databases
+from tests.support.applications import open_app
 
 
 @pytest.fixture
@@ -59,10 +56,7 @@ def test_size_of_a_shape(query: str, size: int) -> None:
     [
         ("", 1),
         ("select=id,b:buildings!fk(name::text,n:city)&limit=5", 27),
-        (
-            "select=id&after->>ab=eq.long&or=(id.eq.1,not.and(c->d.gt.2,id.lt.5))&order=e->f,g(h)",
-            19,
-        ),
+        ("select=id&after->>ab=eq.long&or=(id.eq.1,not.and(c->d.gt.2,id.lt.5))&order=e->f,g(h)", 19),
         ("select=id,buildings(x:id.sum()::int)&buildings.name=eq.a&buildings.order=name", 25),
     ],
 )
@@ -103,9 +97,7 @@ def test_large_plans_are_not_cached_and_ordinary_ones_stay(app: Flask) -> None:
 
 
 @pytest.mark.sqlite("a server's session prepares no large statements")
-def test_connection_with_many_large_statements_is_replaced(
-    app: Flask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connection_with_many_large_statements_is_replaced(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "LARGE_CHARACTERS_MAX", 50_000)
 
     def connection() -> Any:
@@ -144,7 +136,4 @@ def test_large_shape_is_far_larger_than_usual_requests() -> None:
     every = "select=*,buildings(*,clients(*)),inspectors(*),reports_lead(*)&status=eq.a&order=id"
 
     root = parse(every.encode()).shape.root
-    assert (root.size < LARGE_SIZE / 4, root.name_characters < LARGE_NAME_CHARACTERS / 4) == (
-        True,
-        True,
-    )
+    assert (root.size < LARGE_SIZE / 4, root.name_characters < LARGE_NAME_CHARACTERS / 4) == (True, True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -16,7 +15,7 @@ from engine.storage import versioned_cache as module
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.versioned_cache import VersionedCache
-from tests.waiting import until
+from tests.support.waiting import until
 
 # Entries
 
@@ -85,9 +84,7 @@ def test_a_large_value_is_returned_and_not_cached(monkeypatch: pytest.MonkeyPatc
     assert (cache.entries, cache.bytes) == ({}, 0)
 
 
-def test_a_large_value_replaces_the_entry_of_an_older_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_large_value_replaces_the_entry_of_an_older_version(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = VersionedCache()
     cache.get(1, "key", lambda: ["small"])
     monkeypatch.setattr(module, "ENTRY_BYTES_MAX", 0)
@@ -147,9 +144,7 @@ def start(cache: VersionedCache, version: int, slow: Slow, pool: ThreadPoolExecu
 
 
 @pytest.mark.parametrize("entry_bytes_max", [module.ENTRY_BYTES_MAX, 0], ids=["cached", "large"])
-def test_concurrent_calls_compute_once(
-    monkeypatch: pytest.MonkeyPatch, entry_bytes_max: int
-) -> None:
+def test_concurrent_calls_compute_once(monkeypatch: pytest.MonkeyPatch, entry_bytes_max: int) -> None:
     monkeypatch.setattr(module, "ENTRY_BYTES_MAX", entry_bytes_max)
     cache, slow = VersionedCache(), Slow()
     with ThreadPoolExecutor(8) as pool:
@@ -193,9 +188,7 @@ def test_calls_that_wait_for_a_failing_computation_compute_themselves() -> None:
     assert cache.get(1, "key", lambda: "after") in ("after", "value 1", "value 2", "value 3")
 
 
-def test_a_call_that_has_waited_as_long_as_a_read_may_take_computes_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_call_that_has_waited_as_long_as_a_read_may_take_computes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT_SECONDS_MAX", 0.05)
     cache, slow = VersionedCache(), Slow()
     with ThreadPoolExecutor(2) as pool:
@@ -249,9 +242,7 @@ def test_snapshots_of_one_version_share_a_value(filled: Database, count: Buildin
 
 @FILE_ONLY
 @pytest.mark.parametrize("by", ["this process", "another program"])
-def test_a_commit_is_seen_by_the_next_snapshot(
-    filled: Database, count: BuildingCount, by: str
-) -> None:
+def test_a_commit_is_seen_by_the_next_snapshot(filled: Database, count: BuildingCount, by: str) -> None:
     count.read(filled)
     if by == "this process":
         with filled.writing() as transaction:
@@ -281,9 +272,7 @@ def test_a_rolled_back_write_changes_no_version(filled: Database, count: Buildin
 @FILE_ONLY
 def test_an_older_snapshot_keeps_its_value(filled: Database) -> None:
     def read(transaction: object) -> int:
-        return transaction.cached(
-            "buildings", lambda: transaction.value("SELECT count(*) FROM buildings")
-        )
+        return transaction.cached("buildings", lambda: transaction.value("SELECT count(*) FROM buildings"))
 
     with filled.connections.checked_out(filled.reader) as connection:
         pass
@@ -335,10 +324,7 @@ def test_a_connection_serves_the_next_request(filled: Database) -> None:
 
 def test_two_requests_at_once_have_two_connections(filled: Database) -> None:
     reader = filled.reader
-    with (
-        filled.connections.checked_out(reader) as one,
-        filled.connections.checked_out(reader) as other,
-    ):
+    with filled.connections.checked_out(reader) as one, filled.connections.checked_out(reader) as other:
         assert one is not other
 
     assert len(filled.connections.idle[reader]) == 2

@@ -6,23 +6,18 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from itertools import count
-from itertools import islice
+from itertools import count, islice
 
 import pytest
 
-from engine.storage import sqlite
-from engine.storage import wal
+from engine.storage import sqlite, wal
 from engine.storage.database import Database
-from tests.durability.facts import names
-from tests.durability.facts import put
-from tests.waiting import until
+from tests.durability.facts import names, put
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.sqlite("a file's lock and log")
 
-IN_BACKGROUND = pytest.mark.skipif(
-    not sqlite.CHECKPOINTS_IN_BACKGROUND, reason="this SQLite checkpoints inside COMMIT"
-)
+IN_BACKGROUND = pytest.mark.skipif(not sqlite.CHECKPOINTS_IN_BACKGROUND, reason="this SQLite checkpoints inside COMMIT")
 TEXT = "x" * 60_000  # 15 pages
 NUMBERS = count()
 
@@ -126,9 +121,7 @@ def test_the_log_is_bounded_with_overlapping_readers(database, monkeypatch):
 
 @IN_BACKGROUND
 @pytest.mark.usefixtures("quick")
-def test_a_reader_that_never_ends_is_warned_of_once_and_the_log_is_truncated_afterwards(
-    database, monkeypatch, caplog
-):
+def test_a_reader_that_never_ends_is_warned_of_once_and_the_log_is_truncated_afterwards(database, monkeypatch, caplog):
     monkeypatch.setattr(wal, "LOG_BYTES_MAX", 1 << 19)
     monkeypatch.setattr(wal, "LOG_BYTES_WARNED", 1 << 20)
     monkeypatch.setattr(wal, "LOCK_SECONDS_MAX", 0.01)
@@ -328,19 +321,13 @@ def test_a_shutdown_copies_the_whole_log_into_the_file(database):
     database.shut_down()
 
     assert database.checkpointer.size() == 0
-    with contextlib.closing(
-        sqlite.driver.connect(f"file:{database.path}?immutable=1", uri=True)
-    ) as file:
-        assert file.execute("SELECT value FROM facts WHERE name = 'kept'").fetchall() == [
-            ("there",)
-        ]
+    with contextlib.closing(sqlite.driver.connect(f"file:{database.path}?immutable=1", uri=True)) as file:
+        assert file.execute("SELECT value FROM facts WHERE name = 'kept'").fetchall() == [("there",)]
 
 
 @IN_BACKGROUND
 @pytest.mark.usefixtures("quick")
-def test_a_log_without_its_index_holds_every_commit_after_background_checkpoints(
-    database, tmp_path
-):
+def test_a_log_without_its_index_holds_every_commit_after_background_checkpoints(database, tmp_path):
     """What a power cut leaves: the file and the log, checkpointed in part."""
     for number in range(60):
         put(database, str(number), TEXT)

@@ -16,9 +16,8 @@ import pytest
 
 from engine.storage import writer_lock as module
 from engine.storage.sqlite import DiskFailed
-from engine.storage.writer_lock import LockTimeout
-from engine.storage.writer_lock import WriterLock
-from tests.waiting import until
+from engine.storage.writer_lock import LockTimeout, WriterLock
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.sqlite("a file's lock and log")
 
@@ -100,9 +99,7 @@ def test_the_end_of_a_run_gives_the_file_lock_to_another_process(
     assert holders.finish() == ["theirs", "ours"]
 
 
-def test_a_process_without_waiting_threads_never_yields(
-    monkeypatch: pytest.MonkeyPatch, ours: WriterLock
-) -> None:
+def test_a_process_without_waiting_threads_never_yields(monkeypatch: pytest.MonkeyPatch, ours: WriterLock) -> None:
     monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
     monkeypatch.setattr(module, "YIELD_SECONDS", FOREVER)
 
@@ -121,9 +118,7 @@ def test_the_file_lock_is_free_once_no_thread_waits(ours: WriterLock, theirs: Wr
         assert not ours.has_file_lock
 
 
-def test_a_waiter_that_times_out_leaves_the_lock_to_others(
-    ours: WriterLock, theirs: WriterLock
-) -> None:
+def test_a_waiter_that_times_out_leaves_the_lock_to_others(ours: WriterLock, theirs: WriterLock) -> None:
     with ours.held(FOREVER):
         with pytest.raises(LockTimeout), ours.held(0.01):
             pass
@@ -134,9 +129,7 @@ def test_a_waiter_that_times_out_leaves_the_lock_to_others(
         assert not ours.is_held
 
 
-def test_a_wait_that_timed_out_is_taken_over_by_the_next_head(
-    ours: WriterLock, theirs: WriterLock
-) -> None:
+def test_a_wait_that_timed_out_is_taken_over_by_the_next_head(ours: WriterLock, theirs: WriterLock) -> None:
     holders = Holders()
     with theirs.held(FOREVER):
         with pytest.raises(LockTimeout), ours.held(0.01):
@@ -207,9 +200,7 @@ def test_a_file_that_cannot_be_locked_is_reported_and_the_lock_stays_free(
 def test_hand_over_reaches_only_a_head_that_joins(ours: WriterLock) -> None:
     def wait(*, joins: bool) -> threading.Thread:
         before = len(ours.waiting)
-        thread = threading.Thread(
-            target=lambda: (ours.acquire(FOREVER, joins=joins), ours.release())
-        )
+        thread = threading.Thread(target=lambda: (ours.acquire(FOREVER, joins=joins), ours.release()))
         thread.start()
         until(lambda: len(ours.waiting) > before)
         return thread

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from engine.storage import sqlite
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction
-from tests.waiting import until
+from tests.support.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails
 INSERT = "INSERT INTO facts (name, value) VALUES (?, 'there')"
@@ -68,13 +67,9 @@ class Writers:
         thread.start()
         self.threads.append(thread)
 
-    def write(
-        self, name: str, work: Work, is_brief: bool, seconds_max: float, wait_seconds_max: float
-    ) -> None:
+    def write(self, name: str, work: Work, is_brief: bool, seconds_max: float, wait_seconds_max: float) -> None:
         try:
-            with self.database.writing(
-                seconds_max, wait_seconds_max, is_brief=is_brief
-            ) as transaction:
+            with self.database.writing(seconds_max, wait_seconds_max, is_brief=is_brief) as transaction:
                 work(transaction)
             self.results[name] = None
         except BaseException as error:  # noqa: BLE001 - the result

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.style import sources
-from tests.style import structure
-from tests.style.sentences import count_words
-from tests.style.sentences import prose
-from tests.style.sentences import sentences
+from tests.style import sources, structure
+from tests.style.sentences import count_words, prose, sentences
 from tests.style.sources import Kind
 
 SENTENCE_WORDS_MAX = 25
@@ -38,8 +32,7 @@ BANNED = (
 """
 
 BANNED_PATTERN = re.compile(
-    r"(?<![\w-])(" + "|".join(each.replace(" ", r"\s+") for each in BANNED) + r")(?![\w-])",
-    re.IGNORECASE,
+    r"(?<![\w-])(" + "|".join(each.replace(" ", r"\s+") for each in BANNED) + r")(?![\w-])", re.IGNORECASE
 )
 
 
@@ -137,17 +130,12 @@ def upward_imports(folders: Collection[str]) -> Iterator[Violation]:
             continue
         for imported, line in structure.imports(module):
             if not structure.is_downward(structure.package(module), structure.package(imported)):
-                yield Violation(
-                    sources.name(path), line, "upward import", f"{module} imports {imported}"
-                )
+                yield Violation(sources.name(path), line, "upward import", f"{module} imports {imported}")
 
 
 def import_cycles(folders: Collection[str]) -> Iterator[Violation]:
     """Yield the imports between modules of one import cycle."""
-    graph = {
-        module: [imported for imported, _ in structure.imports(module)]
-        for module in structure.modules()
-    }
+    graph = {module: [imported for imported, _ in structure.imports(module)] for module in structure.modules()}
     for number, cycle in enumerate(structure.cycles(graph), start=1):
         for module in cycle:
             path = sources.name(structure.modules()[module])

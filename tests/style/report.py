@@ -10,11 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.style.checks import CHECKS
-from tests.style.checks import DOCUMENTS_WORDS_MAX
-from tests.style.checks import SHARED_FUNCTIONS_MAX
-from tests.style.checks import document_words
-from tests.style.checks import shared_functions
+from tests.style.checks import CHECKS, DOCUMENTS_WORDS_MAX, SHARED_FUNCTIONS_MAX, document_words, shared_functions
 
 
 def folder(path: str) -> str:
@@ -35,34 +31,24 @@ def print_violations(folders: Sequence[str]) -> None:
 
 
 def print_summary() -> None:
-    counted = Counter(
-        (folder(each.path), rule) for rule, check in CHECKS.items() for each in check([""])
-    )
+    counted = Counter((folder(each.path), rule) for rule, check in CHECKS.items() for each in check([""]))
     folders = sorted({each for each, _ in counted})
     width = max(map(len, folders), default=0)
     print(" " * width, *CHECKS, sep="  ")
     for each in [*folders, ""]:
         numbers = (
-            sum(
-                count
-                for (where, which), count in counted.items()
-                if which == rule and each in {where, ""}
-            )
+            sum(count for (where, which), count in counted.items() if which == rule and each in {where, ""})
             for rule in CHECKS
         )
         cells = (f"{number:>{len(rule)}}" for number, rule in zip(numbers, CHECKS, strict=True))
         print(f"{each or 'all':<{width}}", *cells, sep="  ")
     print(f"{sum(document_words(['']).values())} of {DOCUMENTS_WORDS_MAX} words of documents")
-    print(
-        f"{len(shared_functions(['']))} of {SHARED_FUNCTIONS_MAX} function names in more than two modules"
-    )
+    print(f"{len(shared_functions(['']))} of {SHARED_FUNCTIONS_MAX} function names in more than two modules")
 
 
 def main(arguments: Sequence[str]) -> None:
     if arguments:
-        print_violations(
-            [each.removeprefix("./").rstrip("/").removeprefix(".") for each in arguments]
-        )
+        print_violations([each.removeprefix("./").rstrip("/").removeprefix(".") for each in arguments])
     else:
         print_summary()
 

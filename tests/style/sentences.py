@@ -12,9 +12,7 @@ from dataclasses import dataclass
 CODE = "§"
 """The placeholder for inline code: not a word, but a sentence can begin or end with it."""
 
-ABBREVIATIONS = frozenset(
-    {"al", "approx", "ca", "cf", "e.g", "etc", "fig", "i.e", "no", "p", "pp", "resp", "st", "vs"}
-)
+ABBREVIATIONS = frozenset({"al", "approx", "ca", "cf", "e.g", "etc", "fig", "i.e", "no", "p", "pp", "resp", "st", "vs"})
 
 FENCE = re.compile(r"^\s*(```|~~~)")
 DELIMITER_ROW = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
@@ -54,11 +52,7 @@ def count_words(text: str) -> int:
 
 def sentences(text: str) -> list[Sentence]:
     """Return the sentences of a Markdown text or a docstring."""
-    return [
-        Sentence(line + offset, sentence)
-        for line, block in blocks(text)
-        for offset, sentence in split(block)
-    ]
+    return [Sentence(line + offset, sentence) for line, block in blocks(text) for offset, sentence in split(block)]
 
 
 def prose(text: str) -> str:
@@ -134,11 +128,7 @@ def without_markup(text: str) -> str:
         kept.append("```" if fences else "" if fenced else line)
         fenced ^= fences
     text = INLINE_CODE.sub(
-        lambda found: (
-            found[0]
-            if "\n\n" in found[0] or "```" in found[0]
-            else CODE + "\n" * found[0].count("\n")
-        ),
+        lambda found: found[0] if "\n\n" in found[0] or "```" in found[0] else CODE + "\n" * found[0].count("\n"),
         "\n".join(kept),
     )
     text = LINK.sub(r"\1", IMAGE.sub(r"\1", text))
@@ -170,11 +160,7 @@ def skipped_lines(lines: list[str]) -> list[bool]:
 
 def mark_table(lines: list[str], skipped: list[bool], delimiter: int) -> None:
     """Mark the header above a delimiter row and all rows below it."""
-    if (
-        delimiter == 0
-        or "|" not in lines[delimiter - 1]
-        or "|" not in lines[delimiter] + lines[delimiter - 1]
-    ):
+    if delimiter == 0 or "|" not in lines[delimiter - 1] or "|" not in lines[delimiter] + lines[delimiter - 1]:
         return
     skipped[delimiter - 1] = True
     row = delimiter

@@ -57,9 +57,7 @@ def files(suffix: str) -> list[Path]:
     found = [path for path in PROJECT.glob(f"*{suffix}") if path.is_file()]
     for folder in FOLDERS:
         found += (PROJECT / folder).rglob(f"*{suffix}")
-    return sorted(
-        path for path in found if not SKIPPED & {*path.parts} and name(path) not in GENERATED
-    )
+    return sorted(path for path in found if not SKIPPED & {*path.parts} and name(path) not in GENERATED)
 
 
 def name(path: Path) -> str:
@@ -98,11 +96,7 @@ def collect() -> tuple[Prose, ...]:
 def docstrings(path: Path) -> Iterator[Prose]:
     """Yield each string that stands alone as a statement: docstrings, and those of attributes."""
     for node in nodes(path):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield Prose(name(path), node.lineno, Kind.DOCSTRING, dedent(node.value.value))
 
 

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from tests.style.sources import PROJECT
-from tests.style.sources import files
-from tests.style.sources import name
-from tests.style.sources import nodes
-from tests.style.sources import tree
+from tests.style.sources import PROJECT, files, name, nodes, tree
 
 LAYERS: Mapping[str, int] = {
     "gunicorn": 7, "wsgi": 7, "app": 6, "bench": 6,
@@ -110,9 +104,7 @@ def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     return sorted(found)
 
 
-def definitions(
-    kind: type[ast.ClassDef] | type[ast.FunctionDef],
-) -> Mapping[str, list[tuple[str, int]]]:
+def definitions(kind: type[ast.ClassDef] | type[ast.FunctionDef]) -> Mapping[str, list[tuple[str, int]]]:
     """Return the public classes or functions of all modules by name: path and line of each definition."""
     found: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for path in modules().values():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.style.sentences import prose
-from tests.style.sentences import sentences
+from tests.style.sentences import prose, sentences
 
 
 def texts(text: str) -> list[str]:
@@ -54,11 +53,7 @@ def test_link_counts_by_its_text() -> None:
 
 
 def test_emphasis_and_tags_are_removed() -> None:
-    assert texts("**Context.** A *lock*. <br>Next 2 * 3 is.") == [
-        "Context.",
-        "A lock.",
-        "Next 2 * 3 is.",
-    ]
+    assert texts("**Context.** A *lock*. <br>Next 2 * 3 is.") == ["Context.", "A lock.", "Next 2 * 3 is."]
 
 
 def test_headings_and_list_items_are_blocks_of_their_own() -> None:

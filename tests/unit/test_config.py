@@ -188,20 +188,14 @@ def test_environment_values_are_parsed(name, stated, parsed):
         pytest.param({"SERVICE_KEY": "k" * 31}, "SERVICE_KEY is shorter", id="short-service-key"),
         pytest.param({"SERVICE_KEY": SECRET}, "must differ", id="service-is-secret"),
         pytest.param({"ANON_KEY": SECRET}, "must differ", id="anon-is-secret"),
-        pytest.param(
-            {"ANON_KEY": "k" * 32, "SERVICE_KEY": "k" * 32},
-            "must differ",
-            id="anon-is-service",
-        ),
+        pytest.param({"ANON_KEY": "k" * 32, "SERVICE_KEY": "k" * 32}, "must differ", id="anon-is-service"),
         pytest.param({"MAX_ROWS": 0}, "MAX_ROWS lies between", id="no-rows"),
         pytest.param({"MAX_ROWS": "1e3"}, "MAX_ROWS is a whole number", id="rows-as-float"),
         pytest.param({"ACCESS_TOKEN_SECONDS": 119}, "between 120", id="short-token"),
         pytest.param({"REQUIRE_APIKEY": "maybe"}, "REQUIRE_APIKEY is 1 or 0", id="maybe"),
         pytest.param({"CORS_ORIGINS": "a.example"}, "is not an origin", id="origin-without-scheme"),
         pytest.param({"CORS_ORIGINS": "https://a.example/x"}, "more than", id="origin-with-path"),
-        pytest.param(
-            {"CORS_ORIGINS": "https://*.a.example"}, "match no origin", id="origin-of-many"
-        ),
+        pytest.param({"CORS_ORIGINS": "https://*.a.example"}, "match no origin", id="origin-of-many"),
         pytest.param({"CORS_ORIGINS": "file:///a"}, "is not an origin", id="origin-without-host"),
         pytest.param({"TRUSTED_PROXIES": "proxy"}, "not an address or network", id="proxy-by-name"),
         pytest.param({"DATABASE_URL": "walkthrough.db"}, "no.* database URL", id="no-url"),
@@ -212,9 +206,7 @@ def test_environment_values_are_parsed(name, stated, parsed):
         pytest.param({"DATABASE_URL": "sqlite:///a?1.db"}, "has no . in it", id="file-dropped"),
         pytest.param({"DATABASE_URL": "postgres://u@h/d"}, "not with postgres://", id="postgres"),
         pytest.param({"DATABASE_URL": "sqlite:////"}, "names no file", id="file-without-name"),
-        pytest.param(
-            {"DATABASE_URL": "sqlite:///a%00.db"}, "names no file", id="file-encoded-zero"
-        ),
+        pytest.param({"DATABASE_URL": "sqlite:///a%00.db"}, "names no file", id="file-encoded-zero"),
         pytest.param({"DATABASE_URL": "mysql://u@h/d"}, "not with mysql://", id="mysql"),
         pytest.param({"DATABASE_URL": "sqlite+a:///a.db"}, "not with sqlite\\+a", id="odd-driver"),
         pytest.param(
@@ -230,15 +222,9 @@ def test_environment_values_are_parsed(name, stated, parsed):
             "DATABASE_READ_URL is not a database URL",
             id="standby-without-port",
         ),
-        pytest.param(
-            {"CORS_ORIGINS": "http://[::1"}, "is not an origin", id="origin-half-an-address"
-        ),
-        pytest.param(
-            {"CORS_ORIGINS": "http://a.example:x"}, "is not an origin", id="origin-no-port"
-        ),
-        pytest.param(
-            {"CORS_ORIGINS": ["http://a\nb"]}, "is not an origin", id="origin-of-two-lines"
-        ),
+        pytest.param({"CORS_ORIGINS": "http://[::1"}, "is not an origin", id="origin-half-an-address"),
+        pytest.param({"CORS_ORIGINS": "http://a.example:x"}, "is not an origin", id="origin-no-port"),
+        pytest.param({"CORS_ORIGINS": ["http://a\nb"]}, "is not an origin", id="origin-of-two-lines"),
         pytest.param({"MAX_ROWS": "1\n2"}, r"not '1\\n2'", id="rows-of-two-lines"),
         pytest.param({"SECRET_KEY": ["k" * 40, "\udcff" * 40]}, "not UTF-8", id="secret-of-bytes"),
         pytest.param({"DATABASE_URL": "sqlite:///a\0.db"}, "a zero byte", id="zero-byte"),

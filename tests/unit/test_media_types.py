@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routes.postgrest.media import DOCUMENT
-from routes.postgrest.media import ROWS
-from routes.postgrest.media import MediaType
-from routes.postgrest.media import NotAcceptable
-from routes.postgrest.media import parse_accept
+from routes.postgrest.media import DOCUMENT, ROWS, MediaType, NotAcceptable, parse_accept
 
 JSON, OBJECT, CSV = MediaType.JSON, MediaType.OBJECT, MediaType.CSV
 OBJECT_STRIPPED, ARRAY_STRIPPED = MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED
@@ -59,9 +55,7 @@ ACCEPTS: dict[str | None, MediaType] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("accept", "media"), [pytest.param(*row, id=str(row[0])) for row in ACCEPTS.items()]
-)
+@pytest.mark.parametrize(("accept", "media"), [pytest.param(*row, id=str(row[0])) for row in ACCEPTS.items()])
 def test_accept_header_selects_format(accept: str | None, media: MediaType) -> None:
     assert parse_accept(accept) is media
 
@@ -80,10 +74,7 @@ def test_accept_header_selects_format(accept: str | None, media: MediaType) -> N
         ("application/geo+json", "application/geo+json"),
         ("application/openapi+json", "application/openapi+json"),
         ("application/x-www-form-urlencoded", "application/x-www-form-urlencoded"),
-        (
-            'application/vnd.pgrst.plan+text; for="application/json"; options=;',
-            "application/vnd.pgrst.plan+text",
-        ),
+        ('application/vnd.pgrst.plan+text; for="application/json"; options=;', "application/vnd.pgrst.plan+text"),
     ],
 )
 def test_not_acceptable_names_the_accepted_types(accept: str, message: str) -> None:

@@ -10,13 +10,8 @@ from routes.postgrest.csv import MalformedCsv
 from routes.postgrest.encoding import Undecodable
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.media import UnsupportedMediaType
-from routes.postgrest.payload import InvalidPayload
-from routes.postgrest.payload import Payload
-from routes.postgrest.payload import Row
-from tests.bodies import CSV
-from tests.bodies import FORM
-from tests.bodies import TEXTS
-from tests.bodies import read
+from routes.postgrest.payload import InvalidPayload, Payload, Row
+from tests.support.bodies import CSV, FORM, TEXTS, read
 
 # -- CSV ----------------------------------------------------------------------------------------
 

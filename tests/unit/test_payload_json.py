@@ -13,19 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.errors import Fault
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.payload import InvalidPayload
-from routes.postgrest.payload import KeysDiffer
-from routes.postgrest.payload import Payload
-from routes.postgrest.payload import Row
-from routes.postgrest.payload import UntranslatableText
-from routes.postgrest.payload import parse_payload
-from tests.bodies import CSV
-from tests.bodies import FORM
-from tests.bodies import TEXTS
-from tests.bodies import read
-from tests.waiting import TIMED
+from routes.postgrest.limits import LimitExceeded, NumberOutOfRange
+from routes.postgrest.payload import InvalidPayload, KeysDiffer, Payload, Row, UntranslatableText, parse_payload
+from tests.support.bodies import CSV, FORM, TEXTS, read
+from tests.support.waiting import TIMED
 
 
 @pytest.mark.parametrize(
@@ -37,18 +28,12 @@ from tests.waiting import TIMED
         ("[{},{}]", Payload([{}, {}], (), True, True)),
         (' \n{"a": 1}\t', Payload([{"a": 1}], ("a",), True, False)),
         ('[{"a": 1, "b": 2}]', Payload([{"a": 1, "b": 2}], ("a", "b"), True, True)),
-        (
-            '[{"a": 1, "b": 2}, {"b": 3, "a": 4}]',
-            Payload([{"a": 1, "b": 2}, {"b": 3, "a": 4}], ("a", "b"), True, True),
-        ),
+        ('[{"a": 1, "b": 2}, {"b": 3, "a": 4}]', Payload([{"a": 1, "b": 2}, {"b": 3, "a": 4}], ("a", "b"), True, True)),
         ('[{"a": 1}, {"b": 2}]', Payload([{"a": 1}, {"b": 2}], ("a",), False, True)),
         ('[{"a": 1}, {}]', Payload([{"a": 1}, {}], ("a",), False, True)),
         ('{"a": 1, "a": 2}', Payload([{"a": 2}], ("a",), True, False)),
         ('{"": null}', Payload([{"": None}], ("",), True, False)),
-        (
-            '{"a": true, "b": [1, {"c": "x"}]}',
-            Payload([{"a": True, "b": [1, {"c": "x"}]}], ("a", "b"), True, False),
-        ),
+        ('{"a": true, "b": [1, {"c": "x"}]}', Payload([{"a": True, "b": [1, {"c": "x"}]}], ("a", "b"), True, False)),
         ('{"a": "\\ud83c\\udfe2"}', Payload([{"a": "\U0001f3e2"}], ("a",), True, False)),
         ('{"a": "\U0001f3e2 ü"}', Payload([{"a": "\U0001f3e2 ü"}], ("a",), True, False)),
         ('{"a": "\\\\u0000"}', Payload([{"a": "\\u0000"}], ("a",), True, False)),
@@ -178,15 +163,11 @@ def test_zero_and_smallest_doubles_are_accepted(literal: str) -> None:
     assert read(f'{{"a": {literal}}}').rows == [{"a": float(literal)}]
 
 
-@pytest.mark.parametrize(
-    ("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"]
-)
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"])
 def test_nesting_depth_is_limited(opening: str, closing: str) -> None:
     inside = 63  # the row itself is the first level
 
-    assert read(
-        '{"a":' + opening * inside + "1" * (opening != "[") + closing * inside + "}"
-    ).uniform
+    assert read('{"a":' + opening * inside + "1" * (opening != "[") + closing * inside + "}").uniform
     for levels in (inside + 1, 500, 100_000):
         with pytest.raises(InvalidPayload, match="at most 64 levels of nesting"):
             read('{"a":' + opening * levels + "1" * (opening != "[") + closing * levels + "}")
@@ -251,9 +232,6 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 
 @given(st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), max_size=4))
 def test_json_round_trip(rows: list[Row]) -> None:
-    finite = [
-        {key: value for key, value in row.items() if value not in (math.inf, -math.inf)}
-        for row in rows
-    ]
+    finite = [{key: value for key, value in row.items() if value not in (math.inf, -math.inf)} for row in rows]
 
     assert read(json.dumps(finite)).rows == finite

@@ -11,16 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.types import UnknownTimezone
-from routes.postgrest.preferences import Count
-from routes.postgrest.preferences import Handling
-from routes.postgrest.preferences import InvalidPreferences
-from routes.postgrest.preferences import Missing
-from routes.postgrest.preferences import Operation
-from routes.postgrest.preferences import Preferences
-from routes.postgrest.preferences import Resolution
-from routes.postgrest.preferences import Return
-from routes.postgrest.preferences import TransactionEnd
-from routes.postgrest.preferences import parse_prefer
+from routes.postgrest.preferences import (
+    Count,
+    Handling,
+    InvalidPreferences,
+    Missing,
+    Operation,
+    Preferences,
+    Resolution,
+    Return,
+    TransactionEnd,
+    parse_prefer,
+)
 
 CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text("utf-8"))
 OPERATIONS = {
@@ -59,18 +61,14 @@ PREFERS: dict[str, Preferences] = {
     "timezone=utc": Preferences(timezone="UTC"),
     "timezone=aMERICA/nEW_yORK": Preferences(timezone="America/New_York"),
     "timezone=UTC,timezone=Nowhere/Land": Preferences(timezone="UTC"),
-    "handling=strict, timezone=UTC, timezone=X": Preferences(
-        handling=Handling.STRICT, timezone="UTC"
-    ),
+    "handling=strict, timezone=UTC, timezone=X": Preferences(handling=Handling.STRICT, timezone="UTC"),
     "max-affected=0": Preferences(max_affected=0),
     "max-affected=12": Preferences(max_affected=12),
     "max-affected=-1": Preferences(),
     "max-affected=x,max-affected=2": Preferences(max_affected=2),
     "max-affected=" + "9" * 5000: Preferences(),
     "return=minimal,count=exact": Preferences(representation=Return.MINIMAL, count=Count.EXACT),
-    " return=minimal ,\tcount=exact,": Preferences(
-        representation=Return.MINIMAL, count=Count.EXACT
-    ),
+    " return=minimal ,\tcount=exact,": Preferences(representation=Return.MINIMAL, count=Count.EXACT),
     "count=exact, count=planned": Preferences(count=Count.EXACT),
     "count=nope, count=planned": Preferences(count=Count.PLANNED),
     "foo=bar": Preferences(),
@@ -88,9 +86,7 @@ PREFERS: dict[str, Preferences] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("header", "preferences"), [pytest.param(*row, id=row[0][:60]) for row in PREFERS.items()]
-)
+@pytest.mark.parametrize(("header", "preferences"), [pytest.param(*row, id=row[0][:60]) for row in PREFERS.items()])
 def test_prefer_header_is_parsed(header: str, preferences: Preferences) -> None:
     assert parse_prefer([header], zones) == preferences
 
@@ -153,10 +149,7 @@ COMMON = "count=exact, tx=rollback, handling=strict, timezone=UTC"
     ("operation", "applied"),
     [
         (Operation.READ, COMMON),
-        (
-            Operation.INSERT,
-            f"resolution=merge-duplicates, missing=default, return=minimal, {COMMON}, max-affected=3",
-        ),
+        (Operation.INSERT, f"resolution=merge-duplicates, missing=default, return=minimal, {COMMON}, max-affected=3"),
         (Operation.UPDATE, f"missing=default, return=minimal, {COMMON}, max-affected=3"),
         (Operation.UPSERT, f"return=minimal, {COMMON}, max-affected=3"),
         (Operation.DELETE, f"return=minimal, {COMMON}, max-affected=3"),
@@ -188,9 +181,7 @@ def recorded() -> list[object]:
 
 
 @pytest.mark.parametrize(("method", "prefer", "expected"), recorded())
-def test_preference_applied_matches_recorded_responses(
-    method: str, prefer: str, expected: str | None
-) -> None:
+def test_preference_applied_matches_recorded_responses(method: str, prefer: str, expected: str | None) -> None:
     assert parse_prefer([prefer]).applied(OPERATIONS[method]) == expected
 
 

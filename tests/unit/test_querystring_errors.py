@@ -7,21 +7,15 @@ import time
 
 import pytest
 
-from engine.query.shape import NotEmbedded
-from engine.query.shape import Query
+from engine.query.shape import NotEmbedded, Query
 from models.errors import Fault
 from routes.postgrest.encoding import Undecodable
 from routes.postgrest.lexer import Unparsable
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.limits import Limits
-from routes.postgrest.limits import NegativeLimit
-from routes.postgrest.limits import NumberOutOfRange
+from routes.postgrest.limits import LimitExceeded, Limits, NegativeLimit, NumberOutOfRange
 from routes.postgrest.operands import MalformedArray
 from routes.postgrest.querystring import parse
-from tests.querystrings import ask
-from tests.querystrings import rows
-from tests.querystrings import tree
-from tests.waiting import TIMED
+from tests.support.querystrings import ask, rows, tree
+from tests.support.waiting import TIMED
 
 UNPARSABLE = [
     *(
@@ -69,9 +63,7 @@ UNPARSABLE = [
     ),
     *(
         f"{key}=eq.1"
-        for key in rows(
-            '|*|x*|x)|x(|x.|.x|..|x..y|x:y|x->|x->y.z|x->"y"z|x,y|x!y|->x|\'x\'|-x|x-|x%3By|x"y"|"x'
-        )
+        for key in rows('|*|x*|x)|x(|x.|.x|..|x..y|x:y|x->|x->y.z|x->"y"z|x,y|x!y|->x|\'x\'|-x|x-|x%3By|x"y"|"x')
     ),
     *(f"{key}=(id.eq.1)" for key in rows('"or"|or.|.or|xor|Or|OR| or|or |not|x."or"|a->b.or')),
     *(
@@ -164,8 +156,7 @@ def test_invalid_utf8_is_refused() -> None:
         pytest.param(
             "select=id,",
             '"failed to parse select parameter (id,)" (line 1, column 4)',
-            'unexpected end of input expecting "...", field name (* or [a..z0..9_$]), "*" or'
-            ' "count()"',
+            'unexpected end of input expecting "...", field name (* or [a..z0..9_$]), "*" or "count()"',
             id="select",
         ),
         pytest.param(
@@ -245,19 +236,11 @@ def conditions(count: int) -> str:
 BOUNDS = {
     "embeds": (5, "levels of embeds", nested),
     "and/or": (10, "levels of and/or", tree),
-    "and/or under not": (
-        10,
-        "levels of and/or",
-        lambda n: "and=" + "(not.or" * (n - 1) + "(x.is.null" + ")" * n,
-    ),
+    "and/or under not": (10, "levels of and/or", lambda n: "and=" + "(not.or" * (n - 1) + "(x.is.null" + ")" * n),
     "conditions": (100, "conditions", conditions),
     "conditions, repeated": (100, "conditions", lambda n: "&".join(["x=eq.1"] * n)),
     "in": (1000, "values in a list", lambda n: f"x=in.({listed(n)})"),
-    "in, quoted": (
-        1000,
-        "values in a list",
-        lambda n: f"or=(x.in.({','.join([chr(34) * 2] * n)}))",
-    ),
+    "in, quoted": (1000, "values in a list", lambda n: f"or=(x.in.({','.join([chr(34) * 2] * n)}))"),
     "any": (1000, "values in a list", lambda n: f"x=eq(any).{{{listed(n)}}}"),
     "like": (256, "characters in a pattern", lambda n: f"x=like.{'a' * n}"),
     "imatch": (256, "characters in a pattern", lambda n: f"or=(x.not.imatch.{'a' * n})"),
@@ -265,23 +248,13 @@ BOUNDS = {
     "path, of a select": (16, "steps of a JSON path", lambda n: "select=x" + "->a" * n),
     "path, of a filter": (16, "steps of a JSON path", lambda n: f"x{'->a' * n}=is.null"),
     "order": (16, "order terms", lambda n: "order=" + ",".join(["id"] * n)),
-    "order, in embeds": (
-        16,
-        "order terms",
-        lambda n: f"select=e(id)&order=id&e.order={','.join(['id'] * (n - 1))}",
-    ),
+    "order, in embeds": (16, "order terms", lambda n: f"select=e(id)&order=id&e.order={','.join(['id'] * (n - 1))}"),
     "select": (500, "items in select", lambda n: "select=" + ",".join(["id"] * n)),
-    "select, in embeds": (
-        500,
-        "items in select",
-        lambda n: f"select=a({','.join(['b'] * (n - 1))})",
-    ),
+    "select, in embeds": (500, "items in select", lambda n: f"select=a({','.join(['b'] * (n - 1))})"),
     "embeds in all": (
         32,
         "embeds",
-        lambda n: (
-            "select=" + ",".join([*(f"a{i}:b(c())" for i in range(n // 2)), *(["d()"] * (n % 2))])
-        ),
+        lambda n: "select=" + ",".join([*(f"a{i}:b(c())" for i in range(n // 2)), *(["d()"] * (n % 2))]),
     ),
     "columns": (500, "names in columns", lambda n: f"columns={listed(n)}"),
     "on_conflict": (500, "names in on_conflict", lambda n: f"on_conflict={listed(n)}"),

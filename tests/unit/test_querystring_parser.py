@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.query.shape import Column
-from engine.query.shape import Condition
-from engine.query.shape import Embed
-from engine.query.shape import Filter
-from engine.query.shape import LogicTree
-from engine.query.shape import Node
-from engine.query.shape import OrderTerm
-from engine.query.shape import Shape
-from engine.query.shape import Step
-from engine.query.shape import Value
+from engine.query.shape import Column, Condition, Embed, Filter, LogicTree, Node, OrderTerm, Shape, Step, Value
 from routes.postgrest.querystring import parse
-from tests.querystrings import ask
-from tests.querystrings import root
-from tests.querystrings import words
+from tests.support.querystrings import ask, root, words
 
 ID, NAME = Column("id"), Column("name")
 SELECTS: dict[str, tuple[Column | Embed, ...]] = {
@@ -90,9 +79,7 @@ SELECTS: dict[str, tuple[Column | Embed, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "items"), [pytest.param(*row, id=row[0]) for row in SELECTS.items()]
-)
+@pytest.mark.parametrize(("text", "items"), [pytest.param(*row, id=row[0]) for row in SELECTS.items()])
 def test_select_is_parsed(text: str, items: tuple[Column | Embed, ...]) -> None:
     assert root(f"select={text}").items == items
 
@@ -102,15 +89,11 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
     **{
         f"x={operator}.1": (Filter(X, operator, value=0), ("1",))
         for operator in words(
-            "eq neq gt gte lt lte like ilike match imatch isdistinct cs cd ov sl sr nxr nxl adj fts"
-            " plfts phfts wfts"
+            "eq neq gt gte lt lte like ilike match imatch isdistinct cs cd ov sl sr nxr nxl adj fts plfts phfts wfts"
         )
     },
     **{
-        f"x={operator}({quantifier}).{{1,2}}": (
-            Filter(X, operator, quantifier=quantifier, value=0),
-            (("1", "2"),),
-        )
+        f"x={operator}({quantifier}).{{1,2}}": (Filter(X, operator, quantifier=quantifier, value=0), (("1", "2"),))
         for operator in words("eq gt gte lt lte like ilike match imatch")
         for quantifier in ("any", "all")
     },
@@ -122,10 +105,7 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
     "x=not.is.null": (Filter(X, "is", negated=True, keyword="null"), ()),
     "x=not.eq.1": (Filter(X, "eq", negated=True, value=0), ("1",)),
     "x=eq.not.1": (Filter(X, "eq", value=0), ("not.1",)),
-    "x=not.like(any).{a*}": (
-        Filter(X, "like", negated=True, quantifier="any", value=0),
-        (("a*",),),
-    ),
+    "x=not.like(any).{a*}": (Filter(X, "like", negated=True, quantifier="any", value=0), (("a*",),)),
     "x=eq.": (Filter(X, "eq", value=0), ("",)),
     "x=eq..": (Filter(X, "eq", value=0), (".",)),
     "x=eq. 1 ": (Filter(X, "eq", value=0), (" 1 ",)),
@@ -136,10 +116,7 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
     "x=eq.100%": (Filter(X, "eq", value=0), ("100%",)),
     "x=eq.a%0ab": (Filter(X, "eq", value=0), ("a\nb",)),
     "x=eq.null": (Filter(X, "eq", value=0), ("null",)),
-    "x=gte.2025-01-02 03:04:05%2B00:00": (
-        Filter(X, "gte", value=0),
-        ("2025-01-02 03:04:05+00:00",),
-    ),
+    "x=gte.2025-01-02 03:04:05%2B00:00": (Filter(X, "gte", value=0), ("2025-01-02 03:04:05+00:00",)),
     "x=fts(english).cat": (Filter(X, "fts", value=0), ("cat",)),
     "x=wfts(my config).cat": (Filter(X, "wfts", value=0), ("cat",)),
     'x=cs.{"a":{"b":[1]}}': (Filter(X, "cs", value=0), ('{"a":{"b":[1]}}',)),
@@ -162,14 +139,8 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
     'x=in.("a)': (Filter(X, "in", value=0), (('"a',),)),
     "x=eq(any).{}": (Filter(X, "eq", quantifier="any", value=0), ((),)),
     "x=eq(any). { a b , c } ": (Filter(X, "eq", quantifier="any", value=0), (("a b", "c"),)),
-    'x=eq(any).{"a,b","c\\"d",\\{,""}': (
-        Filter(X, "eq", quantifier="any", value=0),
-        (("a,b", 'c"d', "{", ""),),
-    ),
-    'x=eq(any).{"null",a\\ }': (
-        Filter(X, "eq", quantifier="any", value=0),
-        (("null", "a "),),
-    ),
+    'x=eq(any).{"a,b","c\\"d",\\{,""}': (Filter(X, "eq", quantifier="any", value=0), (("a,b", 'c"d', "{", ""),)),
+    'x=eq(any).{"null",a\\ }': (Filter(X, "eq", quantifier="any", value=0), (("null", "a "),)),
     "x->a->>b=eq.1": (Filter(X, "eq", (Step("a"), Step("b", as_text=True)), value=0), ("1",)),
     "meta-%3E%3Ek=eq.v": (Filter("meta", "eq", (Step("k", as_text=True),), value=0), ("v",)),
     "x[]=eq.1": (Filter(X, "eq", value=0), ("1",)),
@@ -185,9 +156,7 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "condition", "values"), [pytest.param(k, *v, id=k) for k, v in FILTERS.items()]
-)
+@pytest.mark.parametrize(("text", "condition", "values"), [pytest.param(k, *v, id=k) for k, v in FILTERS.items()])
 def test_filter_is_parsed(text: str, condition: Filter, values: tuple[Value, ...]) -> None:
     query = ask(text)
 
@@ -205,40 +174,19 @@ TREES: dict[str, tuple[Condition, tuple[Value, ...]]] = {
     "or= ( a.eq.1, b.eq.2 ) ": (LogicTree("or", (eq("a", 0), eq("b", 1))), ("1", "2 ")),
     "not.or=(a.eq.1)": (LogicTree("or", (eq("a", 0),), True), ("1",)),
     "not.and=(a.eq.1)": (LogicTree("and", (eq("a", 0),), True), ("1",)),
-    "or=(and(a.eq.1),b.eq.2)": (
-        LogicTree("or", (LogicTree("and", (eq("a", 0),)), eq("b", 1))),
-        ("1", "2"),
-    ),
-    "or=(not.and (a.eq.1) ,b.eq.2)": (
-        LogicTree("or", (LogicTree("and", (eq("a", 0),), True), eq("b", 1))),
-        ("1", "2"),
-    ),
+    "or=(and(a.eq.1),b.eq.2)": (LogicTree("or", (LogicTree("and", (eq("a", 0),)), eq("b", 1))), ("1", "2")),
+    "or=(not.and (a.eq.1) ,b.eq.2)": (LogicTree("or", (LogicTree("and", (eq("a", 0),), True), eq("b", 1))), ("1", "2")),
     "or=(a.not.eq.1)": (LogicTree("or", (Filter("a", "eq", negated=True, value=0),)), ("1",)),
-    "or=(a.is.null,b.eq.1)": (
-        LogicTree("or", (Filter("a", "is", keyword="null"), eq("b", 0))),
-        ("1",),
-    ),
-    "or=(buildings.not.is.null)": (
-        LogicTree("or", (Filter("buildings", "is", negated=True, keyword="null"),)),
-        (),
-    ),
-    "or=(a.in.(1,2) ,b.eq.3)": (
-        LogicTree("or", (Filter("a", "in", value=0), eq("b", 1))),
-        (("1", "2"), "3"),
-    ),
+    "or=(a.is.null,b.eq.1)": (LogicTree("or", (Filter("a", "is", keyword="null"), eq("b", 0))), ("1",)),
+    "or=(buildings.not.is.null)": (LogicTree("or", (Filter("buildings", "is", negated=True, keyword="null"),)), ()),
+    "or=(a.in.(1,2) ,b.eq.3)": (LogicTree("or", (Filter("a", "in", value=0), eq("b", 1))), (("1", "2"), "3")),
     'or=(a.in.("x)",y))': (LogicTree("or", (Filter("a", "in", value=0),)), (("x)", "y"),)),
     "or=(a.eq(any).{1,2},b.eq.3)": (
         LogicTree("or", (Filter("a", "eq", quantifier="any", value=0), eq("b", 1))),
         (("1", "2"), "3"),
     ),
-    'or=(a.eq(any).{"x)y",z})': (
-        LogicTree("or", (Filter("a", "eq", quantifier="any", value=0),)),
-        (("x)y", "z"),),
-    ),
-    "or=(a.cs.{1,2},b.eq.3)": (
-        LogicTree("or", (Filter("a", "cs", value=0), eq("b", 1))),
-        ("{1,2}", "3"),
-    ),
+    'or=(a.eq(any).{"x)y",z})': (LogicTree("or", (Filter("a", "eq", quantifier="any", value=0),)), (("x)y", "z"),)),
+    "or=(a.cs.{1,2},b.eq.3)": (LogicTree("or", (Filter("a", "cs", value=0), eq("b", 1))), ("{1,2}", "3")),
     'or=(a.eq."x,y)")': (LogicTree("or", (eq("a", 0),)), ("x,y)",)),
     'or=(a.eq."x"y)': (LogicTree("or", (eq("a", 0),)), ('"x"y',)),
     'or=(a.eq."x\\"y")': (LogicTree("or", (eq("a", 0),)), ('x"y',)),
@@ -250,20 +198,12 @@ TREES: dict[str, tuple[Condition, tuple[Value, ...]]] = {
         LogicTree("or", (Filter("a", "eq", (Step("x"), Step("y", as_text=True)), value=0),)),
         ("1",),
     ),
-    "or=(and.eq.1,or.eq.2,not.eq.3)": (
-        LogicTree("or", (eq("and", 0), eq("or", 1), eq("not", 2))),
-        ("1", "2", "3"),
-    ),
-    "or=(android.eq.1,order.eq.2)": (
-        LogicTree("or", (eq("android", 0), eq("order", 1))),
-        ("1", "2"),
-    ),
+    "or=(and.eq.1,or.eq.2,not.eq.3)": (LogicTree("or", (eq("and", 0), eq("or", 1), eq("not", 2))), ("1", "2", "3")),
+    "or=(android.eq.1,order.eq.2)": (LogicTree("or", (eq("android", 0), eq("order", 1))), ("1", "2")),
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "tree", "values"), [pytest.param(k, *v, id=k) for k, v in TREES.items()]
-)
+@pytest.mark.parametrize(("text", "tree", "values"), [pytest.param(k, *v, id=k) for k, v in TREES.items()])
 def test_logic_tree_is_parsed(text: str, tree: LogicTree, values: tuple[Value, ...]) -> None:
     query = ask(text)
 
@@ -283,9 +223,7 @@ ORDERS: dict[str, tuple[OrderTerm, ...]] = {
     '"a.b".desc': (OrderTerm("a.b", descending=True),),
     "a-b": (OrderTerm("a-b"),),
     "meta->x.desc": (OrderTerm("meta", (Step("x"),), descending=True),),
-    "meta->>x->1.nullslast": (
-        OrderTerm("meta", (Step("x", as_text=True), Step("1")), nulls="nullslast"),
-    ),
+    "meta->>x->1.nullslast": (OrderTerm("meta", (Step("x", as_text=True), Step("1")), nulls="nullslast"),),
     "buildings(name)": (OrderTerm("name", embed="buildings"),),
     "b ( name ) .desc": (OrderTerm("name", embed="b", descending=True),),
     "b(meta->x).desc.nullsfirst,id": (
@@ -295,9 +233,7 @@ ORDERS: dict[str, tuple[OrderTerm, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "terms"), [pytest.param(*row, id=row[0]) for row in ORDERS.items()]
-)
+@pytest.mark.parametrize(("text", "terms"), [pytest.param(*row, id=row[0]) for row in ORDERS.items()])
 def test_order_is_parsed(text: str, terms: tuple[OrderTerm, ...]) -> None:
     assert root(f"order={text}").order == terms
 
@@ -376,10 +312,7 @@ def test_query_string_is_parsed(text: str, shape: Shape) -> None:
 
 
 def test_repeated_filters_are_combined() -> None:
-    assert root("a=gte.1&a=lt.5").conditions == (
-        Filter("a", "gte", value=0),
-        Filter("a", "lt", value=1),
-    )
+    assert root("a=gte.1&a=lt.5").conditions == (Filter("a", "gte", value=0), Filter("a", "lt", value=1))
 
 
 @pytest.mark.parametrize("number", ["0", "007", "9223372036854775807"])

@@ -5,24 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
-from urllib.parse import quote
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
-from hypothesis import example
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.query.shape import NotEmbedded
-from engine.query.shape import Query
+from engine.query.shape import NotEmbedded, Query
 from models.errors import Fault
 from routes.postgrest.lexer import Unparsable
-from routes.postgrest.limits import LIMITS
-from routes.postgrest.limits import Limits
-from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.querystring import pairs
-from routes.postgrest.querystring import parse
-from tests.querystrings import words
+from routes.postgrest.limits import LIMITS, Limits, NumberOutOfRange
+from routes.postgrest.querystring import pairs, parse
+from tests.support.querystrings import words
 
 CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").read_text("utf-8"))
 FAULTS_BY_CODE = {"PGRST100": Unparsable, "PGRST108": NotEmbedded}
@@ -126,20 +120,9 @@ def outcome(query_string: bytes, limits: Limits) -> object:
 
 PARAMETERS = st.builds(
     "{}{}{}".format,
-    st.sampled_from(
-        [*words("a= id= b.a= select= columns= on_conflict= order= limit= offset= and= a=x= ="), ""]
-    ),
-    st.sampled_from(
-        [
-            *words(
-                "eq. neq. not.eq. gt. gte. lt. lte. like. in. is. eq(any). not. eq eq.. gte.eq."
-            ),
-            "",
-        ]
-    ),
-    st.sampled_from(
-        [*words("1 -1 a-b blank0 blank1 null a.b (1) {1} a*b %31 + desc é 9223372036854775808"), ""]
-    ),
+    st.sampled_from([*words("a= id= b.a= select= columns= on_conflict= order= limit= offset= and= a=x= ="), ""]),
+    st.sampled_from([*words("eq. neq. not.eq. gt. gte. lt. lte. like. in. is. eq(any). not. eq eq.. gte.eq."), ""]),
+    st.sampled_from([*words("1 -1 a-b blank0 blank1 null a.b (1) {1} a*b %31 + desc é 9223372036854775808"), ""]),
 )
 
 

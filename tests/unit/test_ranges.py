@@ -9,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.errors import Fault
-from routes.postgrest.limits import NegativeLimit
-from routes.postgrest.limits import NumberOutOfRange
-from routes.postgrest.limits import UnsatisfiableRange
-from routes.postgrest.ranges import intersect
-from routes.postgrest.ranges import parse_range
+from routes.postgrest.limits import NegativeLimit, NumberOutOfRange, UnsatisfiableRange
+from routes.postgrest.ranges import intersect, parse_range
 
 EVERY_ROW = (0, None)
 METHODS = ("GET", "HEAD", "POST", "PATCH", "PUT", "DELETE")
@@ -45,9 +42,7 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "PUT", "DELETE")
         *(("3-2", method, EVERY_ROW) for method in ("POST", "PATCH", "PUT", "DELETE")),
     ],
 )
-def test_range_header_is_parsed(
-    header: str | None, method: str, window: tuple[int, int | None]
-) -> None:
+def test_range_header_is_parsed(header: str | None, method: str, window: tuple[int, int | None]) -> None:
     assert parse_range(header, method) == window
 
 
@@ -61,9 +56,7 @@ def test_inverted_range_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "header", ["9223372036854775808-", "0-9223372036854775807", "0-99999999999999999999"]
-)
+@pytest.mark.parametrize("header", ["9223372036854775808-", "0-9223372036854775807", "0-99999999999999999999"])
 def test_range_beyond_bigint_is_out_of_range(header: str) -> None:
     with pytest.raises(NumberOutOfRange):
         parse_range(header, "GET")
@@ -81,9 +74,7 @@ def test_range_beyond_bigint_is_out_of_range(header: str) -> None:
         ((0, 0), (0, 0)),
     ],
 )
-def test_range_and_limit_are_intersected(
-    asked: tuple[int, int | None], window: tuple[int, int | None]
-) -> None:
+def test_range_and_limit_are_intersected(asked: tuple[int, int | None], window: tuple[int, int | None]) -> None:
     assert intersect((1, 3), asked) == window
 
 

@@ -32,18 +32,13 @@ def place(tmp_path: Path) -> Path:
 
 
 def make(place: Path) -> tuple[int, str]:
-    done = subprocess.run(
-        ["sh", "-euc", MAKE], cwd=place, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run(["sh", "-euc", MAKE], cwd=place, capture_output=True, text=True, timeout=120, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
 def require_made(place: Path) -> None:
     assert (place / ".venv" / "installed-requirements.txt").read_text() == "# nothing\n"
-    assert (
-        subprocess.run([place / ".venv/bin/python", "-c", "import pip"], check=False).returncode
-        == 0
-    )
+    assert subprocess.run([place / ".venv/bin/python", "-c", "import pip"], check=False).returncode == 0
     assert make(place) == (0, "")
 
 
@@ -88,11 +83,7 @@ def test_first_optimized_python_is_chosen(tmp_path, kinds, chosen):
 
 
 def test_kind_of_python_is_detected():
-    tell = [
-        sys.executable,
-        "-c",
-        "import sysconfig; print(sysconfig.get_config_var('CONFIG_ARGS'))",
-    ]
+    tell = [sys.executable, "-c", "import sysconfig; print(sysconfig.get_config_var('CONFIG_ARGS'))"]
     built = subprocess.run(tell, capture_output=True, text=True, check=True).stdout
     is_quick = sys.base_prefix == "/usr" or "--enable-optimizations" in built
 
@@ -119,9 +110,7 @@ def test_concurrent_installations_are_serialized(place):
     """Otherwise each would remove what the other installs."""
     with (place / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        second = subprocess.Popen(
-            ["sh", "-euc", MAKE], cwd=place, stderr=subprocess.PIPE, text=True
-        )
+        second = subprocess.Popen(["sh", "-euc", MAKE], cwd=place, stderr=subprocess.PIPE, text=True)
 
         expected = second.stderr.readline()
 

@@ -15,10 +15,7 @@ from typing import Any
 
 from engine.maintenance import migrations
 from engine.maintenance.migrations import Migration
-from engine.maintenance.schema import CLIENT_MISMATCHES
-from engine.maintenance.schema import FOREIGN_KEY_VIOLATIONS
-from engine.maintenance.schema import schema
-from engine.maintenance.schema import statements
+from engine.maintenance.schema import CLIENT_MISMATCHES, FOREIGN_KEY_VIOLATIONS, schema, statements
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.writer_lock import WriterLock
@@ -103,7 +100,5 @@ def recreate_schema_objects(connection: Any) -> None:
 
 def schema_objects(connection: Any) -> dict[str, tuple[str, str]]:
     """Return kind and statement of every index, view and trigger, by name."""
-    rows = connection.execute(
-        "SELECT name, type, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
-    )
+    rows = connection.execute("SELECT name, type, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL")
     return {name: (kind, sql) for name, kind, sql in rows.fetchall()}

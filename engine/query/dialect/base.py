@@ -7,22 +7,17 @@ holds the dialect of each database.
 from __future__ import annotations
 
 import json
-from abc import ABC
-from abc import abstractmethod
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.query.dialect.in_subquery import is_among
-from engine.query.patterns import InvalidRegularExpression
-from engine.query.patterns import NoRegularExpressions
+from engine.query.patterns import InvalidRegularExpression, NoRegularExpressions
 from engine.query.shape import Path
 from engine.storage import sql_functions as functions
-from models.types import Bound
-from models.types import ColumnType
+from models.types import Bound, ColumnType
 
 Expression = sa.ColumnElement[Any]
 
@@ -217,20 +212,14 @@ class SqlDialect(ABC):
     # Arrays of keys
 
     @abstractmethod
-    def key_table(
-        self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
-    ) -> sa.FromClause:
+    def key_table(self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str) -> sa.FromClause:
         """Return the JSON array of arrays in parameter `source` as a table of `kinds` and `position` (from 0)."""
 
-    def key_in_array(
-        self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str
-    ) -> Expression:
+    def key_in_array(self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str) -> Expression:
         """Return the condition that a row's key is in such an array. Rows are written in the order of the array."""
         keys = self.key_table(name, kinds, source)
         names = [column for column, _ in kinds]
-        return is_among(
-            [columns[name] for name in names], sa.select(*(keys.c[name] for name in names))
-        )
+        return is_among([columns[name] for name in names], sa.select(*(keys.c[name] for name in names)))
 
     def in_array_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
         """Return a select of a `key_table` alone, in the order of its array."""
@@ -242,9 +231,7 @@ class SqlDialect(ABC):
     def insert(self, table: sa.Table) -> sa.Insert:
         """Return an insert that `on_conflict` accepts."""
 
-    def on_conflict(
-        self, statement: Any, target: tuple[str, ...], changed: tuple[str, ...] | None
-    ) -> sa.Insert:
+    def on_conflict(self, statement: Any, target: tuple[str, ...], changed: tuple[str, ...] | None) -> sa.Insert:
         """Return an insert that updates the columns `changed` where `target` exists; with None, it does nothing."""
         # The inserts of the two SQLAlchemy dialects have these methods, and no common type declares them.
         upsert: sa.Insert

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
-from typing import Any
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles

@@ -6,8 +6,7 @@ the type. So each SQL text needs one prepared statement, whatever its values are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,15 +18,9 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.in_subquery import SmallInSubquery
-from engine.query.patterns import FOLDED_LETTERS
-from engine.query.patterns import FOLDING
-from engine.query.patterns import IRREGULAR_LETTERS
-from engine.query.patterns import InvalidEscape
-from engine.query.shape import SHORT_CHARACTERS_MAX
-from engine.query.shape import Path
-from engine.query.shape import Step
-from engine.query.statement import parameter
-from engine.query.statement import with_table_tracking
+from engine.query.patterns import FOLDED_LETTERS, FOLDING, IRREGULAR_LETTERS, InvalidEscape
+from engine.query.shape import SHORT_CHARACTERS_MAX, Path, Step
+from engine.query.statement import parameter, with_table_tracking
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -126,14 +119,9 @@ class PostgresqlDialect(SqlDialect):
     """PostgreSQL, with the functions of engine/postgres/schema.sql."""
 
     name = "postgresql"
-    set_actor = (
-        "SELECT set_config('walkthrough.at', $1, true),"
-        " set_config('walkthrough.actor', coalesce($2, ''), true)"
-    )
+    set_actor = "SELECT set_config('walkthrough.at', $1, true), set_config('walkthrough.actor', coalesce($2, ''), true)"
     pause_audit = "SELECT set_config('walkthrough.audit', 'off', true)"
-    resume_audit = (
-        "SELECT set_config('walkthrough.audit', 'on', true), set_config('walkthrough.at', $1, true)"
-    )
+    resume_audit = "SELECT set_config('walkthrough.audit', 'on', true), set_config('walkthrough.at', $1, true)"
     read_sequences = (
         "SELECT replace(sequencename, '_id_seq', ''), last_value FROM pg_sequences"
         " WHERE schemaname = current_schema() AND last_value IS NOT NULL"
@@ -192,10 +180,7 @@ class PostgresqlDialect(SqlDialect):
         return column.op("LIKE", is_comparison=True)(pattern)
 
     def ilike(self, column: Expression, pattern: Expression) -> Expression:
-        letters = [
-            sa.literal_column(f"'{each}'", sa.Text())
-            for each in (IRREGULAR_LETTERS, FOLDED_LETTERS)
-        ]
+        letters = [sa.literal_column(f"'{each}'", sa.Text()) for each in (IRREGULAR_LETTERS, FOLDED_LETTERS)]
         folded: Expression = sa.func.translate(column, *letters)
         return sa.collate(folded, UNICODE_COLLATION).op("ILIKE", is_comparison=True)(pattern)
 
@@ -251,37 +236,27 @@ class PostgresqlDialect(SqlDialect):
     def materialized(self, rows: sa.Select[Any]) -> sa.Select[Any]:
         return rows.offset(sa.literal_column("0", sa.Integer()))
 
-    def key_table(
-        self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
-    ) -> sa.FromClause:
+    def key_table(self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str) -> sa.FromClause:
         keys, _ = self.select_keys(name, kinds, source)
         return keys.subquery(name)
 
-    def key_in_array(
-        self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str
-    ) -> Expression:
+    def key_in_array(self, columns: Any, name: str, kinds: Sequence[tuple[str, ColumnType]], source: str) -> Expression:
         # UPDATE has no ORDER BY. A plan that scans the table writes rows in physical order, which depends on hidden
         # rows, and the audit log's ids would show it. BETWEEN allows neither a hash nor a merge join. The planner
         # estimates one key for the condition on jsonb_typeof. So it looks up key after key.
         select, key = self.select_keys(name, kinds, source)
         is_array = sa.func.jsonb_typeof(key) == sa.literal_column("'array'")
         keys = select.where(is_array).subquery(name)
-        return sa.and_(
-            *(columns[column].between(keys.c[column], keys.c[column]) for column, _ in kinds)
-        )
+        return sa.and_(*(columns[column].between(keys.c[column], keys.c[column]) for column, _ in kinds))
 
     def select_keys(
         self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
     ) -> tuple[sa.Select[Any], Expression]:
         """Return a select of the keys in an array, and the JSON of one key."""
         rows = sa.func.jsonb_array_elements(sa.cast(parameter(source, sa.Text), postgresql.JSONB()))
-        row = rows.table_valued("value", with_ordinality="place").render_derived(
-            name=f"{name}_json"
-        )
+        row = rows.table_valued("value", with_ordinality="place").render_derived(name=f"{name}_json")
         columns = [
-            sa.cast(
-                row.c.value.op("->>")(sa.literal_column(str(place), sa.Integer())), kind.storage
-            ).label(column)
+            sa.cast(row.c.value.op("->>")(sa.literal_column(str(place), sa.Integer())), kind.storage).label(column)
             for place, (column, kind) in enumerate(kinds)
         ]
         position = (row.c.place - sa.literal_column("1", sa.Integer())).label("position")

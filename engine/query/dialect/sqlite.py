@@ -15,18 +15,12 @@ from sqlalchemy.sql.operators import custom_op
 
 from engine.query.catalog import catalog
 from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.in_subquery import SmallInSubquery
-from engine.query.dialect.in_subquery import compile_in_subquery
-from engine.query.patterns import InvalidEscape
-from engine.query.patterns import fold_case
-from engine.query.read.index_prefix import prefix_column
-from engine.query.read.index_prefix import prefix_of_parent
-from engine.query.shape import Path
-from engine.query.shape import Step
-from engine.query.statement import parameter
-from engine.query.statement import with_table_tracking
-from engine.storage.sqlite import VERSION_OF_JSONB_EACH
-from engine.storage.sqlite import driver
+from engine.query.dialect.in_subquery import SmallInSubquery, compile_in_subquery
+from engine.query.patterns import InvalidEscape, fold_case
+from engine.query.read.index_prefix import prefix_column, prefix_of_parent
+from engine.query.shape import Path, Step
+from engine.query.statement import parameter, with_table_tracking
+from engine.storage.sqlite import VERSION_OF_JSONB_EACH, driver
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -134,9 +128,7 @@ class SqliteDialect(SqlDialect):
         json_path = sqlite_path(path)
         kind = sa.func.json_type(value, json_path)
         text = value.op("->>", return_type=sa.Text())(json_path)
-        is_text, is_null, is_double = (
-            kind == sa.literal_column(f"'{each}'") for each in ("text", "null", "real")
-        )
+        is_text, is_null, is_double = (kind == sa.literal_column(f"'{each}'") for each in ("text", "null", "real"))
         # SQLite's JSON prints doubles with 17 digits. The text has the shortest digits, as in the column.
         double = self.cast(text, "double precision", "text")
         # The concatenation removes SQLite's JSON subtype, with which the text would be printed as JSON.
@@ -243,15 +235,13 @@ class SqliteDialect(SqlDialect):
     def in_array_order(self, rows: sa.Select[Any], position: Expression) -> sa.Select[Any]:
         return rows  # json_each returns elements in array order; an ORDER BY would sort them again
 
-    def key_table(
-        self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str
-    ) -> sa.FromClause:
+    def key_table(self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str) -> sa.FromClause:
         rows = each_row(parameter(source, sa.Text)).table_valued("key", "value")
         row = rows.alias(name + "_json")
         columns = [
-            sa.func.json_extract(
-                row.c.value, sa.bindparam(None, f"$[{place}]", sa.Text(), literal_execute=True)
-            ).label(column)
+            sa.func.json_extract(row.c.value, sa.bindparam(None, f"$[{place}]", sa.Text(), literal_execute=True)).label(
+                column
+            )
             for place, (column, _) in enumerate(kinds)
         ]
         return sa.select(*columns, row.c.key.label("position")).subquery(name)

@@ -12,18 +12,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query import operators
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
+from engine.query.catalog import Relation, catalog
 from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.in_subquery import SmallInSubquery
-from engine.query.dialect.in_subquery import is_among
+from engine.query.dialect.in_subquery import SmallInSubquery, is_among
 from engine.query.operands import Operands
 from engine.query.read.disjuncts import or_operands
-from engine.query.read.index_prefix import parent_of
-from engine.query.read.index_prefix import prefix_column
-from engine.query.read.index_prefix import prefix_of_parent
-from engine.query.shape import Filter
-from engine.query.shape import Node
+from engine.query.read.index_prefix import parent_of, prefix_column, prefix_of_parent
+from engine.query.shape import Filter, Node
 
 Expression = sa.ColumnElement[Any]
 
@@ -35,17 +30,13 @@ class AccessPaths(Operands):
         super().__init__(dialect)
         self.catalog = catalog()
 
-    def index_condition(
-        self, node: Node, relation: Relation, alias: Any, scope: Expression
-    ) -> Expression:
+    def index_condition(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
         """Return the rule with selective filters pushed into it. With those filters, both match the same rows."""
         filters = selective_filters(node)
         parts = [self.narrowed(part, filters, relation) for part in or_operands(scope)]
         return parts[0] if len(parts) == 1 else sa.or_(*parts)
 
-    def narrowed(
-        self, part: Expression, filters: dict[str, Filter], relation: Relation
-    ) -> Expression:
+    def narrowed(self, part: Expression, filters: dict[str, Filter], relation: Relation) -> Expression:
         """Return a part of the rule with the filters pushed into its sub-select."""
         if not isinstance(part, SmallInSubquery):
             return part
@@ -53,11 +44,7 @@ class AccessPaths(Operands):
         if set(relation.key) <= equal:
             return part.as_exists()
         flt = filters.get(part.column.name)
-        return (
-            part
-            if flt is None
-            else part.where(lambda key: self.value_condition(flt, relation, key))
-        )
+        return part if flt is None else part.where(lambda key: self.value_condition(flt, relation, key))
 
     def prefix_conditions(self, node: Node, relation: Relation, alias: Any) -> list[Expression]:
         """Return conditions on index prefixes that a node's filters on parents imply."""
@@ -96,7 +83,5 @@ class AccessPaths(Operands):
 def selective_filters(node: Node) -> dict[str, Filter]:
     """Return the filters that list a few short values, by column."""
     return {
-        flt.column: flt
-        for flt in node.conditions
-        if isinstance(flt, Filter) and flt.is_selective and not flt.is_long
+        flt.column: flt for flt in node.conditions if isinstance(flt, Filter) and flt.is_selective and not flt.is_long
     }

@@ -14,13 +14,8 @@ from sqlalchemy.sql import visitors
 from engine.query.catalog import Relation
 from engine.query.operators import require_comparable
 from engine.query.read.columns import Output
-from engine.query.read.planner import Planner
-from engine.query.read.planner import with_direction
-from engine.query.read.planner import without_direction
-from engine.query.shape import Column
-from engine.query.shape import Embed
-from engine.query.shape import Node
-from engine.query.shape import OrderTerm
+from engine.query.read.planner import Planner, with_direction, without_direction
+from engine.query.shape import Column, Embed, Node, OrderTerm
 from models.errors import Fault
 
 Expression = sa.ColumnElement[Any]
@@ -42,9 +37,7 @@ def has_aggregates(node: Node) -> bool:
 class GroupedSelect:
     """Builds the select of a node's groups from its outputs over `source`."""
 
-    def __init__(
-        self, planner: Planner, node: Node, relation: Relation, source: Any, outputs: list[Output]
-    ) -> None:
+    def __init__(self, planner: Planner, node: Node, relation: Relation, source: Any, outputs: list[Output]) -> None:
         self.planner = planner
         self.dialect = planner.dialect
         self.node = node
@@ -54,11 +47,7 @@ class GroupedSelect:
         self.values = [self.groupable(output) for output in outputs]
 
     def page(
-        self,
-        joined: Any,
-        where: list[Expression],
-        limits: tuple[Expression, Expression | None],
-        correlated: Any,
+        self, joined: Any, where: list[Expression], limits: tuple[Expression, Expression | None], correlated: Any
     ) -> Any:
         """Return a page of groups as a sub-select with one column for each output.
 
@@ -97,9 +86,7 @@ class GroupedSelect:
         order = self.planner.order(self.node, self.relation, self.source, by_key=False)
         # For a JSON path, the value at the path is grouped: JSON has no equality operator.
         terms = list(zip(self.node.order, order, strict=True))
-        paths = [
-            without_direction(each) for term, each in terms if term.path and term.embed is None
-        ]
+        paths = [without_direction(each) for term, each in terms if term.path and term.embed is None]
         others = [each for term, each in terms if not term.path or term.embed is not None]
         return [*keys, *columns_in(others, self.source), *paths], order
 

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from engine.query.catalog import Relation
 from engine.query.dialect.base import SqlDialect
 from engine.query.json_paths import path_value
-from engine.query.shape import Column
-from engine.query.shape import Path
+from engine.query.shape import Column, Path
 from engine.query.statement import parameter
 from engine.storage import sql_functions as functions
 from models.errors import Fault
@@ -51,9 +50,7 @@ class ColumnProjection:
         self.dialect = dialect
         self.uses_time_zone = in_timezone
 
-    def outputs(
-        self, item: Column, relation: Relation, alias: Any, counted: Expression | None = None
-    ) -> list[Output]:
+    def outputs(self, item: Column, relation: Relation, alias: Any, counted: Expression | None = None) -> list[Output]:
         """Return the outputs of a select item: one, or one for each column of `*`.
 
         `counted`: the expression that `count()` counts, by default rows.
@@ -128,9 +125,7 @@ class ColumnProjection:
     def row(self, outputs: Iterable[Output]) -> Expression:
         """Return a row as a JSON object. If two outputs have the same key, the later one is printed."""
         by_key = {output.key: output for output in outputs}
-        return self.dialect.json_of_row(
-            (key, self.printed(output)) for key, output in by_key.items()
-        )
+        return self.dialect.json_of_row((key, self.printed(output)) for key, output in by_key.items())
 
     def printed(self, output: Output) -> Expression:
         """Return an output's value as JSON."""
@@ -140,18 +135,11 @@ class ColumnProjection:
 def require_aggregate(name: str, kind: str) -> None:
     """Raise UnknownAggregate if a type does not have an aggregate."""
     numeric = kind in functions.NUMBERS
-    comparable = numeric or kind in (
-        "text",
-        "date",
-        "timestamp with time zone",
-        "timestamp",
-        "time",
-    )
+    comparable = numeric or kind in ("text", "date", "timestamp with time zone", "timestamp", "time")
     if not (numeric if name in ("sum", "avg") else comparable):
         raise UnknownAggregate(
             f"function {name}({kind}) does not exist",
-            hint="No function matches the given name and argument types. "
-            "You might need to add explicit type casts.",
+            hint="No function matches the given name and argument types. You might need to add explicit type casts.",
         )
 
 

@@ -1,37 +1,28 @@
 """Builds the selects of a node of the select tree: its page of rows, their columns, and its embeds.
 
-A to-one embed is a LEFT JOIN. Its ON holds the rule and the embed's filters, so a hidden or filtered row is null. A to-many embed is a sub-select. A to-many spread is a sub-select for each array, as in PostgREST 13 and later.
+A to-one embed is a LEFT JOIN. Its ON holds the rule and the embed's filters, so a hidden or filtered row is null. A
+to-many embed is a sub-select. A to-many spread is a sub-select for each array, as in PostgREST 13 and later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.catalog import Relation
-from engine.query.catalog import Relationship
-from engine.query.read.aggregates import GroupedSelect
-from engine.query.read.aggregates import has_aggregates
-from engine.query.read.columns import ColumnProjection
-from engine.query.read.columns import Output
-from engine.query.read.planner import AccessPath
-from engine.query.read.planner import Planner
-from engine.query.read.planner import without_direction
-from engine.query.shape import Column
-from engine.query.shape import Embed
-from engine.query.shape import Node
+from engine.query.catalog import Relation, Relationship
+from engine.query.read.aggregates import GroupedSelect, has_aggregates
+from engine.query.read.columns import ColumnProjection, Output
+from engine.query.read.planner import AccessPath, Planner, without_direction
+from engine.query.shape import Column, Embed, Node
 from engine.query.statement import parameter
 from models.errors import Fault
 
 Expression = sa.ColumnElement[Any]
 
-OUTPUTS_MAX = (
-    60  # SQLite functions have at most 127 arguments, and json_object takes two for each column
-)
+OUTPUTS_MAX = 60  # SQLite functions have at most 127 arguments, and json_object takes two for each column
 OFFSET_MAX: Expression = sa.literal_column(str(2**61))
 """An offset beyond every row, to which a limit can be added without overflow."""
 ARRAYS_MAX = 100  # each is a sub-select, which takes milliseconds to plan
@@ -108,15 +99,11 @@ class SelectBuilder:
     def page(self, node: Node, relation: Relation, selection: RowSelection) -> RowPage:
         """Return a page of a node's rows."""
         source, paths, correlated = selection.source, selection.paths, selection.correlated
-        order = (
-            self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
-        )
+        order = self.planner.order(node, relation, source) if self.is_ordered(node, correlated) else []
         if selection.default_order and not node.order:
             order = [*selection.default_order, *order]
         sort_keys = [] if self.dialect.keeps_subquery_order else list(map(without_direction, order))
-        keys_first = correlated is None and (
-            bool(node.order) or len(paths) > 1 or paths[0].is_partitioned
-        )
+        keys_first = correlated is None and (bool(node.order) or len(paths) > 1 or paths[0].is_partitioned)
         page: Any
         if keys_first:
             page = self.page_of_keys(node, relation, selection)
@@ -133,9 +120,7 @@ class SelectBuilder:
         rows = self.rows_by_key(relation, inner) if keys_first else JoinedRows(inner, inner)
         if not sort_keys:
             return RowPage(rows, [])
-        return RowPage(
-            rows, [same_direction(term, inner.c[f"s{n}"]) for n, term in enumerate(order)]
-        )
+        return RowPage(rows, [same_direction(term, inner.c[f"s{n}"]) for n, term in enumerate(order)])
 
     def page_of_keys(
         self, node: Node, relation: Relation, selection: RowSelection
@@ -179,9 +164,7 @@ class SelectBuilder:
         on = [rows.c[name] == keys.c[name] for name in relation.key]
         return JoinedRows(rows, keys.outerjoin(rows, sa.and_(*on)))
 
-    def grouped_rows(
-        self, node: Node, relation: Relation, selection: RowSelection
-    ) -> sa.Select[Any]:
+    def grouped_rows(self, node: Node, relation: Relation, selection: RowSelection) -> sa.Select[Any]:
         """Return the select of a page of a node's groups as JSON objects."""
         source, paths = selection.source, selection.paths
         if len(paths) == 1:
@@ -190,9 +173,7 @@ class SelectBuilder:
             # Only the needed columns, so that a covering index can suffice.
             names = {*self.needed_columns(node, relation), *(term.column for term in node.order)}
             columns = [column for column in source.c if column.name in names]
-            selects = [
-                sa.select(*columns).select_from(path.rows).where(*path.conditions) for path in paths
-            ]
+            selects = [sa.select(*columns).select_from(path.rows).where(*path.conditions) for path in paths]
             source = sa.union_all(*selects).subquery("u" + str(source.name)[1:])
             rows, where = JoinedRows(source, source), []
         outputs = self.outputs(node, relation, rows)
@@ -208,9 +189,7 @@ class SelectBuilder:
         names = [embed.name for embed in node.embeds if not embed.spread]
         for name in names:
             if names.count(name) > 1:
-                raise DuplicateEmbed(
-                    f'table name "{relation.name}_{name}" specified more than once'
-                )
+                raise DuplicateEmbed(f'table name "{relation.name}_{name}" specified more than once')
         outputs: list[Output] = []
         for item in node.items:
             if isinstance(item, Column):
@@ -260,9 +239,7 @@ class SelectBuilder:
         exists = target.c[relationship.pairs[0][1]].is_not(None)
         return [spread_output(output, embed, exists) for output in outputs]
 
-    def join_to_one(
-        self, embed: Embed, relationship: Relationship, source: JoinedRows
-    ) -> tuple[Any, list[Output]]:
+    def join_to_one(self, embed: Embed, relationship: Relationship, source: JoinedRows) -> tuple[Any, list[Output]]:
         """LEFT JOIN a to-one embed and its own to-one embeds to `source`. Return its alias and its outputs.
 
         The ON holds the rule, the filters and the range of the embed.
@@ -278,23 +255,17 @@ class SelectBuilder:
         source.joined = inner.joined
         return target, outputs
 
-    def spread_many(
-        self, embed: Embed, relationship: Relationship, source: JoinedRows
-    ) -> list[Output]:
+    def spread_many(self, embed: Embed, relationship: Relationship, source: JoinedRows) -> list[Output]:
         """Return an array for each output of a to-many spread. All arrays have the same order.
 
         Each array is a sub-select. An array of a nested spread is not part of another array.
         """
         target_relation = self.planner.catalog.relations[relationship.target]
-        page = self.page(
-            embed.node, target_relation, self.embedded_selection(embed, relationship, source)
-        )
+        page = self.page(embed.node, target_relation, self.embedded_selection(embed, relationship, source))
         outputs = self.outputs(embed.node, target_relation, page.rows)
         self.array_count += len(outputs)
         if self.array_count > ARRAYS_MAX:
-            raise TooManyColumns(
-                f"spreads make at most {ARRAYS_MAX} arrays, those within arrays included"
-            )
+            raise TooManyColumns(f"spreads make at most {ARRAYS_MAX} arrays, those within arrays included")
         return [
             Output(
                 output.key,
@@ -305,23 +276,17 @@ class SelectBuilder:
             for output in outputs
         ]
 
-    def to_one_group(
-        self, embed: Embed, relationship: Relationship, source: JoinedRows
-    ) -> Expression:
+    def to_one_group(self, embed: Embed, relationship: Relationship, source: JoinedRows) -> Expression:
         """Return the JSON object of a to-one embed with aggregates. There is a group even without rows."""
         rows = self.embedded_rows(embed, relationship, source)
         return self.dialect.as_json(rows.correlate(source.alias).scalar_subquery())
 
-    def embedded_rows(
-        self, embed: Embed, relationship: Relationship, source: JoinedRows
-    ) -> sa.Select[Any]:
+    def embedded_rows(self, embed: Embed, relationship: Relationship, source: JoinedRows) -> sa.Select[Any]:
         target_relation = self.planner.catalog.relations[relationship.target]
         selection = self.embedded_selection(embed, relationship, source)
         return self.rows(embed.node, target_relation, selection)
 
-    def embedded_selection(
-        self, embed: Embed, relationship: Relationship, source: JoinedRows
-    ) -> RowSelection:
+    def embedded_selection(self, embed: Embed, relationship: Relationship, source: JoinedRows) -> RowSelection:
         """Return the selection of an embed's rows for a row of `source`."""
         target, on, scope = self.planner.joined_target(relationship, source.alias)
         target_relation = self.planner.catalog.relations[relationship.target]
@@ -354,9 +319,7 @@ class SelectBuilder:
         names: set[str] = set()
         for item in node.items:
             if isinstance(item, Embed):
-                relationship = self.planner.catalog.relationship(
-                    relation.name, item.relation, item.hint
-                )
+                relationship = self.planner.catalog.relationship(relation.name, item.relation, item.hint)
                 names.update(source_column for source_column, _ in relationship.pairs)
             elif item.name == "*":
                 names.update(relation.attributes)
@@ -369,8 +332,7 @@ def require_spreadable(embed: Embed, relationship: Relationship) -> None:
     """Raise AggregateSpread for an aggregate in a to-many spread."""
     if not relationship.to_one and has_aggregates(embed.node):
         raise AggregateSpread(
-            "Feature not implemented",
-            "Aggregates are not implemented for one-to-many or many-to-many spreads.",
+            "Feature not implemented", "Aggregates are not implemented for one-to-many or many-to-many spreads."
         )
 
 

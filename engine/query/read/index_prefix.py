@@ -10,9 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.catalog import Relation
-from engine.query.catalog import aliased
-from engine.query.catalog import catalog
+from engine.query.catalog import Relation, aliased, catalog
 
 Expression = sa.ColumnElement[Any]
 

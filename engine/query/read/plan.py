@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from functools import partial
+from functools import cached_property, partial
 
 import sqlalchemy as sa
 
@@ -11,16 +10,11 @@ from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.plan_cache import PlanCache
 from engine.query.read.aggregates import has_aggregates
-from engine.query.read.embed import RowSelection
-from engine.query.read.embed import SelectBuilder
-from engine.query.read.embed import require_spreadable
-from engine.query.read.planner import AccessPath
-from engine.query.read.planner import Planner
+from engine.query.read.embed import RowSelection, SelectBuilder, require_spreadable
+from engine.query.read.planner import AccessPath, Planner
 from engine.query.rule import Rule
-from engine.query.shape import Node
-from engine.query.shape import Shape
-from engine.query.statement import Statement
-from engine.query.statement import parameter
+from engine.query.shape import Node, Shape
+from engine.query.statement import Statement, parameter
 
 ROOT_LIMIT = parameter("root_limit", sa.BigInteger)
 ROOT_OFFSET = parameter("root_offset", sa.BigInteger)

@@ -7,8 +7,7 @@ rows. Everything that is printed is computed outside the page, so embeds are com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,29 +15,16 @@ from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import UnaryExpression
 
 from engine.query import operators
-from engine.query.catalog import Attribute
-from engine.query.catalog import Relation
-from engine.query.catalog import Relationship
-from engine.query.catalog import aliased
+from engine.query.catalog import Attribute, Relation, Relationship, aliased
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.in_subquery import SmallInSubquery
 from engine.query.json_paths import path_value
 from engine.query.read.access_paths import AccessPaths
-from engine.query.read.disjuncts import Disjunct
-from engine.query.read.disjuncts import disjuncts
-from engine.query.read.skip_scan import Partitions
-from engine.query.read.skip_scan import partitions_of
-from engine.query.read.skip_scan import selects_by_key
-from engine.query.rule import Action
-from engine.query.rule import Rule
-from engine.query.shape import Condition
-from engine.query.shape import Embed
-from engine.query.shape import Filter
-from engine.query.shape import Node
-from engine.query.shape import NotEmbedded
-from engine.query.shape import OrderTerm
-from engine.query.statement import Statement
-from engine.query.statement import compile_statement
+from engine.query.read.disjuncts import Disjunct, disjuncts
+from engine.query.read.skip_scan import Partitions, partitions_of, selects_by_key
+from engine.query.rule import Action, Rule
+from engine.query.shape import Condition, Embed, Filter, Node, NotEmbedded, OrderTerm
+from engine.query.statement import Statement, compile_statement
 from models import RESOURCES
 from models.errors import Fault
 from models.types import ColumnType
@@ -96,9 +82,7 @@ class Planner(AccessPaths):
         alias = self.alias(relation)
         return alias, self.rule.rows(action, relation.model, alias.c)
 
-    def scoped_target(
-        self, relation: Relation, relationship: Relationship
-    ) -> tuple[Any, Expression]:
+    def scoped_target(self, relation: Relation, relationship: Relationship) -> tuple[Any, Expression]:
         """Return `scoped` for the target of a relationship. The condition is true if the source's rule implies it."""
         alias = self.alias(relation)
         source = self.catalog.relations[relationship.source].model
@@ -118,9 +102,7 @@ class Planner(AccessPaths):
 
     # Conditions
 
-    def conditions(
-        self, node: Node, relation: Relation, alias: Any, scope: Expression
-    ) -> list[Expression]:
+    def conditions(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> list[Expression]:
         """Return the conditions of a node's filters and inner embeds on an alias of its relation."""
         filters = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
         inner = [embed for embed in node.embeds if embed.join == "inner"]
@@ -135,15 +117,11 @@ class Planner(AccessPaths):
         condition = self.index_condition(node, relation, alias, scope)
         ordered = node if is_list else replace(node, order=())
         return [
-            self.access_path(
-                node, relation, alias, scope, each, self.partitions(ordered, relation, alias, each)
-            )
+            self.access_path(node, relation, alias, scope, each, self.partitions(ordered, relation, alias, each))
             for each in disjuncts(scope, condition)
         ]
 
-    def single_path(
-        self, node: Node, relation: Relation, alias: Any, scope: Expression
-    ) -> AccessPath:
+    def single_path(self, node: Node, relation: Relation, alias: Any, scope: Expression) -> AccessPath:
         """Return one search for all rows, by the whole rule."""
         condition = self.index_condition(node, relation, alias, scope)
         whole = Disjunct(scope, condition)
@@ -156,9 +134,7 @@ class Planner(AccessPaths):
         is_by_key = any(selects_by_key(condition, relation) for condition in node.conditions)
         return self.dialect.uses_skip_scans and not is_by_key
 
-    def partitions(
-        self, node: Node, relation: Relation, alias: Any, disjunct: Disjunct
-    ) -> Partitions | None:
+    def partitions(self, node: Node, relation: Relation, alias: Any, disjunct: Disjunct) -> Partitions | None:
         """Return the partitions of a skip scan for a disjunct; None if a skip scan does not apply."""
         if not self.dialect.uses_skip_scans:
             return None
@@ -183,13 +159,9 @@ class Planner(AccessPaths):
         if partitions is None:
             return AccessPath(alias, conditions, isinstance(disjunct.condition, SmallInSubquery))
         joined = self.dialect.nested_loop(partitions.rows, alias, partitions.on)
-        return AccessPath(
-            joined, [*conditions, *self.partition_filters(node, relation, partitions)]
-        )
+        return AccessPath(joined, [*conditions, *self.partition_filters(node, relation, partitions)])
 
-    def partition_filters(
-        self, node: Node, relation: Relation, partitions: Partitions
-    ) -> list[Expression]:
+    def partition_filters(self, node: Node, relation: Relation, partitions: Partitions) -> list[Expression]:
         """Return the filters that hold or fail for a whole partition, as conditions on the partitions."""
         return [
             self.filter(flt, node, relation, partitions.rows, sa.true())
@@ -199,18 +171,14 @@ class Planner(AccessPaths):
             and self.null_filtered_embed(flt, node) is None
         ]
 
-    def condition(
-        self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression
-    ) -> Expression:
+    def condition(self, item: Condition, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
         if isinstance(item, Filter):
             return self.filter(item, node, relation, alias, scope)
         parts = [self.condition(part, node, relation, alias, scope) for part in item.operands]
         joined = sa.and_(*parts) if item.operator == "and" else sa.or_(*parts)
         return sa.not_(joined.self_group()) if item.negated else joined
 
-    def filter(
-        self, flt: Filter, node: Node, relation: Relation, alias: Any, scope: Expression
-    ) -> Expression:
+    def filter(self, flt: Filter, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
         embed = self.null_filtered_embed(flt, node)
         if embed is not None:
             exists = self.embed_exists(embed, relation, alias)
@@ -236,9 +204,7 @@ class Planner(AccessPaths):
         # CASE, because a database may evaluate the operands of AND in any order, and equal operands of OR once.
         return condition if isinstance(barrier, sa.True_) else sa.case((barrier, condition))
 
-    def operand_column(
-        self, flt: Filter, relation: Relation, alias: Any
-    ) -> tuple[ColumnType, Expression]:
+    def operand_column(self, flt: Filter, relation: Relation, alias: Any) -> tuple[ColumnType, Expression]:
         attribute = relation.attribute(flt.column)
         if flt.path:
             return path_value(self.dialect, attribute, alias.c[attribute.name], flt.path)
@@ -289,9 +255,7 @@ class Planner(AccessPaths):
             conditions.append(self.number(node.offset) == 0)
         return conditions
 
-    def joined_target(
-        self, relationship: Relationship, parent: Any
-    ) -> tuple[Any, list[Expression], Expression]:
+    def joined_target(self, relationship: Relationship, parent: Any) -> tuple[Any, list[Expression], Expression]:
         """Return the alias of a relationship's target, its join conditions with the parent, and its rule."""
         relation = self.catalog.relations[relationship.target]
         target, scope = self.scoped_target(relation, relationship)
@@ -305,9 +269,7 @@ class Planner(AccessPaths):
 
     # Order
 
-    def order(
-        self, node: Node, relation: Relation, alias: Any, *, by_key: bool = True
-    ) -> list[Expression]:
+    def order(self, node: Node, relation: Relation, alias: Any, *, by_key: bool = True) -> list[Expression]:
         """Return the terms of a node's order. With `by_key`, the primary key makes the order total."""
         terms = [self.order_term(term, node, relation, alias) for term in node.order]
         if by_key:
@@ -319,9 +281,7 @@ class Planner(AccessPaths):
 
     def order_term(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
         if term.embed is not None:
-            return with_direction(
-                self.embed_column(term, node, relation, alias), term, nullable=True
-            )
+            return with_direction(self.embed_column(term, node, relation, alias), term, nullable=True)
         attribute = relation.attribute(term.column)
         value = self.order_value(attribute, alias.c[attribute.name], term)
         return with_direction(value, term, nullable=bool(term.path) or not attribute.required)
@@ -334,9 +294,7 @@ class Planner(AccessPaths):
         operators.require_comparable(kind.name, "ordering")
         return column
 
-    def embed_column(
-        self, term: OrderTerm, node: Node, relation: Relation, alias: Any
-    ) -> Expression:
+    def embed_column(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
         """Return a column of a to-one embed, as a sub-select for the order of the parent."""
         assert term.embed is not None
         embed = next((each for each in node.embeds if term.embed == each.name), None)
@@ -346,16 +304,12 @@ class Planner(AccessPaths):
         if not relationship.to_one:
             raise NotToOne(
                 f"A related order on '{term.embed}' is not possible",
-                f"'{relation.name}' and '{term.embed}' do not form a many-to-one or "
-                "one-to-one relationship",
+                f"'{relation.name}' and '{term.embed}' do not form a many-to-one or one-to-one relationship",
             )
         target_relation = self.catalog.relations[relationship.target]
         attribute = target_relation.attribute(term.column)
         target, on, scope = self.joined_target(relationship, alias)
-        conditions = [
-            *self.conditions(embed.node, target_relation, target, scope),
-            *self.range_conditions(embed.node),
-        ]
+        conditions = [*self.conditions(embed.node, target_relation, target, scope), *self.range_conditions(embed.node)]
         column = self.order_value(attribute, target.c[attribute.name], term)
         row = sa.select(column).where(*on, scope, *conditions)
         return row.correlate(alias).scalar_subquery()

@@ -13,11 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.catalog import Relation
-from engine.query.catalog import aliased
-from engine.query.shape import Condition
-from engine.query.shape import Filter
-from engine.query.shape import Node
+from engine.query.catalog import Relation, aliased
+from engine.query.shape import Condition, Filter, Node
 from models import RESOURCES
 from models.fields import SkipScan
 
@@ -57,9 +54,7 @@ def of_each_owner(scan: SkipScan, rows: Any) -> Partitions:
     return Partitions(owners, rows.c[scan.owner] == owners.c.id)
 
 
-def of_each_value(
-    scan: SkipScan, relation: Relation, rows: Any, owner: Expression | None
-) -> Partitions:
+def of_each_value(scan: SkipScan, relation: Relation, rows: Any, owner: Expression | None) -> Partitions:
     """Return a partition for each distinct owner and value of `partition_by`. `owner` limits them to one owner."""
     scanned = aliased(relation.table, "rule_scanned")
     values = sa.select(scanned.c[scan.owner], scanned.c[scan.partition_by]).distinct()
@@ -90,11 +85,7 @@ def owner_of(rule: Expression, scan: SkipScan) -> Expression | None:
 
 def equal_columns(node: Node) -> set[str]:
     """Return the columns that a node's filters compare with one short value."""
-    return {
-        flt.column
-        for flt in node.conditions
-        if isinstance(flt, Filter) and flt.is_equality and not flt.is_long
-    }
+    return {flt.column for flt in node.conditions if isinstance(flt, Filter) and flt.is_equality and not flt.is_long}
 
 
 def is_along(node: Node, scan: SkipScan, key: tuple[str, ...]) -> bool:
@@ -113,9 +104,7 @@ def selects_by_key(condition: Condition, relation: Relation) -> bool:
     """Return whether a condition selects rows by values of a key or a foreign key."""
     if not isinstance(condition, Filter):
         every = all if condition.operator == "or" else any
-        return not condition.negated and every(
-            selects_by_key(part, relation) for part in condition.operands
-        )
+        return not condition.negated and every(selects_by_key(part, relation) for part in condition.operands)
     leading = {*relation.key, *(each.column for each in relation.foreign_keys)}
     is_of_values = condition.operator in ("eq", "in") and condition.quantifier != "all"
     return is_of_values and not condition.negated and condition.column in leading

@@ -6,22 +6,14 @@ constraint itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from engine.query.catalog import ForeignKey
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
-from engine.query.constraints import ForeignKeyViolation
-from engine.query.constraints import UniqueViolation
-from engine.query.statement import Binding
-from engine.query.statement import compile_statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
+from engine.query.catalog import ForeignKey, Relation, catalog
+from engine.query.constraints import ForeignKeyViolation, UniqueViolation
+from engine.query.statement import Binding, compile_statement, new_value, parameter
 from engine.storage.transaction import Transaction
 from models.types import Bound
 
@@ -30,10 +22,7 @@ Key = tuple[Bound, ...]
 
 @contextmanager
 def diagnose_write(
-    transaction: Transaction,
-    relation: Relation,
-    values: Callable[[], dict[str, Bound]],
-    keys: Sequence[Key],
+    transaction: Transaction, relation: Relation, values: Callable[[], dict[str, Bound]], keys: Sequence[Key]
 ) -> Iterator[None]:
     """Add details to the violation of a write. `values`: the new values. `keys`: the keys of updated rows."""
     try:
@@ -52,18 +41,14 @@ def diagnose_write(
 
 
 @contextmanager
-def diagnose_deletion(
-    transaction: Transaction, relation: Relation, keys: Sequence[Key]
-) -> Iterator[None]:
+def diagnose_deletion(transaction: Transaction, relation: Relation, keys: Sequence[Key]) -> Iterator[None]:
     """Add details to the violation of a delete."""
     try:
         yield
     except ForeignKeyViolation as violation:
         if violation.details is not None:
             raise
-        raise (
-            remaining_reference(transaction, relation, keys, REFUSE_DELETION) or violation
-        ) from violation
+        raise (remaining_reference(transaction, relation, keys, REFUSE_DELETION) or violation) from violation
 
 
 def missing_reference(
@@ -72,12 +57,8 @@ def missing_reference(
     """Return the violation of the first foreign key whose value refers to a missing row; None if there is none."""
     for fk in relation.foreign_keys:
         value = values.get(fk.column)
-        if value is not None and not row_exists(
-            transaction, fk.referred, fk.referred_column, value
-        ):
-            return ForeignKeyViolation.missing(
-                relation.name, fk.name, fk.column, value, fk.referred
-            )
+        if value is not None and not row_exists(transaction, fk.referred, fk.referred_column, value):
+            return ForeignKeyViolation.missing(relation.name, fk.name, fk.column, value, fk.referred)
     return None
 
 
@@ -122,9 +103,7 @@ def row_exists(transaction: Transaction, relation_name: str, column: str, value:
     return transaction.one(statement.sql, statement.bind(Binding(new=(value,)))) is not None
 
 
-def duplicate_key_details(
-    relation: Relation, constraint: str, values: dict[str, Bound]
-) -> str | None:
+def duplicate_key_details(relation: Relation, constraint: str, values: dict[str, Bound]) -> str | None:
     """Return `Key (id)=(1) already exists.`; None for an email, which may be that of a hidden user."""
     columns = relation.uniques.get(constraint, ())
     if not columns or any(values.get(name) is None for name in columns) or columns == ("email",):

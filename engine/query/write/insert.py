@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any
 
-from engine.query.catalog import Attribute
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
-from engine.query.constraints import VIOLATIONS
-from engine.query.constraints import NotNullViolation
+from engine.query.catalog import Attribute, Relation, catalog
+from engine.query.constraints import VIOLATIONS, NotNullViolation
 from engine.query.plan_cache import PLANS_MAX
-from engine.query.statement import Binding
-from engine.query.statement import Statement
+from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.plan import InsertPlan
-from engine.query.write.plan import UpsertPlan
+from engine.query.write.plan import InsertPlan, UpsertPlan
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import ColumnDefault
-from models.types import DOUBLE
-from models.types import TIMESTAMP
-from models.types import Bound
-from models.types import OutOfRange
-from models.types import new_uuid
-from models.types import read_timestamp
+from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp
 
 CHOSEN_ID_MAX = 2**52  # JavaScript can represent the ids that follow the chosen one
 IMPORTED_ID_MAX = 2**52 + 2**51  # an export may hold ids that follow CHOSEN_ID_MAX
@@ -67,11 +54,7 @@ class Insertion:
 
     def rows_with(self, name: str) -> set[int]:
         """Return the positions of the rows that set a column. A missing value sets null unless it means the default."""
-        return {
-            position
-            for position, row in enumerate(self.rows)
-            if name in row or not self.default_missing
-        }
+        return {position for position, row in enumerate(self.rows) if name in row or not self.default_missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +134,7 @@ def plan_layout(relation_name: str, named: tuple[str, ...], default_missing: boo
     return RowLayout(
         columns,
         tuple(each.name for each in constant),
-        (
-            *(payload_source(attributes[name], default_missing) for name in named),
-            *map(default_source, unnamed),
-        ),
+        (*(payload_source(attributes[name], default_missing) for name in named), *map(default_source, unnamed)),
         tuple((name, columns.index(name) if name in columns else None) for name in required),
     )
 
@@ -165,17 +145,11 @@ def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
     missing = default_source(attribute).from_row if default_missing else null_value
     if attribute.type is TIMESTAMP:
         return ColumnSource(
-            lambda rows, row: (
-                convert_value(attribute, row[name], rows.request)
-                if name in row
-                else missing(rows, row)
-            )
+            lambda rows, row: convert_value(attribute, row[name], rows.request) if name in row else missing(rows, row)
         )
     if attribute.default is ColumnDefault.SEQUENCE:
         return ColumnSource(
-            lambda rows, row: (
-                require_id(rows.relation, convert(row[name])) if name in row else missing(rows, row)
-            )
+            lambda rows, row: require_id(rows.relation, convert(row[name])) if name in row else missing(rows, row)
         )
     return ColumnSource(
         lambda rows, row: convert(row[name]) if name in row else missing(rows, row),
@@ -191,8 +165,7 @@ def default_source(attribute: Attribute) -> ColumnSource:
     if kind is None:
         return ColumnSource(null_value, is_constant=True)
     return ColumnSource(
-        lambda rows, row: default_value(kind, rows.now, rows.request),
-        is_constant=kind is not ColumnDefault.RANDOM_UUID,
+        lambda rows, row: default_value(kind, rows.now, rows.request), is_constant=kind is not ColumnDefault.RANDOM_UUID
     )
 
 
@@ -219,9 +192,7 @@ class InsertRows:
     rows. It holds the rows as JSON, and the values of the `constant` columns once.
     """
 
-    def __init__(
-        self, transaction: Transaction, relation: Relation, insertion: Insertion, binding: Binding
-    ) -> None:
+    def __init__(self, transaction: Transaction, relation: Relation, insertion: Insertion, binding: Binding) -> None:
         self.transaction = transaction
         self.relation = relation
         self.request = binding
@@ -329,8 +300,7 @@ class InsertRows:
     def are_complete(self) -> bool:
         """Return whether every row has all required values."""
         return not any(
-            position is None or None in map(itemgetter(position), self.values)
-            for _, position in self.required
+            position is None or None in map(itemgetter(position), self.values) for _, position in self.required
         )
 
     def key(self, values: tuple[Bound, ...]) -> Key:
@@ -341,9 +311,7 @@ class InsertRows:
         position = self.id_position
         if position is None or values[position] is not None:
             return self.write(plan.insert, values)
-        return self.write(
-            plan.insert_without_id, values, values[:position] + values[position + 1 :]
-        )
+        return self.write(plan.insert_without_id, values, values[:position] + values[position + 1 :])
 
     @cached_property
     def id_position(self) -> int | None:

@@ -7,14 +7,10 @@ write of a single row checks the rule in the same statement. Plans build each st
 
 from __future__ import annotations
 
-from functools import cached_property
-from functools import lru_cache
-from functools import partial
+from functools import cached_property, lru_cache, partial
 
-from engine.query.plan_cache import PLANS_MAX
-from engine.query.plan_cache import PlanCache
-from engine.query.rule import Action
-from engine.query.rule import Rule
+from engine.query.plan_cache import PLANS_MAX, PlanCache
+from engine.query.rule import Action, Rule
 from engine.query.shape import Shape
 from engine.query.statement import Statement
 from engine.query.write.statements import WriteBuilder
@@ -28,12 +24,7 @@ class InsertPlan:
     """
 
     def __init__(
-        self,
-        database: str,
-        relation_name: str,
-        columns: tuple[str, ...],
-        constant: tuple[str, ...],
-        rule: Rule,
+        self, database: str, relation_name: str, columns: tuple[str, ...], constant: tuple[str, ...], rule: Rule
     ) -> None:
         self.builder = partial(WriteBuilder, database, relation_name, rule, constant)
         self.columns = columns
@@ -113,14 +104,7 @@ class UpsertPlan:
 class UpdatePlan:
     """The statements that set `columns` to the values in `Binding.new` in rows that match the shape's filters."""
 
-    def __init__(
-        self,
-        database: str,
-        relation_name: str,
-        columns: tuple[str, ...],
-        shape: Shape,
-        rule: Rule,
-    ) -> None:
+    def __init__(self, database: str, relation_name: str, columns: tuple[str, ...], shape: Shape, rule: Rule) -> None:
         self.builder = partial(WriteBuilder, database, relation_name, rule)
         self.columns = columns
         self.shape = shape

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from engine.query.catalog import Relation
-from engine.query.statement import Binding
-from engine.query.statement import Statement
+from engine.query.statement import Binding, Statement
 from engine.storage.transaction import Transaction
-from models.errors import Denial
-from models.errors import Fault
+from models.errors import Denial, Fault
 
 
 class RowDenied(Denial):
@@ -22,18 +20,13 @@ def require_allowed(
     transaction: Transaction, relation: Relation, statement: Statement | None, binding: Binding
 ) -> None:
     """Run a statement that finds a denied candidate row; raise RowDenied if it finds one. None allows all rows."""
-    if (
-        statement is not None
-        and transaction.one(statement.sql, statement.bind(binding)) is not None
-    ):
+    if statement is not None and transaction.one(statement.sql, statement.bind(binding)) is not None:
         raise row_violation(relation)
 
 
 def row_violation(relation: Relation, clause: str = "") -> RowDenied:
     """Return PostgreSQL's error for a denied row. `clause` is ` (USING expression)` for an existing row."""
-    return RowDenied(
-        f'new row violates row-level security policy{clause} for table "{relation.name}"'
-    )
+    return RowDenied(f'new row violates row-level security policy{clause} for table "{relation.name}"')
 
 
 def protected_column(column: str, *, is_update: bool = False) -> ProtectedColumn:

@@ -10,21 +10,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
+from engine.query.catalog import Relation, catalog
 from engine.query.dialect.in_subquery import is_among
 from engine.query.dialect.registry import DIALECTS
-from engine.query.read.plan import ROOT_LIMIT
-from engine.query.read.plan import ROOT_OFFSET
+from engine.query.read.plan import ROOT_LIMIT, ROOT_OFFSET
 from engine.query.read.planner import Planner
-from engine.query.rule import Action
-from engine.query.rule import Rule
+from engine.query.rule import Action, Rule
 from engine.query.shape import Shape
-from engine.query.statement import Statement
-from engine.query.statement import new_value
-from engine.query.statement import parameter
-from models.fields import ColumnDefault
-from models.fields import Row
+from engine.query.statement import Statement, new_value, parameter
+from models.fields import ColumnDefault, Row
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
@@ -45,9 +39,7 @@ class WriteBuilder:
     `constant`: the columns that have one value for all rows of a payload.
     """
 
-    def __init__(
-        self, database: str, relation_name: str, rule: Rule, constant: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, database: str, relation_name: str, rule: Rule, constant: tuple[str, ...] = ()) -> None:
         self.constant = constant
         self.dialect = DIALECTS[database]
         self.rule = rule
@@ -125,16 +117,10 @@ class WriteBuilder:
         row = RowExpressions(known, self.table)
         derived = self.relation.model.derived
         selected = [
-            (derived[column.name](row) if column.name in derived else row[column.name]).label(
-                column.name
-            )
+            (derived[column.name](row) if column.name in derived else row[column.name]).label(column.name)
             for column in self.table.c
         ]
-        return (
-            sa.select(*selected, position.label("position"))
-            .select_from(source)
-            .subquery("candidates")
-        )
+        return sa.select(*selected, position.label("position")).select_from(source).subquery("candidates")
 
     def denied_among(self, candidates: Any) -> Statement | None:
         """Return the query for a candidate row that the rule denies; None if the rule denies none."""
@@ -154,18 +140,14 @@ class WriteBuilder:
         """Return the query for an existing row that the rule denies in its merged state."""
         source, payload, on = self.conflicts(columns, target)
         known = {
-            column.name: payload.values[column.name]
-            if column.name in merged
-            else source.c[column.name]
+            column.name: payload.values[column.name] if column.name in merged else source.c[column.name]
             for column in self.table.c
             if column.name not in self.relation.model.derived
         }
         joined = source.join(payload.rows, sa.and_(*on))
         return self.denied_among(self.complete_rows(joined, known, payload.position))
 
-    def conflicts(
-        self, columns: tuple[str, ...], target: tuple[str, ...]
-    ) -> tuple[Any, PayloadRows, list[Expression]]:
+    def conflicts(self, columns: tuple[str, ...], target: tuple[str, ...]) -> tuple[Any, PayloadRows, list[Expression]]:
         """Return the existing rows, the payload's rows, and the conditions that join them by `target`."""
         payload = self.payload_rows(columns)
         source = self.planner.alias(self.relation)
@@ -181,9 +163,7 @@ class WriteBuilder:
         key = [source.c[name] for name in self.relation.key]
         is_writable = sa.case((allowed, 1), else_=0)
         joined = source.join(payload.rows, sa.and_(*on))
-        return self.planner.finish(
-            sa.select(payload.position, is_writable, *key).select_from(joined)
-        )
+        return self.planner.finish(sa.select(payload.position, is_writable, *key).select_from(joined))
 
     # Statements that write
 
@@ -212,9 +192,7 @@ class WriteBuilder:
     def insert(self, columns: tuple[str, ...]) -> Statement:
         values = self.with_key(self.new_values(columns))
         statement = sa.insert(self.table)
-        return self.planner.finish(
-            self.returning_id(statement.values(values) if values else statement)
-        )
+        return self.planner.finish(self.returning_id(statement.values(values) if values else statement))
 
     def insert_if_allowed(self, columns: tuple[str, ...]) -> Statement | None:
         """Return the insert of one row that writes nothing if the rule denies it; None if the rule denies none."""
@@ -224,9 +202,7 @@ class WriteBuilder:
             return None
         row = sa.select(*values.values()).where(allowed)
         statement = self.dialect.insert(self.table)
-        return self.planner.finish(
-            self.returning_id(statement.from_select([*values], row, include_defaults=False))
-        )
+        return self.planner.finish(self.returning_id(statement.from_select([*values], row, include_defaults=False)))
 
     def insert_all(self, columns: tuple[str, ...]) -> Statement | None:
         """Return one insert of all rows that the rule allows; None without columns."""
@@ -254,14 +230,10 @@ class WriteBuilder:
 
     def with_key(self, values: dict[str, Expression]) -> dict[str, Expression]:
         """Return the values with null for key columns without value and default, which then violate NOT NULL."""
-        missing = (
-            name for name in self.relation.key if self.relation.attributes[name].default is None
-        )
+        missing = (name for name in self.relation.key if self.relation.attributes[name].default is None)
         return {**dict.fromkeys(missing, sa.null()), **values}
 
-    def upsert(
-        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
-    ) -> Statement:
+    def upsert(self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None) -> Statement:
         """Return the upsert of one row."""
         insert = self.dialect.insert(self.table).values(self.new_values(columns))
         upsert = self.dialect.on_conflict(insert, target, self.changed(columns, merged))
@@ -272,13 +244,9 @@ class WriteBuilder:
     ) -> Statement:
         """Return the upsert of all rows."""
         insert = self.insert_select(columns)
-        return self.planner.finish(
-            self.dialect.on_conflict(insert, target, self.changed(columns, merged))
-        )
+        return self.planner.finish(self.dialect.on_conflict(insert, target, self.changed(columns, merged)))
 
-    def changed(
-        self, columns: tuple[str, ...], merged: tuple[str, ...] | None
-    ) -> tuple[str, ...] | None:
+    def changed(self, columns: tuple[str, ...], merged: tuple[str, ...] | None) -> tuple[str, ...] | None:
         """Return the columns that a merge updates: `merged`, columns derived from them, and update timestamps."""
         if merged is None:
             return None
@@ -295,17 +263,13 @@ class WriteBuilder:
     def returning_id(self, statement: sa.Insert) -> sa.Insert:
         """Return the insert with RETURNING, if the relation has a generated id and the driver does not report it."""
         name = self.relation.sequence_column
-        return (
-            statement if name is None else self.dialect.returning_id(statement, self.table.c[name])
-        )
+        return statement if name is None else self.dialect.returning_id(statement, self.table.c[name])
 
     def denied_update(self, columns: tuple[str, ...]) -> Statement | None:
         """Return the query for a row that the rule denies in its updated state; None if the rule denies none."""
         source = self.planner.alias(self.relation)
         values = self.new_values(columns)
-        known = {
-            column.name: values.get(column.name, source.c[column.name]) for column in self.table.c
-        }
+        known = {column.name: values.get(column.name, source.c[column.name]) for column in self.table.c}
         selected = [known[column.name].label(column.name) for column in self.table.c]
         candidates = (
             sa.select(*selected, sa.literal_column("0").label("position"))
@@ -316,9 +280,7 @@ class WriteBuilder:
 
     def update(self, columns: tuple[str, ...]) -> Statement:
         values = self.new_values(columns)
-        return self.planner.finish(
-            sa.update(self.table).values(values).where(self.by_key_in_order())
-        )
+        return self.planner.finish(sa.update(self.table).values(values).where(self.by_key_in_order()))
 
     def update_if_allowed(self, columns: tuple[str, ...], shape: Shape) -> Statement:
         """Return the update of the rows of `keys` that the rule allows in their new state. It returns their keys."""
@@ -329,10 +291,7 @@ class WriteBuilder:
         return self.planner.finish(
             sa.update(self.table)
             .values(values)
-            .where(
-                is_among(self.key_of(self.table.c), keys),
-                *([] if allowed is None else [allowed]),
-            )
+            .where(is_among(self.key_of(self.table.c), keys), *([] if allowed is None else [allowed]))
             .returning(*self.key_of(self.table.c))
         )
 

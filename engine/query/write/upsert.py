@@ -6,19 +6,12 @@ merged rows. The first failed check gives the error.
 
 from __future__ import annotations
 
-from engine.query.catalog import Relation
-from engine.query.catalog import UnknownColumn
+from engine.query.catalog import Relation, UnknownColumn
 from engine.query.constraints import UniqueViolation
 from engine.query.rule import Rule
 from engine.query.write import plan as write_plan
-from engine.query.write.insert import Conflict
-from engine.query.write.insert import Insertion
-from engine.query.write.insert import InsertRows
-from engine.query.write.insert import Key
-from engine.query.write.insert import WriteResult
-from engine.query.write.row_security import protected_column
-from engine.query.write.row_security import require_allowed
-from engine.query.write.row_security import row_violation
+from engine.query.write.insert import Conflict, Insertion, InsertRows, Key, WriteResult
+from engine.query.write.row_security import protected_column, require_allowed, row_violation
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.types import Bound
@@ -80,9 +73,7 @@ def insert_new(
     transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: InsertRows
 ) -> WriteResult:
     """Insert rows without a conflict target; raise RowDenied or the violation of a constraint."""
-    plan = write_plan.plan_insert(
-        transaction.dialect.name, relation.name, rows.columns, rows.constant, rule
-    )
+    plan = write_plan.plan_insert(transaction.dialect.name, relation.name, rows.columns, rows.constant, rule)
     statement = plan.insert_if_allowed if len(rows.values) == 1 else None
     if statement is not None and rows.missing_column(rows.values[0]) is None:
         key = rows.write(statement, rows.values[0])
@@ -97,11 +88,7 @@ def insert_new(
 
 
 def merged_key(
-    relation: Relation,
-    key: Key,
-    values: tuple[Bound, ...],
-    columns: tuple[str, ...],
-    merged: tuple[str, ...] | None,
+    relation: Relation, key: Key, values: tuple[Bound, ...], columns: tuple[str, ...], merged: tuple[str, ...] | None
 ) -> Key:
     """Return the key of an existing row after a merge: the merged columns have the payload's values."""
     return tuple(
@@ -126,26 +113,15 @@ def conflict_target(relation: Relation, requested: tuple[str, ...] | None) -> tu
     for columns in relation.uniques.values():
         if set(columns) == set(requested):
             return columns
-    raise NoSuchConstraint(
-        "there is no unique or exclusion constraint matching the ON CONFLICT specification"
-    )
+    raise NoSuchConstraint("there is no unique or exclusion constraint matching the ON CONFLICT specification")
 
 
 def require_writable_keys(
-    relation: Relation,
-    insertion: Insertion,
-    target: tuple[str, ...],
-    existing: dict[int, tuple[bool, Key]],
-    rule: Rule,
+    relation: Relation, insertion: Insertion, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]], rule: Rule
 ) -> None:
     """Raise ProtectedColumn if the payload sets a protected key column of a row that the caller may not update."""
     protected = next(
-        (
-            name
-            for name in relation.key
-            if name in insertion.columns and name in rule.protected_columns
-        ),
-        None,
+        (name for name in relation.key if name in insertion.columns and name in rule.protected_columns), None
     )
     if protected is not None:
         writable = {position for position, (is_writable, _) in existing.items() if is_writable}
@@ -154,9 +130,7 @@ def require_writable_keys(
             raise protected_column(protected)
 
 
-def require_writable_rows(
-    relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]]
-) -> None:
+def require_writable_rows(relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]]) -> None:
     """Raise RowDenied if the caller may not update an existing row, or UniqueViolation for another target than the
     primary key."""
     if all(is_writable for is_writable, _ in existing.values()):

@@ -51,9 +51,7 @@ class Stacked:
 
 def stacked(chart: Chart) -> Stacked:
     """Return the chart's series stacked by status."""
-    kinds = tuple(
-        kind for kind in STATUSES if any(point.by_status.get(kind) for point in chart.series)
-    )
+    kinds = tuple(kind for kind in STATUSES if any(point.by_status.get(kind) for point in chart.series))
     top = round_up(max((point.total for point in chart.series), default=0))
     step = (WIDTH - LEFT) / max(1, len(chart.series))
     each = -(-len(chart.series) // LABELS_MAX)
@@ -84,8 +82,7 @@ def stacked(chart: Chart) -> Stacked:
         if place % max(1, each) == 0:
             periods.append(Label(name, round_tenth(x + step / 2), HEIGHT - 6))
     lines = tuple(
-        Label(f"{top * part // 2:,}", LEFT, round_tenth(HEIGHT - BOTTOM - top * part / 2 * scale))
-        for part in range(3)
+        Label(f"{top * part // 2:,}", LEFT, round_tenth(HEIGHT - BOTTOM - top * part / 2 * scale)) for part in range(3)
     )
     rows = tuple(
         (
@@ -113,9 +110,7 @@ def shares(counts: Mapping[str, int]) -> list[Share]:
     largest = max(counts.values(), default=0) or 1
     ranked = sorted(((name, count) for name, count in counts.items() if count), key=longest)
     return [
-        Share(
-            NAMES.get(name, name.replace("_", " ")), count, round_tenth(100 * count / largest), name
-        )
+        Share(NAMES.get(name, name.replace("_", " ")), count, round_tenth(100 * count / largest), name)
         for name, count in ranked
     ]
 

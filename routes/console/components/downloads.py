@@ -12,33 +12,21 @@ import csv
 import io
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace
-from typing import Any
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from flask import Response
-from flask import current_app
-from flask import request
-from flask import stream_with_context
+from flask import Response, current_app, request, stream_with_context
 
 from access import policy
 from access.caller import Caller
 from engine.current import reading
 from engine.query.rule import Action
-from engine.storage.sqlite import ResponseTooLarge
-from engine.storage.sqlite import TimedOut
+from engine.storage.sqlite import ResponseTooLarge, TimedOut
 from models.errors import Fault
-from routes.console.components import queries
-from routes.console.components import search
-from routes.console.components.error_pages import TooManyDownloads
-from routes.console.components.error_pages import fault_message
-from routes.console.components.list_query import Listing
-from routes.console.components.list_query import ListQuery
-from routes.console.components.list_query import parse_list_query
+from routes.console.components import queries, search
+from routes.console.components.error_pages import TooManyDownloads, fault_message
+from routes.console.components.list_query import Listing, ListQuery, parse_list_query
 from routes.console.components.page import CONTENT_SECURITY_POLICY
 from routes.console.components.queries import Row
 from routes.console.session import auth
@@ -47,9 +35,7 @@ from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.representation import row_keys
 
 AT_ONCE_ROWS_MAX = 10_000  # about 10 MB in memory
-PAGE_ROWS = (
-    2_000  # about 400 KB: smaller ranges cost more transactions, larger ones delay other requests
-)
+PAGE_ROWS = 2_000  # about 400 KB: smaller ranges cost more transactions, larger ones delay other requests
 QUICK_SECONDS = 0.25  # if a range is faster, the next spans twice as many ids
 SECONDS_MAX = 50.0  # the server closes a connection after 60 s
 DOWNLOADS_MAX = 2  # long downloads of one process: each occupies a thread
@@ -129,10 +115,7 @@ def csv_response(file: CsvFile, body: Iterable[str]) -> Response:
 def download_slots() -> threading.BoundedSemaphore:
     """Return the semaphore of the long downloads of this process."""
     slots = threading.BoundedSemaphore(DOWNLOADS_MAX)
-    return cast(
-        threading.BoundedSemaphore,
-        current_app.extensions.setdefault("walkthrough.downloads", slots),
-    )
+    return cast(threading.BoundedSemaphore, current_app.extensions.setdefault("walkthrough.downloads", slots))
 
 
 # Short lists
@@ -190,8 +173,7 @@ def id_bounds(file: CsvFile) -> tuple[int, int]:
     with reading() as transaction:
         caller = admit_reader(transaction, file)
         ends = [
-            queries.first_row(caller, file.relation, f"select=id&order=id.{direction}")
-            for direction in ("asc", "desc")
+            queries.first_row(caller, file.relation, f"select=id&order=id.{direction}") for direction in ("asc", "desc")
         ]
     first, last = (row["id"] if row is not None else 0 for row in ends)
     return first - 1, last

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from flask import Response
-from flask import g
-from flask import request
-from werkzeug.exceptions import HTTPException
-from werkzeug.exceptions import MethodNotAllowed
+from flask import Response, g, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from access import policy
 from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
-from engine.query.constraints import ForeignKeyViolation
-from engine.query.constraints import Locked
+from engine.query.constraints import ForeignKeyViolation, Locked
 from engine.query.write.row_security import RowDenied
 from engine.storage.pool import TooManyConnections
 from engine.storage.sqlite import TimedOut
@@ -23,15 +19,9 @@ from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 from routes import request_log
 from routes.console.components.fields import EditConflict
-from routes.console.components.page import HEADERS
-from routes.console.components.page import bp
-from routes.console.components.page import kiosk_sign_in_form
-from routes.console.components.page import reload_with_cookies
-from routes.console.components.page import render_page
+from routes.console.components.page import HEADERS, bp, kiosk_sign_in_form, reload_with_cookies, render_page
 from routes.console.session import auth
-from routes.console.session.auth import PATH
-from routes.console.session.auth import KioskTokenRequired
-from routes.console.session.auth import SignInRequired
+from routes.console.session.auth import PATH, KioskTokenRequired, SignInRequired
 from routes.console.session.redirects import return_url
 from routes.gotrue import errors as sign_in_errors
 from routes.postgrest import errors
@@ -103,11 +93,7 @@ def render_fault(fault: Fault) -> Response:
     record_fault(fault)
     status = fault_status(fault)
     response = render_page(
-        "error.html",
-        status,
-        title=TITLES.get(status, "Error"),
-        fault=fault_message(fault),
-        hint=fault.hint,
+        "error.html", status, title=TITLES.get(status, "Error"), fault=fault_message(fault), hint=fault.hint
     )
     return with_retry_after(response, fault)
 
@@ -116,11 +102,7 @@ def render_fault(fault: Fault) -> Response:
 def render_http_error(error: HTTPException) -> Response:
     status = error.code or 500
     response = render_page(
-        "error.html",
-        status,
-        title=TITLES.get(status, error.name),
-        fault="This page does not exist.",
-        hint=None,
+        "error.html", status, title=TITLES.get(status, error.name), fault="This page does not exist.", hint=None
     )
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))

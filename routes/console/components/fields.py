@@ -6,11 +6,8 @@ This module does not use Flask. The type of a column converts the text of its fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from engine.query.catalog import Relation
 from models.errors import Fault
@@ -65,9 +62,7 @@ class FormValues:
     conflicts: frozenset[str] = frozenset()
 
 
-def read_form_values(
-    fields: Iterable[Field], form: Mapping[str, str], relation: Relation
-) -> FormValues:
+def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:
     """Return the parsed values of a form. An empty field is NULL."""
     typed = {each.name: form.get(each.name, "") for each in fields}
     values = FormValues(typed)
@@ -107,9 +102,7 @@ def initial_values(fields: Sequence[Field], shown: Mapping[str, str]) -> FormVal
     return FormValues(shown, seen=write_digests(fields, shown))
 
 
-def merge(
-    fields: Sequence[Field], values: FormValues, seen: Mapping[str, str], shown: Mapping[str, str]
-) -> FormValues:
+def merge(fields: Sequence[Field], values: FormValues, seen: Mapping[str, str], shown: Mapping[str, str]) -> FormValues:
     """Merge the typed values with the current row, which may differ from the row that the form showed.
 
     A field that the user did not change takes the value of the row. A field that the user and another user both changed
@@ -134,9 +127,7 @@ def merge(
     )
 
 
-def is_unchanged(
-    each: Field, values: FormValues, seen: Mapping[str, str], shown: Mapping[str, str]
-) -> bool:
+def is_unchanged(each: Field, values: FormValues, seen: Mapping[str, str], shown: Mapping[str, str]) -> bool:
     """Return whether a field holds the value of the row, or the value that the form showed."""
     if digest(each, values.typed) in (seen.get(each.name), digest(each, shown)):
         return True
@@ -149,9 +140,7 @@ def conflict_message(each: Field, now: str) -> str:
     label = next((choice.label for choice in each.choices if choice.value == now), now)
     cut = label[:CONFLICT_CHARACTERS_MAX] + ("…" if len(label) > CONFLICT_CHARACTERS_MAX else "")
     to = f"“{cut}”" if cut else "no value"
-    return (
-        f"{each.label} was changed by another user to {to}. Submit the form again to overwrite it."
-    )
+    return f"{each.label} was changed by another user to {to}. Submit the form again to overwrite it."
 
 
 def digest(each: Field, texts: Mapping[str, str]) -> str:

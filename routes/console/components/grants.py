@@ -6,19 +6,12 @@ The access rule decides what a user sees, `access/policy.py` names the table of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from access import assignments
-from access import explain
-from access import policy
+from access import assignments, explain, policy
 from access.assignments import InvalidGrantee
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import Role
-from access.policy import GRANT_TABLES
-from access.policy import AccessRule
-from access.policy import GrantTable
+from access.caller import Caller, GrantKind, Role
+from access.policy import GRANT_TABLES, AccessRule, GrantTable
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
@@ -53,9 +46,7 @@ class VisibleCounts:
 
     def beyond(self, other: VisibleCounts) -> VisibleCounts:
         """Return the counts of this without those of `other`, which is a subset."""
-        return VisibleCounts(
-            max(0, self.inspections - other.inspections), max(0, self.readings - other.readings)
-        )
+        return VisibleCounts(max(0, self.inspections - other.inspections), max(0, self.readings - other.readings))
 
 
 def grantable_roles(caller: Caller, kind: GrantKind) -> list[Role]:
@@ -108,18 +99,14 @@ def grants_of(caller: Caller, grants: GrantTable, user_id: str) -> GrantPage:
     return list_grants(caller, grants, grants.target, target, filters, GRANTS_SHOWN)
 
 
-def list_grants(
-    caller: Caller, grants: GrantTable, key: str, columns: str, filters: str, size: int
-) -> GrantPage:
+def list_grants(caller: Caller, grants: GrantTable, key: str, columns: str, filters: str, size: int) -> GrantPage:
     """Return grants of one table that the caller may see, with `revocable` where the caller may revoke one."""
     table = grants.model.__tablename__
     by = f"by:users!{table}_assigned_by_fkey(name)"
     select = f"select=key:{key},assigned_at,{columns},{by}&{filters}"
     page = queries.first_page(caller, table, select, size)
     select = f"select=key:{key}&{filters}"
-    revocable = queries.select_rows(
-        caller, table, select, limit=page.size, within=Action.DELETE
-    ).rows
+    revocable = queries.select_rows(caller, table, select, limit=page.size, within=Action.DELETE).rows
     keys = {row["key"] for row in revocable}
     rows = [{**row, "revocable": row["key"] in keys} for row in page.rows]
     return GrantPage(rows, page.has_more)
@@ -145,9 +132,7 @@ def count_visible(user: Caller, kind: GrantKind, ids: list[int]) -> VisibleCount
     filters = f"{INSPECTION_COLUMNS[kind]}=in.({','.join(map(str, ids))})"
     return VisibleCounts(
         queries.count_rows(user, "inspections", filters),
-        queries.count_rows(
-            user, "reports_lead", f"select=id,inspections!inner()&inspections.{filters}"
-        ),
+        queries.count_rows(user, "reports_lead", f"select=id,inspections!inner()&inspections.{filters}"),
     )
 
 
@@ -158,9 +143,7 @@ def gain(caller: Caller, user: Caller, kind: GrantKind, ids: list[int]) -> Visib
 
 def loss(user: Caller, kind: GrantKind, ids: list[int]) -> VisibleCounts:
     """Return what a user would lose with the grants of these."""
-    return count_visible(user, kind, ids).beyond(
-        count_visible(without_grants(user, kind), kind, ids)
-    )
+    return count_visible(user, kind, ids).beyond(count_visible(without_grants(user, kind), kind, ids))
 
 
 def visible_without_grant(caller: Caller, user_id: str, ids: list[int]) -> set[int]:
@@ -175,9 +158,7 @@ def visible_without_grant(caller: Caller, user_id: str, ids: list[int]) -> set[i
 # Writes, in an open transaction
 
 
-def create_grants(
-    transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]
-) -> int:
+def create_grants(transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]) -> int:
     """Create grants and return the number of new ones."""
     grants = grant_table(caller, user_id, kind)
     policy.require(caller.role, Action.INSERT, grants.model)
@@ -185,9 +166,7 @@ def create_grants(
     return assignments.assign_to_user(transaction, caller, role, user_id, kind, ids).created
 
 
-def revoke_grants(
-    transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]
-) -> int:
+def revoke_grants(transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]) -> int:
     """Revoke grants and return the number of deleted ones."""
     grants = grant_table(caller, user_id, kind)
     filters = f"{grants.grantee}=eq.{user_id}&{grants.target}=in.({','.join(map(str, ids))})"

@@ -7,13 +7,9 @@ redirects to the URL in the dialect, which users bookmark, sort and page. This m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from urllib.parse import quote
-from urllib.parse import urlencode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode
 
 from models.errors import Fault
 from models.types import read_date
@@ -21,21 +17,9 @@ from routes.postgrest.limits import parse_bigint
 
 PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
-RESERVED_PARAMETERS = (
-    "select",
-    "limit",
-    "offset",
-    "order",
-    "find",
-    "done",
-    "signature",
-    "columns",
-    "on_conflict",
-)
+RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "find", "done", "signature", "columns", "on_conflict")
 SEARCH_WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
-PATTERN_OPERATORS = re.compile(
-    r"(?:^|[.,(])(?:i?like|i?match)[.(]"
-)  # operators that scan every row
+PATTERN_OPERATORS = re.compile(r"(?:^|[.,(])(?:i?like|i?match)[.(]")  # operators that scan every row
 LINE_ENDS = re.compile(r"[\r\n]")
 SEARCH_EMBED = "sought"  # the alias of the embed that a search filters
 SAFE = '*,.():"!'
@@ -175,11 +159,7 @@ class ListQuery:
             match = SEARCH_WORD.search(value)
             word = re.sub(r"\\(.)", r"\1", match[1]) if match is not None else ""
             filters = search_filters(self.listing, word)
-            if (
-                word
-                and normalize_word(word) == word
-                and all(pair in self.filters for pair in filters)
-            ):
+            if word and normalize_word(word) == word and all(pair in self.filters for pair in filters):
                 return word, filters
         return "", []
 
@@ -204,11 +184,7 @@ def list_url(listing: Listing, form: Mapping[str, str], unshown: Iterable[str] =
     if word := normalize_word(form.get("q", "")):
         pairs += search_filters(listing, word)
     unshown_filters = (text.partition("=") for text in unshown)
-    pairs += [
-        (name, value)
-        for name, _, value in unshown_filters
-        if value and name not in RESERVED_PARAMETERS
-    ]
+    pairs += [(name, value) for name, _, value in unshown_filters if value and name not in RESERVED_PARAMETERS]
     return ListQuery(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
 
 

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response
-from flask import request
+from flask import Response, request
 
 from access.caller import Caller
 from engine.current import reading
 from engine.storage.sqlite import TimedOut
-from routes.console.components import queries
-from routes.console.components import search
-from routes.console.components.error_pages import fault_message
-from routes.console.components.error_pages import record_fault
-from routes.console.components.list_query import PAGE_ROWS
-from routes.console.components.list_query import Listing
-from routes.console.components.list_query import ListQuery
-from routes.console.components.list_query import list_url
-from routes.console.components.list_query import parse_list_query
-from routes.console.components.page import HEADERS
-from routes.console.components.page import render_page
-from routes.console.components.queries import QueryResult
-from routes.console.components.queries import ResultPage
+from routes.console.components import queries, search
+from routes.console.components.error_pages import fault_message, record_fault
+from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, list_url, parse_list_query
+from routes.console.components.page import HEADERS, render_page
+from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
 

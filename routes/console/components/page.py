@@ -9,21 +9,14 @@ from importlib.resources import files
 from typing import Final
 from urllib.parse import urlencode
 
-from flask import Blueprint
-from flask import Response
-from flask import g
-from flask import render_template
-from flask import request
+from flask import Blueprint, Response, g, render_template, request
 
 from access import policy
-from access.caller import Caller
-from access.caller import Role
+from access.caller import Caller, Role
 from access.decorators import public
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
-from models import Building
-from models import Inspection
-from models import Inspector
+from models import Building, Inspection, Inspector
 from routes.console.components.template_filters import FILTERS
 from routes.console.session import auth
 from routes.console.session.auth import PATH
@@ -98,19 +91,11 @@ def is_kiosk_page() -> bool:
 def navigation(caller: Caller) -> list[tuple[str, str]]:
     """Return the label and path of each page that the caller's role may open."""
     links = [("Dashboard", f"{PATH}/")]
-    for name, model in (
-        ("inspections", Inspection),
-        ("buildings", Building),
-        ("inspectors", Inspector),
-    ):
+    for name, model in (("inspections", Inspection), ("buildings", Building), ("inspectors", Inspector)):
         if policy.permits(caller.role, Action.READ, model):
             links.append((name.capitalize(), f"{PATH}/{name}"))
     if policy.may_administer(caller.role):
-        links += [
-            ("Users", f"{PATH}/people"),
-            ("Access", f"{PATH}/access"),
-            ("Kiosk displays", f"{PATH}/devices"),
-        ]
+        links += [("Users", f"{PATH}/people"), ("Access", f"{PATH}/access"), ("Kiosk displays", f"{PATH}/devices")]
     return [*links, ("Why?", f"{PATH}/why")]
 
 
@@ -178,10 +163,7 @@ def redirect_to_root() -> Response:
 def static_file(name: str) -> Response:
     if name not in STATIC_FILES:
         raise UnknownPath
-    headers = {
-        "Content-Type": STATIC_FILES[name],
-        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    }
+    headers = {"Content-Type": STATIC_FILES[name], "Content-Security-Policy": CONTENT_SECURITY_POLICY}
     return Response((STATIC_DIRECTORY / name).read_bytes(), 200, headers)
 
 

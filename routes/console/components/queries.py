@@ -17,13 +17,10 @@ from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
-from engine.current import reading
-from engine.current import writing
+from engine.current import reading, writing
 from engine.query import execute
-from engine.query.catalog import Relation
-from engine.query.catalog import catalog
-from engine.query.rule import Action
-from engine.query.rule import Rule
+from engine.query.catalog import Relation, catalog
+from engine.query.rule import Action, Rule
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion
 from engine.reporting.visible_rows import VisibleRows
@@ -116,19 +113,13 @@ def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> ResultPage:
             if page_size == 1:
                 raise
             continue
-        return ResultPage(
-            result.rows[:page_size], page_size, len(result.rows) > page_size, result.total
-        )
+        return ResultPage(result.rows[:page_size], page_size, len(result.rows) > page_size, result.total)
     raise AssertionError("the last size returns or raises")
 
 
-def first_page(
-    caller: Caller, name: str, text: str, size: int, *, within: Action = Action.READ
-) -> ResultPage:
+def first_page(caller: Caller, name: str, text: str, size: int, *, within: Action = Action.READ) -> ResultPage:
     """Return the first rows that a query string selects: at most `size`, and as many as a response may hold."""
-    return fetch_page(
-        lambda limit: select_rows(caller, name, text, limit=limit, within=within), size
-    )
+    return fetch_page(lambda limit: select_rows(caller, name, text, limit=limit, within=within), size)
 
 
 def first_row(caller: Caller, name: str, text: str, within: Action = Action.READ) -> Row | None:

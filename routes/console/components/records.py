@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from flask import Response
-from flask import g
+from flask import Response, g
 
 from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import writing
 from engine.query.rule import Action
 from models.errors import Fault
-from routes.console.components import fields
-from routes.console.components import queries
-from routes.console.components.error_pages import fault_message
-from routes.console.components.error_pages import fault_status
-from routes.console.components.error_pages import is_shown_in_form
-from routes.console.components.error_pages import record_fault
-from routes.console.components.error_pages import with_retry_after
-from routes.console.components.fields import Choice
-from routes.console.components.fields import EditConflict
-from routes.console.components.fields import Field
-from routes.console.components.fields import FormValues
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
+from routes.console.components import fields, queries
+from routes.console.components.error_pages import (
+    fault_message,
+    fault_status,
+    is_shown_in_form,
+    record_fault,
+    with_retry_after,
+)
+from routes.console.components.fields import Choice, EditConflict, Field, FormValues
+from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
 from routes.console.components.template_filters import name as name_of
 from routes.postgrest.requests import UnknownPath
@@ -102,17 +95,13 @@ def update_row(caller: Caller, record: RecordForm, key: int) -> Response:
                 now = load_caller(transaction)
                 row = require_row(now, Action.UPDATE, record.relation, filters)
                 require_unchanged(before, fields.row_texts(record.fields, row))
-                require_written(
-                    queries.update(transaction, now, record.relation, filters, values.row)
-                )
+                require_written(queries.update(transaction, now, record.relation, filters, values.row))
         return redirect_to(record.page(key), "Changes saved.")
 
     return save(values, store, lambda status: form_page(record, values, row, status))
 
 
-def form_page(
-    record: RecordForm, values: FormValues, row: Row | None = None, status: int = 200
-) -> Response:
+def form_page(record: RecordForm, values: FormValues, row: Row | None = None, status: int = 200) -> Response:
     return render_page(
         "form.html",
         status,
@@ -127,9 +116,7 @@ def form_page(
 # Shared with other forms
 
 
-def require_row(
-    caller: Caller, action: Action, name: str, text: str, select: str = "select=*"
-) -> Row:
+def require_row(caller: Caller, action: Action, name: str, text: str, select: str = "select=*") -> Row:
     """Return a row on which the caller may perform the action; raise UnknownPath if there is none."""
     row = queries.first_row(caller, name, f"{select}&{text}", within=action)
     if row is None:
@@ -143,9 +130,7 @@ def require_written(written: int) -> None:
         raise UnknownPath
 
 
-def merge_form(
-    form_fields: Sequence[Field], values: FormValues, shown: Mapping[str, str]
-) -> FormValues:
+def merge_form(form_fields: Sequence[Field], values: FormValues, shown: Mapping[str, str]) -> FormValues:
     """Merge the submitted values with a row. The hidden fields of the form hold the digests that it showed."""
     return fields.merge(form_fields, values, fields.read_digests(g.form.getlist("seen")), shown)
 
@@ -156,9 +141,7 @@ def require_unchanged(before: Mapping[str, str], now: Mapping[str, str]) -> None
         raise EditConflict
 
 
-def save(
-    values: FormValues, store: Callable[[], Response], show_form: Callable[[int], Response]
-) -> Response:
+def save(values: FormValues, store: Callable[[], Response], show_form: Callable[[int], Response]) -> Response:
     """Return the response of `store`; for a problem return the response of `show_form`, which shows the form."""
     if values.problems:
         return show_form(409 if values.conflicts else 400)
@@ -176,18 +159,8 @@ def row_choice(
     caller: Caller, name: str, label: str, relation: str, within: Action, *, required: bool = False
 ) -> Field:
     """Return a field that selects one of the caller's rows, or a number field if there are too many to list."""
-    page = queries.first_page(
-        caller, relation, "select=id,name&order=name,id", CHOICES_MAX, within=within
-    )
+    page = queries.first_page(caller, relation, "select=id,name&order=name,id", CHOICES_MAX, within=within)
     if page.has_more:
-        return Field(
-            name,
-            f"{label} number",
-            "number",
-            required,
-            hint=f"Shown on the page of the {label.lower()}.",
-        )
-    options = tuple(
-        Choice(str(row["id"]), name_of(row["name"], LABEL_CHARACTERS_MAX)) for row in page.rows
-    )
+        return Field(name, f"{label} number", "number", required, hint=f"Shown on the page of the {label.lower()}.")
+    options = tuple(Choice(str(row["id"]), name_of(row["name"], LABEL_CHARACTERS_MAX)) for row in page.rows)
     return Field(name, label, "select", required, options)

@@ -8,14 +8,11 @@ Each step is a query of the dialect. This module does not use Flask.
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import quote
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from access.caller import Caller
 from routes.console.components import queries
-from routes.console.components.list_query import SAFE
-from routes.console.components.list_query import SEARCH_EMBED
-from routes.console.components.list_query import ListQuery
+from routes.console.components.list_query import SAFE, SEARCH_EMBED, ListQuery
 from routes.console.components.queries import QueryResult
 
 KEYS_MAX = 1_000  # with more matches, a scan in the list's order finds a page soon
@@ -27,9 +24,7 @@ def find_rows(caller: Caller, query: ListQuery, limit: int, *, total: bool = Tru
     """Return the rows of a list from its offset on, and the total if it needs no full scan."""
     relation, offset = query.listing.relation, query.offset
     if not query.is_searched:
-        return queries.select_rows(
-            caller, relation, query.text(), limit=limit, offset=offset, total=total
-        )
+        return queries.select_rows(caller, relation, query.text(), limit=limit, offset=offset, total=total)
     query = by_embedded_key(caller, query)
     by_number = replace(query, order="id.desc").text()
     page = queries.first_page(caller, relation, by_number, KEYS_MAX)
@@ -50,31 +45,18 @@ def by_embedded_key(caller: Caller, query: ListQuery) -> ListQuery:
     """Return the query with the matching rows of the embed named by key, if they are few."""
     embed_conditions = [pair for pair in query.filters if pair[0].startswith(f"{SEARCH_EMBED}.")]
     embed = query.listing.searched_embed
-    has_disjunct = [name for name, value in query.filters if value.endswith(EMBED_DISJUNCT)] == [
-        "or"
-    ]
-    if (
-        embed is None
-        or not has_disjunct
-        or [name for name, _ in embed_conditions] != [f"{SEARCH_EMBED}.{embed[1]}"]
-    ):
+    has_disjunct = [name for name, value in query.filters if value.endswith(EMBED_DISJUNCT)] == ["or"]
+    if embed is None or not has_disjunct or [name for name, _ in embed_conditions] != [f"{SEARCH_EMBED}.{embed[1]}"]:
         return query
     relation, column = embed
-    text = urlencode(
-        [("select", "id"), (column, embed_conditions[0][1])], safe=SAFE, quote_via=quote
-    )
+    text = urlencode([("select", "id"), (column, embed_conditions[0][1])], safe=SAFE, quote_via=quote)
     rows = queries.select_rows(caller, relation, text, limit=EMBEDDED_KEYS_MAX + 1).rows
     if len(rows) > EMBEDDED_KEYS_MAX:
         return query
     keys = ",".join(str(row["id"]) for row in rows)
     disjunct = f",{query.listing.searched_key}.in.({keys}))" if rows else ")"
     filters = tuple(
-        (
-            name,
-            value.removesuffix(EMBED_DISJUNCT) + disjunct
-            if value.endswith(EMBED_DISJUNCT)
-            else value,
-        )
+        (name, value.removesuffix(EMBED_DISJUNCT) + disjunct if value.endswith(EMBED_DISJUNCT) else value)
         for name, value in query.filters
         if (name, value) not in embed_conditions
     )

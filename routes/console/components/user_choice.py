@@ -9,21 +9,14 @@ from access.accounts import people
 from access.caller import Caller
 from engine.current import reading
 from engine.query.rule import Action
-from models.types import InvalidInput
-from models.types import NulInText
-from models.types import TextTooLong
-from models.types import new_uuid
-from models.types import read_string
-from models.types import read_uuid
+from models.types import InvalidInput, NulInText, TextTooLong, new_uuid, read_string, read_uuid
 from routes.console.components import queries
 from routes.console.components.queries import Row
 
 COLUMNS = "select=id,name,email,role,clients(name)"
 
 
-def list_users(
-    caller: Caller, size: int, filters: str = "", *, within: Action = Action.READ
-) -> list[Row] | None:
+def list_users(caller: Caller, size: int, filters: str = "", *, within: Action = Action.READ) -> list[Row] | None:
     """Return the users to choose from, or None if there are more than `size`."""
     text = f"{COLUMNS}{filters}&order=name,id"
     page = queries.first_page(caller, "users", text, size, within=within)

@@ -8,36 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import quote
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
-from flask import Response
-from flask import g
-from flask import request
+from flask import Response, g, request
 
 from access.assignments import IDS_MAX
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import GrantProfile
-from access.caller import Role
+from access.caller import Caller, GrantKind, GrantProfile, Role
 from access.decorators import load_caller
-from access.policy import GRANT_TABLES
-from access.policy import AccessRule
+from access.policy import GRANT_TABLES, AccessRule
 from engine.current import writing
 from engine.query.rule import Action
-from models import Building
-from models import ClientManagerBuildingAccess
-from models.types import BIGINT
-from models.types import read_uuid
-from routes.console.components import grants
-from routes.console.components import queries
+from models import Building, ClientManagerBuildingAccess
+from models.types import BIGINT, read_uuid
+from routes.console.components import grants, queries
 from routes.console.components.grants import VisibleCounts
 from routes.console.components.list_query import SEARCH_CHARACTERS_MAX
-from routes.console.components.page import MESSAGE_PARAMETERS
-from routes.console.components.page import ROLE_NAMES
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
+from routes.console.components.page import MESSAGE_PARAMETERS, ROLE_NAMES, bp, redirect_to, render_page
 from routes.console.components.template_filters import name
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
@@ -68,9 +54,7 @@ def access(caller: Caller) -> Response:
     shown_users = users[:USERS_SHOWN]
     shown_buildings = buildings[:BUILDINGS_SHOWN]
     keys = [row["id"] for row in shown_buildings]
-    clients = queries.first_page(
-        caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX
-    )
+    clients = queries.first_page(caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX)
     return render_page(
         "access.html",
         role=role,
@@ -80,9 +64,7 @@ def access(caller: Caller) -> Response:
         buildings=shown_buildings,
         granted=granted_pairs(caller, role, shown_users, keys),
         own={
-            f"{row['id']}:{key}"
-            for row in shown_users
-            for key in grants.visible_without_grant(caller, row["id"], keys)
+            f"{row['id']}:{key}" for row in shown_users for key in grants.visible_without_grant(caller, row["id"], keys)
         },
         clients=clients.rows,
         are_first=clients.has_more,
@@ -103,9 +85,7 @@ def select_users(caller: Caller, role: Role) -> list[queries.Row]:
         text += f"&client_id={'eq' if grants_only else 'neq'}.{client}"
     if user_id := request.args.get("person", ""):
         text += f"&id=eq.{quote(user_id)}"
-    return queries.select_rows(
-        caller, "users", text, limit=USERS_SHOWN + 1, offset=int_argument("people")
-    ).rows
+    return queries.select_rows(caller, "users", text, limit=USERS_SHOWN + 1, offset=int_argument("people")).rows
 
 
 def select_buildings(caller: Caller) -> list[queries.Row]:
@@ -118,12 +98,7 @@ def select_buildings(caller: Caller) -> list[queries.Row]:
     if word := request.args.get("q", "").strip()[:SEARCH_CHARACTERS_MAX]:
         text += f"&name=ilike.{quote(f'*{word}*')}"
     return queries.select_rows(
-        caller,
-        "buildings",
-        text,
-        limit=BUILDINGS_SHOWN + 1,
-        offset=int_argument("buildings"),
-        within=Action.UPDATE,
+        caller, "buildings", text, limit=BUILDINGS_SHOWN + 1, offset=int_argument("buildings"), within=Action.UPDATE
     ).rows
 
 
@@ -138,9 +113,7 @@ def neighbor_offsets(name: str, count: int, shown: int) -> tuple[int | None, int
     return (max(0, first - shown) if first else None, first + shown if count > shown else None)
 
 
-def granted_pairs(
-    caller: Caller, role: Role, users: list[queries.Row], keys: list[int]
-) -> set[str]:
+def granted_pairs(caller: Caller, role: Role, users: list[queries.Row], keys: list[int]) -> set[str]:
     """Return the granted pairs as `user:building`."""
     if not users or not keys:
         return set()
@@ -204,9 +177,7 @@ def return_query() -> str:
     if not (query.startswith("?") and query.isascii() and query.isprintable()):
         return ""
     pairs = decode_pairs(query[1:].encode())
-    rest = urlencode(
-        [(name, value or "") for name, value in pairs if name not in MESSAGE_PARAMETERS]
-    )
+    rest = urlencode([(name, value or "") for name, value in pairs if name not in MESSAGE_PARAMETERS])
     return f"?{rest}" if rest else ""
 
 
@@ -233,14 +204,10 @@ def preview_of(caller: Caller, user_id: str, ids: list[int], *, gains: bool) -> 
     user = grants.caller_of(caller, user_id)
     row = queries.first_row(caller, "users", f"select=name&id=eq.{user_id}")
     text = f"select=id,name&id=in.({','.join(map(str, ids))})&order=name"
-    buildings = queries.select_rows(
-        caller, "buildings", text, limit=len(ids), within=Action.UPDATE
-    ).rows
+    buildings = queries.select_rows(caller, "buildings", text, limit=len(ids), within=Action.UPDATE).rows
     keys = [row["id"] for row in buildings]
     return GrantPreview(
         name(row["name"], 80) if row else user_id,
         tuple(name(each["name"], 80) for each in buildings),
-        grants.gain(caller, user, GrantKind.BUILDING, keys)
-        if gains
-        else grants.loss(user, GrantKind.BUILDING, keys),
+        grants.gain(caller, user, GrantKind.BUILDING, keys) if gains else grants.loss(user, GrantKind.BUILDING, keys),
     )

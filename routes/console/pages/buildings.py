@@ -5,29 +5,18 @@ from __future__ import annotations
 from flask import Response
 
 from access import policy
-from access.caller import Caller
-from access.caller import GrantKind
+from access.caller import Caller, GrantKind
 from engine.current import reading
 from engine.query.rule import Action
 from engine.reporting.dashboard import read_building_stats
-from models import Building
-from models import Inspection
-from routes.console.components import charts
-from routes.console.components import grants
-from routes.console.components import queries
-from routes.console.components import records
+from models import Building, Inspection
+from routes.console.components import charts, grants, queries, records
 from routes.console.components.downloads import download
 from routes.console.components.fields import Field
 from routes.console.components.list_query import Listing
 from routes.console.components.lists import render_list
-from routes.console.components.page import ROLE_NAMES
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
-from routes.console.components.records import RecordForm
-from routes.console.components.records import require_row
-from routes.console.components.records import require_written
-from routes.console.components.records import row_choice
+from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.records import RecordForm, require_row, require_written, row_choice
 from routes.console.components.template_filters import name
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
@@ -41,8 +30,7 @@ LISTING = Listing(
     searched=("name", "address", "city", "zip", "building_type"),
 )
 CSV_COLUMNS = (
-    "id,name,address,city,state,zip,building_type,floors,units,latitude,longitude,client_id,"
-    "created_at,updated_at"
+    "id,name,address,city,state,zip,building_type,floors,units,latitude,longitude,client_id,created_at,updated_at"
 )
 PLAIN_FIELDS: tuple[Field, ...] = (
     Field("name", "Name", required=True),
@@ -95,8 +83,7 @@ def building(caller: Caller, key: int) -> Response:
         inspections=inspections,
         holders=grants.holders(caller, GrantKind.BUILDING, key),
         assignable=[
-            (role.value, ROLE_NAMES[role])
-            for role in reversed(grants.grantable_roles(caller, GrantKind.BUILDING))
+            (role.value, ROLE_NAMES[role]) for role in reversed(grants.grantable_roles(caller, GrantKind.BUILDING))
         ],
         roles=ROLE_NAMES,
         may_create=policy.permits(caller.role, Action.INSERT, Inspection),
@@ -161,11 +148,4 @@ def building_form(caller: Caller) -> RecordForm:
     if caller.client_id is None:
         client = row_choice(caller, "client_id", "Client", "clients", Action.READ, required=True)
         fields, defaults = (PLAIN_FIELDS[0], client, *PLAIN_FIELDS[1:]), {}
-    return RecordForm(
-        NAME,
-        "building",
-        fields,
-        f"/{NAME}",
-        defaults=defaults,
-        title=lambda row: name(row["name"], 160),
-    )
+    return RecordForm(NAME, "building", fields, f"/{NAME}", defaults=defaults, title=lambda row: name(row["name"], 160))

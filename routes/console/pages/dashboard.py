@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import datetime
 
-from flask import Response
-from flask import request
+from flask import Response, request
 
 from access.caller import Caller
 from engine.current import reading
-from engine.reporting import chart
-from engine.reporting import chart_counts
-from engine.reporting import status_counts
+from engine.reporting import chart, chart_counts, status_counts
 from engine.reporting.dashboard import read_dashboard
 from engine.storage.sqlite import TimedOut
-from models.types import DatetimeOutOfRange
-from models.types import InvalidDatetime
-from models.types import read_date
-from routes.console.components import charts
-from routes.console.components import queries
+from models.types import DatetimeOutOfRange, InvalidDatetime, read_date
+from routes.console.components import charts, queries
 from routes.console.components.error_pages import fault_message
-from routes.console.components.page import bp
-from routes.console.components.page import render_page
+from routes.console.components.page import bp, render_page
 from routes.console.session import auth
 
 LIST_ROWS = 8
 OPEN = "status=in.(scheduled,in_progress)"
-CHART_FAULTS = (
-    chart.InvalidPeriod,
-    chart_counts.TooManyLabels,
-    InvalidDatetime,
-    DatetimeOutOfRange,
-    TimedOut,
-)
+CHART_FAULTS = (chart.InvalidPeriod, chart_counts.TooManyLabels, InvalidDatetime, DatetimeOutOfRange, TimedOut)
 NO_CHART = chart.Chart("", "", chart.Interval.MONTH, [], [])
 COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
 
@@ -67,10 +54,7 @@ def dashboard(caller: Caller) -> Response:
 
 def requested_chart(caller: Caller) -> chart.Chart:
     """Return the chart of the dates in the URL, or of the last twelve months."""
-    start, end = (
-        read_date(text) if (text := request.args.get(name, "").strip()) else None
-        for name in ("from", "to")
-    )
+    start, end = (read_date(text) if (text := request.args.get(name, "").strip()) else None for name in ("from", "to"))
     with reading() as transaction:
         drawn = chart.read_chart(transaction, queries.visible_to(caller), start, end)
     if len(drawn.series) > charts.POINTS_MAX:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from flask import Response
-from flask import request
+from flask import Response, request
 
-from access import explain
-from access import policy
+from access import explain, policy
 from access.caller import Caller
 from engine.current import reading
-from models import Building
-from models import Inspection
+from models import Building, Inspection
 from models.errors import Fault
 from models.fields import Model
 from models.types import BIGINT
-from routes.console.components import queries
-from routes.console.components import user_choice
-from routes.console.components.error_pages import fault_message
-from routes.console.components.error_pages import is_client_error
-from routes.console.components.error_pages import record_fault
-from routes.console.components.page import bp
-from routes.console.components.page import render_page
+from routes.console.components import queries, user_choice
+from routes.console.components.error_pages import fault_message, is_client_error, record_fault
+from routes.console.components.page import bp, render_page
 from routes.console.session import auth
 
 USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
@@ -63,9 +56,7 @@ def why(caller: Caller) -> Response:
 def explain_row(caller: Caller, kind: str, key: str, user: str) -> explain.Explanation:
     number = int(BIGINT.read_text(key) or 0)
     with reading() as transaction:
-        return explain.explain(
-            transaction, caller, KINDS[kind], number, user_choice.parse_user_id(user)
-        )
+        return explain.explain(transaction, caller, KINDS[kind], number, user_choice.parse_user_id(user))
 
 
 def grantors_of(caller: Caller, answer: explain.Explanation) -> dict[str, str]:
@@ -74,10 +65,7 @@ def grantors_of(caller: Caller, answer: explain.Explanation) -> dict[str, str]:
     if not ids:
         return {}
     text = f"select=id,name&id=in.({','.join(ids)})"
-    return {
-        row["id"]: row["name"]
-        for row in queries.select_rows(caller, "users", text, limit=len(ids)).rows
-    }
+    return {row["id"]: row["name"] for row in queries.select_rows(caller, "users", text, limit=len(ids)).rows}
 
 
 def target_row(caller: Caller, kind: str, key: str) -> queries.Row | None:

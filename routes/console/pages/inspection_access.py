@@ -5,34 +5,21 @@ The page previews what the change reveals or hides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from flask import Response
-from flask import g
-from flask import request
+from flask import Response, g, request
 
 from access import explain
-from access.caller import Caller
-from access.caller import GrantKind
-from access.caller import Role
+from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
 from access.explain import Reason
 from access.policy import inspection_grant
-from engine.current import reading
-from engine.current import writing
+from engine.current import reading, writing
 from engine.query.rule import Action
-from models import ClientManagerInspectionAccess
-from models import Inspection
-from routes.console.components import grants
-from routes.console.components import queries
-from routes.console.components import user_choice
-from routes.console.components.grants import GrantPage
-from routes.console.components.grants import VisibleCounts
-from routes.console.components.page import ROLE_NAMES
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
+from models import ClientManagerInspectionAccess, Inspection
+from routes.console.components import grants, queries, user_choice
+from routes.console.components.grants import GrantPage, VisibleCounts
+from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
 from routes.console.components.queries import Row
 from routes.console.components.records import require_written
 from routes.console.components.template_filters import short_name
@@ -64,9 +51,7 @@ def inspection_grants(caller: Caller, key: int, *, may_grant: bool) -> Inspectio
     if users is None:
         return InspectionGrants(holders, may_grant=True, users=None)
     holder_ids = {row["person"]["id"] for row in holders.rows}
-    return InspectionGrants(
-        holders, may_grant=True, users=[user for user in users if user["id"] not in holder_ids]
-    )
+    return InspectionGrants(holders, may_grant=True, users=[user for user in users if user["id"] not in holder_ids])
 
 
 @bp.get(PATH)
@@ -78,20 +63,14 @@ def inspection_access(caller: Caller, key: int) -> Response:
     if row is None or user is None:
         raise UnknownPath
     grant = next(iter(grants.holders(caller, GrantKind.INSPECTION, key, user["id"]).rows), None)
-    may_grant = Role(user["role"]) in grants.grantable_roles(
-        caller, GrantKind.INSPECTION
-    ) and queries.is_permitted(caller, Action.UPDATE, "inspections", key)
+    may_grant = Role(user["role"]) in grants.grantable_roles(caller, GrantKind.INSPECTION) and queries.is_permitted(
+        caller, Action.UPDATE, "inspections", key
+    )
     if not (grant["revocable"] if grant is not None else may_grant):
         raise UnknownPath
     reasons, counts = other_reasons(caller, user["id"], key)
     return render_page(
-        "inspection_access.html",
-        row=row,
-        user=user,
-        role=ROLE_NAMES,
-        grant=grant,
-        reasons=reasons,
-        counts=counts,
+        "inspection_access.html", row=row, user=user, role=ROLE_NAMES, grant=grant, reasons=reasons, counts=counts
     )
 
 
@@ -105,9 +84,7 @@ def update_inspection_access(caller: Caller, key: int) -> Response:
     with writing() as transaction:
         now = load_caller(transaction)
         if is_revocation:
-            require_written(
-                grants.revoke_grants(transaction, now, user["id"], GrantKind.INSPECTION, [key])
-            )
+            require_written(grants.revoke_grants(transaction, now, user["id"], GrantKind.INSPECTION, [key]))
         else:
             grants.create_grants(transaction, now, user["id"], GrantKind.INSPECTION, [key])
     done = "Access revoked from" if is_revocation else "Inspection granted to"

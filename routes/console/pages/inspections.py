@@ -6,43 +6,23 @@ import datetime
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from flask import Response
-from flask import request
+from flask import Response, request
 
 from access import policy
 from access.caller import Caller
 from access.decorators import current_time
 from engine.query.rule import Action
-from models import Inspection
-from models import ReportLead
-from routes.console.components import fields
-from routes.console.components import queries
-from routes.console.components import records
+from models import Inspection, ReportLead
+from routes.console.components import fields, queries, records
 from routes.console.components.downloads import download
-from routes.console.components.fields import Field
-from routes.console.components.fields import choices
-from routes.console.components.list_query import Listing
-from routes.console.components.list_query import ListQuery
-from routes.console.components.list_query import Pairs
-from routes.console.components.lists import Offer
-from routes.console.components.lists import render_list
-from routes.console.components.page import INSPECTION_TYPES
-from routes.console.components.page import ROLE_NAMES
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
-from routes.console.components.records import RecordForm
-from routes.console.components.records import require_row
-from routes.console.components.records import require_written
-from routes.console.components.records import row_choice
-from routes.console.components.template_filters import COMMON_STATUSES
-from routes.console.components.template_filters import name
-from routes.console.components.template_filters import status
+from routes.console.components.fields import Field, choices
+from routes.console.components.list_query import Listing, ListQuery, Pairs
+from routes.console.components.lists import Offer, render_list
+from routes.console.components.page import INSPECTION_TYPES, ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.records import RecordForm, require_row, require_written, row_choice
+from routes.console.components.template_filters import COMMON_STATUSES, name, status
 from routes.console.pages.inspection_access import inspection_grants
-from routes.console.pages.readings import COMMON_RESULTS
-from routes.console.pages.readings import READINGS_SHOWN
-from routes.console.pages.readings import readings_of
-from routes.console.pages.readings import readings_offset
+from routes.console.pages.readings import COMMON_RESULTS, READINGS_SHOWN, readings_of, readings_offset
 from routes.console.session import auth
 from routes.console.session.auth import PATH
 from routes.postgrest.requests import UnknownPath
@@ -71,15 +51,10 @@ PERIODS = (
     ("quarter", datetime.timedelta(days=92)),
     ("year", datetime.timedelta(days=366)),
 )
-DETAIL_COLUMNS = (
-    "select=*,buildings(id,name,address,city,state,latitude,longitude),inspectors(id,name,email)"
-)
+DETAIL_COLUMNS = "select=*,buildings(id,name,address,city,state,latitude,longitude),inspectors(id,name,email)"
 
 STATUS = Field(
-    "status",
-    "Status",
-    "suggest",
-    choices=choices(COMMON_STATUSES, {each: status(each) for each in COMMON_STATUSES}),
+    "status", "Status", "suggest", choices=choices(COMMON_STATUSES, {each: status(each) for each in COMMON_STATUSES})
 )
 STATUS_FORM = RecordForm(
     NAME,
@@ -110,28 +85,20 @@ def narrower(query: ListQuery) -> list[Offer]:
     """Return narrower lists by date, status, type and building, except for the columns that the URL filters already."""
     today = datetime.datetime.fromtimestamp(current_time(), datetime.UTC).date()
     dates: list[tuple[str, Pairs]] = [
-        (
-            f"Last {word}",
-            (("date_visited", f"gte.{today - ago}"), ("date_visited", f"lte.{today}")),
-        )
+        (f"Last {word}", (("date_visited", f"gte.{today - ago}"), ("date_visited", f"lte.{today}")))
         for word, ago in PERIODS
     ]
     dates.append(("After today", (("date_visited", f"gt.{today}"),)))
     offers: list[Offer] = []
     if not query.filters_by("date_visited"):
         offers.append(("Date", [(word, query.narrowed_url(*pairs)) for word, pairs in dates]))
-    for column, label, words in (
-        ("status", "Status", COMMON_STATUSES),
-        ("inspection_type", "Type", INSPECTION_TYPES),
-    ):
+    for column, label, words in (("status", "Status", COMMON_STATUSES), ("inspection_type", "Type", INSPECTION_TYPES)):
         if not query.filters_by(column):
             urls = [(status(word), query.narrowed_url((column, f"eq.{word}"))) for word in words]
             offers.append((label, urls))
     if word := query.form_values().get("q"):
         parameters = urlencode({"find": "1", "q": word})
-        offers.append(
-            ("Building", [("Buildings with this word", f"{PATH}/buildings?{parameters}")])
-        )
+        offers.append(("Building", [("Buildings with this word", f"{PATH}/buildings?{parameters}")]))
     return offers
 
 
@@ -161,9 +128,7 @@ def inspection(caller: Caller, key: int) -> Response:
         roles=ROLE_NAMES,
         grants=inspection_grants(caller, key, may_grant=may_edit),
         statuses=COMMON_STATUSES,
-        status_form=fields.initial_values(
-            STATUS_FORM.fields, fields.row_texts(STATUS_FORM.fields, row)
-        ),
+        status_form=fields.initial_values(STATUS_FORM.fields, fields.row_texts(STATUS_FORM.fields, row)),
         may_add_readings=may_edit and policy.permits(caller.role, Action.INSERT, ReportLead),
         may_edit=may_edit,
         may_delete=queries.is_permitted(caller, Action.DELETE, NAME, key),
@@ -240,18 +205,10 @@ def deleted_with(caller: Caller, key: int) -> list[tuple[str, int]]:
 def inspection_form(caller: Caller) -> RecordForm:
     form_fields = (
         row_choice(caller, "building_id", "Building", "buildings", Action.UPDATE, required=True),
-        Field(
-            "inspection_type",
-            "Type",
-            "suggest",
-            required=True,
-            choices=choices(INSPECTION_TYPES),
-        ),
+        Field("inspection_type", "Type", "suggest", required=True, choices=choices(INSPECTION_TYPES)),
         Field("date_visited", "Date", "date"),
         STATUS,
         row_choice(caller, "inspector_id", "Inspector", "inspectors", Action.READ),
         Field("notes", "Notes", "textarea"),
     )
-    return RecordForm(
-        NAME, "inspection", form_fields, f"/{NAME}", title=lambda row: f"inspection {row['id']}"
-    )
+    return RecordForm(NAME, "inspection", form_fields, f"/{NAME}", title=lambda row: f"inspection {row['id']}")

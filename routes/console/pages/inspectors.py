@@ -13,10 +13,7 @@ from routes.console.components.page import bp
 from routes.console.session import auth
 
 LISTING = Listing(
-    relation="inspectors",
-    select="id,name,email,inspections(count)",
-    order="name.asc",
-    searched=("name", "email"),
+    relation="inspectors", select="id,name,email,inspections(count)", order="name.asc", searched=("name", "email")
 )
 
 

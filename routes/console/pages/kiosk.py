@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
-from flask import Response
-from flask import g
-from flask import render_template
+from flask import Response, g, render_template
 
-from access.accounts import kiosk_display
-from access.accounts import people
+from access.accounts import kiosk_display, people
 from access.caller import Caller
 from access.decorators import public
 from engine.current import reading
 from routes.console.components import queries
-from routes.console.components.page import HEADERS
-from routes.console.components.page import STATIC_DIRECTORY
-from routes.console.components.page import STATIC_FILES
-from routes.console.components.page import bp
-from routes.console.components.page import kiosk_sign_in_form
-from routes.console.components.page import render_page
-from routes.console.pages.dashboard import COLUMNS
-from routes.console.pages.dashboard import OPEN
+from routes.console.components.page import HEADERS, STATIC_DIRECTORY, STATIC_FILES, bp, kiosk_sign_in_form, render_page
+from routes.console.pages.dashboard import COLUMNS, OPEN
 from routes.console.session import auth
 
 ROWS: Final = 7
@@ -54,9 +44,7 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
         user = people.by_id(transaction, caller.id or "")
 
     def select(text: str, *, total: bool = False) -> queries.QueryResult:
-        return queries.select_rows(
-            caller, "inspections", f"{COLUMNS}&{text}", limit=ROWS, total=total
-        )
+        return queries.select_rows(caller, "inspections", f"{COLUMNS}&{text}", limit=ROWS, total=total)
 
     return {
         "version": VERSION,
@@ -65,9 +53,7 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
         "viewer": user.name if user is not None else "",
         "due": select(f"{OPEN}&date_visited=eq.{today}&order=id", total=True),
         "overdue": select(f"{OPEN}&date_visited=lt.{today}&order=date_visited,id", total=True),
-        "results": select(
-            f"status=in.(completed,failed)&date_visited=lte.{today}&order=date_visited.desc,id.desc"
-        ),
+        "results": select(f"status=in.(completed,failed)&date_visited=lte.{today}&order=date_visited.desc,id.desc"),
         "next": select(f"status=eq.scheduled&date_visited=gt.{today}&order=date_visited,id"),
     }
 
@@ -88,9 +74,7 @@ def sign_in_display() -> Response:
     if display is None:
         return kiosk_sign_in_form(401, "This token is not valid.")
     response = Response("", 303, {**HEADERS, "Location": auth.KIOSK_PATH})
-    auth.set_cookie(
-        response, auth.KIOSK_COOKIE, token, auth.KIOSK_PATH, DAYS_MAX * kiosk_display.DAY_SECONDS
-    )
+    auth.set_cookie(response, auth.KIOSK_COOKIE, token, auth.KIOSK_PATH, DAYS_MAX * kiosk_display.DAY_SECONDS)
     return response
 
 

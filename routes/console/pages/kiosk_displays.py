@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import datetime
 
-from flask import Response
-from flask import g
+from flask import Response, g
 
 from access.accounts import kiosk_display
 from access.caller import Caller
 from access.decorators import load_caller
-from engine.current import reading
-from engine.current import writing
+from engine.current import reading, writing
 from engine.query.rule import Action
 from models.errors import Fault
 from routes.console.components import user_choice
-from routes.console.components.error_pages import fault_message
-from routes.console.components.error_pages import fault_status
-from routes.console.components.error_pages import is_shown_in_form
-from routes.console.components.error_pages import record_fault
-from routes.console.components.error_pages import with_retry_after
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
+from routes.console.components.error_pages import (
+    fault_message,
+    fault_status,
+    is_shown_in_form,
+    record_fault,
+    with_retry_after,
+)
+from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.session import auth
 
 DAYS = (30, 90, 180, 365)
@@ -54,8 +52,7 @@ def create_kiosk_display(caller: Caller) -> Response:
             raise
         record_fault(fault)
         return with_retry_after(
-            render_kiosk_displays(caller, problem=fault_message(fault), status=fault_status(fault)),
-            fault,
+            render_kiosk_displays(caller, problem=fault_message(fault), status=fault_status(fault)), fault
         )
     return render_kiosk_displays(caller, token=token)
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from flask import Response
-from flask import request
+from flask import Response, request
 
 from access import policy
 from access.caller import Caller
 from engine.query.rule import Action
 from models import ReportLead
-from routes.console.components import queries
-from routes.console.components import records
-from routes.console.components.fields import Field
-from routes.console.components.fields import choices
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
+from routes.console.components import queries, records
+from routes.console.components.fields import Field, choices
+from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.queries import QueryResult
-from routes.console.components.records import RecordForm
-from routes.console.components.records import require_row
-from routes.console.components.records import require_written
+from routes.console.components.records import RecordForm, require_row, require_written
 from routes.console.session import auth
 
 NAME = "reports_lead"
@@ -36,22 +29,12 @@ def readings_of(caller: Caller, inspection: int, offset: int) -> tuple[QueryResu
     """Return a page of an inspection's readings, newest first, and the ids that the caller may update."""
     filters = f"inspection_id=eq.{inspection}&order=id.desc"
     page = queries.select_rows(
-        caller,
-        NAME,
-        f"select=id,gun_id,result&{filters}",
-        limit=READINGS_SHOWN,
-        offset=offset,
-        total=True,
+        caller, NAME, f"select=id,gun_id,result&{filters}", limit=READINGS_SHOWN, offset=offset, total=True
     )
     if not policy.permits(caller.role, Action.UPDATE, ReportLead):
         return page, set()
     editable = queries.select_rows(
-        caller,
-        NAME,
-        f"select=id&{filters}",
-        limit=READINGS_SHOWN,
-        offset=offset,
-        within=Action.UPDATE,
+        caller, NAME, f"select=id&{filters}", limit=READINGS_SHOWN, offset=offset, within=Action.UPDATE
     )
     return page, {row["id"] for row in editable.rows}
 
@@ -92,11 +75,7 @@ def confirm_reading_deletion(caller: Caller, inspection: int, key: int) -> Respo
     row = require_row(caller, Action.DELETE, NAME, reading_filters(inspection, key))
     result = f", {row['result']}" if row["result"] else ""
     return render_page(
-        "delete.html",
-        what=f"reading {key}{result}",
-        path=f"/inspections/{inspection}",
-        takes=[],
-        stops=[],
+        "delete.html", what=f"reading {key}{result}", path=f"/inspections/{inspection}", takes=[], stops=[]
     )
 
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from flask import Response
-from flask import g
-from flask import request
+from flask import Response, g, request
 
 from access.accounts import sign_in as accounts_sign_in
 from access.accounts.sign_in import Scope
 from access.caller import Caller
-from access.decorators import authenticator
-from access.decorators import load_caller
-from access.decorators import public
+from access.decorators import authenticator, load_caller, public
 from models.errors import Fault
-from routes.auth import client_address
-from routes.auth import request_deadline
-from routes.console.components.error_pages import fault_message
-from routes.console.components.error_pages import fault_status
-from routes.console.components.error_pages import is_shown_in_form
-from routes.console.components.error_pages import with_retry_after
-from routes.console.components.page import HEADERS
-from routes.console.components.page import bp
-from routes.console.components.page import reload_with_cookies
-from routes.console.components.page import render_page
+from routes.auth import client_address, request_deadline
+from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
+from routes.console.components.page import HEADERS, bp, reload_with_cookies, render_page
 from routes.console.session import auth
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import safe_redirect
@@ -33,9 +22,7 @@ from routes.console.session.redirects import safe_redirect
 def sign_in_form() -> Response:
     if auth.is_cross_site_without_cookies():
         return reload_with_cookies()  # a new nonce would invalidate an open sign-in page
-    return render_page(
-        "sign_in.html", email="", problem=None, next=safe_redirect(request.args.get("next", ""))
-    )
+    return render_page("sign_in.html", email="", problem=None, next=safe_redirect(request.args.get("next", "")))
 
 
 @bp.post("/sign-in")
@@ -45,22 +32,14 @@ def sign_in() -> Response:
     email, target = form.get("email", ""), safe_redirect(form.get("next", ""))
     try:
         signed_in = accounts_sign_in.sign_in_with_password(
-            authenticator().refresh_tokens,
-            email,
-            form.get("password", ""),
-            client_address(),
-            request_deadline(),
+            authenticator().refresh_tokens, email, form.get("password", ""), client_address(), request_deadline()
         )
     except Fault as fault:
         if not is_shown_in_form(fault) and fault_status(fault) != 401:
             raise
         g.refusal = type(fault).__name__
         response = render_page(
-            "sign_in.html",
-            fault_status(fault),
-            email=email,
-            problem=fault_message(fault),
-            next=target,
+            "sign_in.html", fault_status(fault), email=email, problem=fault_message(fault), next=target
         )
         return with_retry_after(response, fault)
     response = Response("", 303, {**HEADERS, "Location": target or f"{PATH}/"})

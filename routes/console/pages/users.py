@@ -2,53 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from flask import Response
-from flask import g
+from flask import Response, g
 
-from access import assignments
-from access import policy
-from access.accounts import administration
-from access.accounts import email_disclosure
+from access import assignments, policy
+from access.accounts import administration, email_disclosure
 from access.accounts.administration import UserRequest
-from access.accounts.person import UNSET
-from access.accounts.person import UserAccount
-from access.accounts.person import read_email
-from access.accounts.person import read_role
+from access.accounts.person import UNSET, UserAccount, read_email, read_role
 from access.assignments import IDS_MAX
-from access.caller import Caller
-from access.caller import GrantKind
+from access.caller import Caller, GrantKind
 from access.decorators import load_caller
 from access.policy import GRANT_TABLES
 from engine.current import reading
 from engine.query.rule import Action
-from models.types import BIGINT
-from models.types import InvalidInput
-from models.types import read_string
-from models.types import read_uuid
+from models.types import BIGINT, InvalidInput, read_string, read_uuid
 from routes.auth import request_deadline
 from routes.auth_admin import hash_new_password
-from routes.console.components import fields
-from routes.console.components import grants
-from routes.console.components import queries
-from routes.console.components.fields import Field
-from routes.console.components.fields import FormValues
+from routes.console.components import fields, grants, queries
+from routes.console.components.fields import Field, FormValues
 from routes.console.components.grants import GrantPage
 from routes.console.components.list_query import Listing
 from routes.console.components.lists import render_list
-from routes.console.components.page import ROLE_NAMES
-from routes.console.components.page import bp
-from routes.console.components.page import redirect_to
-from routes.console.components.page import render_page
-from routes.console.components.records import merge_form
-from routes.console.components.records import require_unchanged
-from routes.console.components.records import require_written
-from routes.console.components.records import row_choice
-from routes.console.components.records import save
-from routes.console.components.template_filters import name
-from routes.console.components.template_filters import short_name
+from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.records import merge_form, require_unchanged, require_written, row_choice, save
+from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
@@ -106,30 +84,20 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
 def grants_of(caller: Caller, user: UserAccount, kind: GrantKind) -> GrantPage:
     """Return the grants of a user, newest first, as far as the caller sees them."""
     table = GRANT_TABLES.get((user.role, kind))
-    return (
-        grants.grants_of(caller, table, user.id)
-        if table is not None
-        else GrantPage([], is_cut=False)
-    )
+    return grants.grants_of(caller, table, user.id) if table is not None else GrantPage([], is_cut=False)
 
 
 @bp.post("/people/<key>/revoke")
 @auth.requires_administrator(writes=True)
 def revoke_grant(caller: Caller, key: str) -> Response:
     user = require_user(caller, key)
-    kind = (
-        GrantKind(g.form["kind"])
-        if g.form.get("kind") in [each.value for each in GrantKind]
-        else None
-    )
+    kind = GrantKind(g.form["kind"]) if g.form.get("kind") in [each.value for each in GrantKind] else None
     table = GRANT_TABLES.get((user.role, kind)) if kind is not None else None
     if table is None:
         raise UnknownPath
     target = BIGINT.read_text(g.form.get("key", ""))
     require_written(
-        queries.delete(
-            table.model.__tablename__, f"{table.grantee}=eq.{user.id}&{table.target}=eq.{target}"
-        )
+        queries.delete(table.model.__tablename__, f"{table.grantee}=eq.{user.id}&{table.target}=eq.{target}")
     )
     return redirect_to(f"/people/{user.id}", "Access revoked.")
 
@@ -245,9 +213,7 @@ def delete_user(caller: Caller, key: str) -> Response:
 
 
 def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
-    password_hint = (
-        "At least 6 characters." if needs_password else "Leave empty to keep the current password."
-    )
+    password_hint = "At least 6 characters." if needs_password else "Leave empty to keep the current password."
     plain = (
         Field("name", "Name", required=True),
         Field("email", "E-mail", "email", required=True),
@@ -271,12 +237,7 @@ def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
 
 def user_texts(user: UserAccount) -> dict[str, str]:
     """Return the fields of a user as text, without the password."""
-    return {
-        "name": user.name,
-        "email": user.email,
-        "role": user.role.value,
-        "client_id": str(user.client_id or ""),
-    }
+    return {"name": user.name, "email": user.email, "role": user.role.value, "client_id": str(user.client_id or "")}
 
 
 def read_user_form(form_fields: Sequence[Field]) -> FormValues:
@@ -333,9 +294,7 @@ def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
     )
 
 
-def edit_page(
-    user: UserAccount, form_fields: Sequence[Field], values: FormValues, status: int = 200
-) -> Response:
+def edit_page(user: UserAccount, form_fields: Sequence[Field], values: FormValues, status: int = 200) -> Response:
     return render_page(
         "user_form.html",
         status,

@@ -11,35 +11,24 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import TypeVar
-from typing import cast
+from typing import TypeVar, cast
 
-from flask import Response
-from flask import current_app
-from flask import g
-from flask import request
+from flask import Response, current_app, g, request
 from werkzeug.datastructures import MultiDict
 
 from access import policy
 from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
 from access.accounts.sign_in import IssuedSession
-from access.caller import Caller
-from access.caller import Role
-from access.decorators import authenticator
-from access.decorators import current_time
-from access.decorators import load_caller
-from access.decorators import require
-from access.decorators import set_requirement
+from access.caller import Caller, Role
+from access.decorators import authenticator, current_time, load_caller, require, set_requirement
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 from routes.body import read_body
-from routes.console.session.session_cookie import AGE_SECONDS_MAX
-from routes.console.session.session_cookie import CookieSigner
-from routes.console.session.session_cookie import SessionCookie
+from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.media import UnsupportedMediaType
 
@@ -67,9 +56,7 @@ class InvalidFormToken(Fault):
     """A form without the CSRF token of this session."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "This form has expired", hint="Go back, reload the page, and submit the form again."
-        )
+        super().__init__("This form has expired", hint="Go back, reload the page, and submit the form again.")
 
 
 class KioskTokenRequired(Fault):
@@ -79,16 +66,12 @@ class KioskTokenRequired(Fault):
         super().__init__("This kiosk display is signed out")
 
 
-def requires_session(
-    *, writes: bool = False, shares_snapshot: bool = True
-) -> Callable[[View], View]:
+def requires_session(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that any signed-in user may open. See `guarded` for `shares_snapshot`."""
     return guarded(lambda role: True, "this page", "caller", writes, shares_snapshot)
 
 
-def requires(
-    action: Action, model: type[Model], *, shares_snapshot: bool = True
-) -> Callable[[View], View]:
+def requires(action: Action, model: type[Model], *, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that requires a privilege on a relation. See `guarded` for `shares_snapshot`."""
     return guarded(
         lambda role: policy.permits(role, action, model),
@@ -99,19 +82,13 @@ def requires(
     )
 
 
-def requires_administrator(
-    *, writes: bool = False, shares_snapshot: bool = True
-) -> Callable[[View], View]:
+def requires_administrator(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that requires the privilege to write users. See `guarded` for `shares_snapshot`."""
     return guarded(policy.may_administer, "table users", "administrator", writes, shares_snapshot)
 
 
 def guarded(
-    allowed: Callable[[Role], bool],
-    denied: str,
-    requirement: str,
-    writes: bool,
-    shares_snapshot: bool = True,
+    allowed: Callable[[Role], bool], denied: str, requirement: str, writes: bool, shares_snapshot: bool = True
 ) -> Callable[[View], View]:
     """Return a decorator that checks the session cookie, the caller and the privilege before the view.
 
@@ -155,11 +132,7 @@ def requires_kiosk_display(view: View) -> View:
         g.is_unattended = True
         token = request.cookies.get(KIOSK_COOKIE)
         with reading() as transaction:
-            display = (
-                kiosk_display.authenticate_display(transaction, token)
-                if token is not None
-                else None
-            )
+            display = kiosk_display.authenticate_display(transaction, token) if token is not None else None
             g.caller = display.caller if display is not None else admit_viewer(transaction)
             response = view(g.caller, *arguments, **keywords)
         if display is not None:
@@ -188,9 +161,7 @@ def admit_viewer(transaction: Transaction) -> Caller:
 
     Raise KioskTokenRequired if the browser has no session, and SignInRequired if its session has ended.
     """
-    if find_session_cookie() is None and (
-        KIOSK_COOKIE in request.cookies or COOKIE not in request.cookies
-    ):
+    if find_session_cookie() is None and (KIOSK_COOKIE in request.cookies or COOKIE not in request.cookies):
         raise KioskTokenRequired
     load_session_cookie()
     return admit_session(transaction)
@@ -237,9 +208,7 @@ def start_session(response: Response, signed_in: IssuedSession) -> None:
     """Set the cookie of a new session."""
     person = signed_in.person
     now = current_time()
-    cookie = SessionCookie(
-        signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now
-    )
+    cookie = SessionCookie(signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now)
     set_cookie(response, COOKIE, cookie_signer().encode(cookie), PATH)
     response.delete_cookie(SIGN_IN_COOKIE, path=PATH)
 
@@ -261,18 +230,8 @@ def delete_session_cookie(response: Response) -> None:
     response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="Strict")
 
 
-def set_cookie(
-    response: Response, name: str, value: str, path: str, seconds: int | None = None
-) -> None:
-    response.set_cookie(
-        name,
-        value,
-        max_age=seconds,
-        path=path,
-        secure=is_https(),
-        httponly=True,
-        samesite="Strict",
-    )
+def set_cookie(response: Response, name: str, value: str, path: str, seconds: int | None = None) -> None:
+    response.set_cookie(name, value, max_age=seconds, path=path, secure=is_https(), httponly=True, samesite="Strict")
 
 
 def is_https() -> bool:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from flask import current_app
-from flask import request
+from flask import current_app, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 

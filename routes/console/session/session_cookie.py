@@ -10,9 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from itsdangerous import BadData
-from itsdangerous import Signer
-from itsdangerous import URLSafeSerializer
+from itsdangerous import BadData, Signer, URLSafeSerializer
 
 from access.accounts.access_token import Claims
 from access.caller import Role
@@ -39,13 +37,7 @@ class SessionCookie:
     def claims(self) -> Claims:
         """Return the claims of an access token for this session."""
         return Claims(
-            self.user_id,
-            self.role,
-            self.client_id,
-            self.began,
-            None,
-            self.began + AGE_SECONDS_MAX,
-            self.session_id,
+            self.user_id, self.role, self.client_id, self.began, None, self.began + AGE_SECONDS_MAX, self.session_id
         )
 
     def is_valid(self, now: int) -> bool:

@@ -1,6 +1,6 @@
 """The columns that each resource shows, in their order, by hand."""
 
-from tests.oracle import KEYS
+from tests.support.oracle import KEYS
 
 COLUMNS = {
     "clients": ("id", "name", "created_at", "updated_at"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from engine.query.shape import Node
-from engine.query.shape import Query
+from engine.query.shape import Node, Query
 from routes.postgrest.querystring import parse
 
 

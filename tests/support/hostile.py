@@ -7,17 +7,8 @@ import json
 import time
 from collections.abc import Callable
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MOE
-from tests.conftest import NO_ONE
-from tests.conftest import ROOT
-from tests.tokens import ANON_KEY
-from tests.tokens import SECRET_KEY
-from tests.tokens import SERVICE_KEY
-from tests.tokens import b64
-from tests.tokens import claims_of
-from tests.tokens import sign
+from tests.conftest import ADA, BOB, MOE, NO_ONE, ROOT
+from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY, b64, claims_of, sign
 
 
 def root(**more: object) -> dict:
@@ -237,10 +228,7 @@ HEADERS: dict[str, tuple[str, dict[str, str | None]]] = {
     "token-only": (NOBODY, {"Authorization": sign(root())}),
     "cookie": (NOBODY, {"Authorization": None, "Cookie": f"access_token={sign(root())}"}),
     "other-header": (NOBODY, {"Authorization": None, "X-Authorization": f"Bearer {sign(root())}"}),
-    "proxy-header": (
-        NOBODY,
-        {"Authorization": None, "Proxy-Authorization": f"Bearer {sign(root())}"},
-    ),
+    "proxy-header": (NOBODY, {"Authorization": None, "Proxy-Authorization": f"Bearer {sign(root())}"}),
     "two-tokens": (FORM, {"Authorization": f"Bearer {sign(root())}, Bearer {sign(root())}"}),
     "token-and-more": (FORM, {"Authorization": f"Bearer {sign(root())} x"}),
     "quoted": (FORM, {"Authorization": f'Bearer "{sign(root())}"'}),

@@ -1,4 +1,4 @@
-"""`python -m tests.private_server COMMAND …`: run a command beside a PostgreSQL of its own, and stop that.
+"""`python -m tests.support.private_server COMMAND …`: run a command beside a PostgreSQL of its own, and stop that.
 
 The server is found on the PATH or where Debian puts it, lives in a temporary directory, listens on a
 socket in there and on nothing else, and flushes nothing: what it holds is gone with it. It refuses to
@@ -79,17 +79,13 @@ def run(*words: object) -> None:
 def main(command: list[str]) -> int:
     programs = find_programs()
     if programs is None:
-        print(
-            "walkthrough: not tested on PostgreSQL: there is none on the PATH or in /usr/lib/postgresql"
-        )
+        print("walkthrough: not tested on PostgreSQL: there is none on the PATH or in /usr/lib/postgresql")
         return NOT_THERE
     # Who is told to end leaves no server behind; of a command that is interrupted `run` makes an end.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with running(programs) as directory:
         server = f"postgresql+psycopg://walkthrough@/{{database}}?host={directory}"
-        return subprocess.run(
-            command, env=os.environ | {"WALKTHROUGH_TEST_SERVER": server}
-        ).returncode
+        return subprocess.run(command, env=os.environ | {"WALKTHROUGH_TEST_SERVER": server}).returncode
 
 
 if __name__ == "__main__":

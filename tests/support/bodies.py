@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from routes.postgrest.payload import Payload
-from routes.postgrest.payload import parse_payload
+from routes.postgrest.payload import Payload, parse_payload
 
 CSV = "text/csv"
 FORM = "application/x-www-form-urlencoded"

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.storage.server_lock import AlreadyServed
-from engine.storage.server_lock import ServingLock
-from tests.ports import free_port
-from tests.raw import read_to_end
+from engine.storage.server_lock import AlreadyServed, ServingLock
+from tests.support.ports import free_port
+from tests.support.raw import read_to_end
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 APPLICATION = """
 import time
@@ -86,17 +85,13 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(
-    directory: Path, application: str = APPLICATION, *, unset: tuple[str, ...] = ()
-) -> Iterator[Server]:
+def serving(directory: Path, application: str = APPLICATION, *, unset: tuple[str, ...] = ()) -> Iterator[Server]:
     (directory / "few_lines.py").write_text(application)
     database, port = directory / "walkthrough.db", free_port()
     environ = environ_for(directory, database, port)
     environ = {name: value for name, value in environ.items() if name not in unset}
     with (directory / "log").open("w") as log:
-        process = subprocess.Popen(
-            command(), env=environ, cwd=PROJECT, stdout=log, stderr=log, text=True
-        )
+        process = subprocess.Popen(command(), env=environ, cwd=PROJECT, stdout=log, stderr=log, text=True)
     server = Server(process, port, database, environ)
     try:
         await_answer(server)

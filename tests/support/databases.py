@@ -9,11 +9,8 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import closing
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -21,7 +18,7 @@ from engine.maintenance.migrations import schema_version
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 
-SCHEMA = pathlib.Path(__file__).parent.parent / "engine" / "postgres" / "schema.sql"
+SCHEMA = pathlib.Path(__file__).parents[2] / "engine" / "postgres" / "schema.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")
 """`postgresql+psycopg://user@/{database}?host=/directory`, of a server that is the tests' own."""
 
@@ -146,15 +143,8 @@ def is_being_read(file: pathlib.Path) -> bool:
 
 def tables(file: pathlib.Path) -> list[str]:
     """Every table, hidden ones too."""
-    where = (
-        "sqlite_schema WHERE type = 'table'"
-        if SERVER is None
-        else "pg_tables WHERE schemaname = 'public'"
-    )
-    return [
-        name
-        for (name,) in sql(file, f"SELECT {'name' if SERVER is None else 'tablename'} FROM {where}")
-    ]
+    where = "sqlite_schema WHERE type = 'table'" if SERVER is None else "pg_tables WHERE schemaname = 'public'"
+    return [name for (name,) in sql(file, f"SELECT {'name' if SERVER is None else 'tablename'} FROM {where}")]
 
 
 def discard(file: pathlib.Path) -> None:
@@ -217,9 +207,7 @@ def take(file: pathlib.Path, source: pathlib.Path | None) -> None:
         with connected(name) as connection:
             if source is None:
                 connection.execute(SCHEMA.read_text())
-                connection.execute(
-                    "INSERT INTO facts VALUES ('release_schema', %s)", (schema_version(),)
-                )
+                connection.execute("INSERT INTO facts VALUES ('release_schema', %s)", (schema_version(),))
             connection.execute("DROP SCHEMA IF EXISTS kept CASCADE")
             connection.execute(KEEP)
     NAMES[file] = name
@@ -269,6 +257,4 @@ def connected(name: str) -> Any:
     from engine.postgres.session import CONTEXT
 
     at = sa.make_url(SERVER.format(database=name))
-    return psycopg.connect(
-        user=at.username, host=at.query["host"], dbname=name, autocommit=True, context=CONTEXT
-    )
+    return psycopg.connect(user=at.username, host=at.query["host"], dbname=name, autocommit=True, context=CONTEXT)

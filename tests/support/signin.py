@@ -10,17 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests import databases
-from tests import tokens
-from tests.applications import import_rows
-from tests.applications import lent_app
-from tests.applications import open_app
-from tests.conftest import CAST
-from tests.conftest import DATASET
-from tests.conftest import Api
-from tests.conftest import Bearer
-from tests.conftest import Database
-from tests.conftest import Response
+from tests.conftest import CAST, DATASET, Api, Bearer, Database, Response
+from tests.support import databases, tokens
+from tests.support.applications import import_rows, lent_app, open_app
 
 EMAILS = {
     "root": "root@example.org",
@@ -68,10 +60,7 @@ class Service:
 
     def token(self, grant: str, body: object, origin: str = HERE, **headers: str) -> Response:
         return self.api().post(
-            f"/auth/v1/token?grant_type={grant}",
-            body,
-            headers=headers,
-            environ={"REMOTE_ADDR": origin},
+            f"/auth/v1/token?grant_type={grant}", body, headers=headers, environ={"REMOTE_ADDR": origin}
         )
 
     def try_password(self, email: str, password: str, origin: str = HERE) -> Response:
@@ -94,9 +83,7 @@ class Service:
         self.sql("UPDATE attempts SET at = at - ?", seconds)
         self.sql("UPDATE origins SET at = at - ?", seconds)
         for key, rotations in self.sql("SELECT id, rotations FROM sessions"):
-            older = json.dumps(
-                [[second - seconds, counter] for second, counter in json.loads(rotations)]
-            )
+            older = json.dumps([[second - seconds, counter] for second, counter in json.loads(rotations)])
             self.sql(
                 "UPDATE sessions SET created_at = created_at - ?, last_used_at = last_used_at - ?,"
                 " rotations = ? WHERE id = ?",
@@ -122,14 +109,7 @@ def lent_service(directory: pathlib.Path) -> Iterator[Service]:
 def error(response: Response) -> tuple[int, str]:
     """Status and code of a refusal, which has GoTrue's six keys and says everything twice."""
     body = response.json
-    assert set(body) - {"weak_password"} == {
-        "code",
-        "error_code",
-        "message",
-        "msg",
-        "details",
-        "hint",
-    }
+    assert set(body) - {"weak_password"} == {"code", "error_code", "message", "msg", "details", "hint"}
     assert body["code"] == body["error_code"]
     assert body["message"] == body["msg"]
     assert response.headers["X-Supabase-Api-Version"] == "2024-01-01"

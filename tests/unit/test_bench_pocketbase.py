@@ -11,21 +11,15 @@ import pytest
 from bench import programs
 from bench.callers import choose_callers
 from bench.dataset import generate
-from bench.measure import COMPARED_COLUMNS
-from bench.measure import Target
+from bench.measure import COMPARED_COLUMNS, Target
 from bench.pocketbase.dialect import PocketBase
 from bench.pocketbase.store import fill_directory
-from bench.requests import PATCHED_FROM
-from bench.requests import READS
-from bench.requests import ROOT
-from bench.requests import WRITES
-from bench.requests import HttpCall
-from bench.requests import rows_to_patch
+from bench.requests import PATCHED_FROM, READS, ROOT, WRITES, HttpCall, rows_to_patch
 from bench.servers import Servers
 
 pytestmark = pytest.mark.sqlite("no database of Walkthrough is involved")
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 INSPECTIONS = 2_000
 ROLES = ("super_admin", "client_admin", "client_manager")
 
@@ -55,9 +49,7 @@ def target(dataset, callers, tmp_path_factory):
 
 def visible(dataset, user):
     """Return the ids of the inspections that a user may read."""
-    granted = {
-        row[1] for row in dataset.rows("client_manager_inspection_access") if row[0] == user.id
-    }
+    granted = {row[1] for row in dataset.rows("client_manager_inspection_access") if row[0] == user.id}
     for row in dataset.rows("inspections"):
         owner = dataset.owners[row[1] - 1]
         if (
@@ -75,9 +67,7 @@ def test_counts_are_of_visible_rows(target, dataset, callers, role):
     rows = list(visible(dataset, caller.user))
 
     for status, count in Counter(row[4] for row in rows).items():
-        answer = target.send(
-            HttpCall(caller, f"/inspections?status=eq.{status}", "HEAD", "count=exact")
-        )
+        answer = target.send(HttpCall(caller, f"/inspections?status=eq.{status}", "HEAD", "count=exact"))
         assert answer.content_range.split("/")[1] == str(count)
 
 
@@ -89,9 +79,7 @@ def test_newest_rows_are_visible_and_in_order(target, dataset, callers, role):
 
     found = json.loads(target.send(HttpCall(caller, path)).body)
 
-    assert [(row["id"], row["date_visited"]) for row in found] == [
-        (row[0], row[3]) for row in rows[:20]
-    ]
+    assert [(row["id"], row["date_visited"]) for row in found] == [(row[0], row[3]) for row in rows[:20]]
 
 
 @pytest.mark.parametrize("request_", READS, ids=lambda request: request.key)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.server("no server is started for a file")
 
 def test_a_server_goes_with_tests_that_are_told_to_end() -> None:
     told = "echo ${WALKTHROUGH_TEST_SERVER##*host=}; exec sleep 100"
-    words = [sys.executable, "-m", "tests.private_server", "sh", "-c", told]
+    words = [sys.executable, "-m", "tests.support.private_server", "sh", "-c", told]
     with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as tests:
         directory = pathlib.Path(tests.stdout.readline().strip())
         assert (directory / "data" / "postmaster.pid").exists()

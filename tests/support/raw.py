@@ -62,9 +62,7 @@ def answers(received: bytes) -> list[RawAnswer]:
         status_line, *lines = head.decode("latin-1").split("\r\n")
         match = re.fullmatch(r"HTTP/1\.[01] ([0-9]{3}) .*", status_line)
         assert match, status_line
-        headers = {
-            name.lower(): value for name, _, value in (line.partition(": ") for line in lines)
-        }
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         length = int(headers.get("content-length", "0"))
         assert "transfer-encoding" not in headers
         found.append(RawAnswer(int(match[1]), headers, rest[:length]))

@@ -8,16 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from access.accounts import kiosk_display
-from access.caller import GRANT_PROFILES
-from access.caller import Caller
-from access.caller import Role
+from access.caller import GRANT_PROFILES, Caller, Role
 from engine.storage.transaction import stored_timestamp
-from tests import tokens
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.signin import Service
-from tests.signin import open_service
-from tests.tokens import HOUR
+from tests.conftest import ADA, MOE
+from tests.support import tokens
+from tests.support.signin import Service, open_service
+from tests.support.tokens import HOUR
 
 NEW = "00000000-0000-4000-8000-0000000000f2"
 STAYS = (400, "23514", "the id of a user cannot be changed")
@@ -72,9 +68,7 @@ def test_a_deleted_users_tokens_are_brought_back_by_no_door(service: Service) ->
     assert moe.get("/buildings").status == 401
 
 
-def test_nor_by_an_import_into_a_file_whose_time_is_ahead(
-    service: Service, tmp_path: pathlib.Path
-) -> None:
+def test_nor_by_an_import_into_a_file_whose_time_is_ahead(service: Service, tmp_path: pathlib.Path) -> None:
     """The trail is paused for that, and with it whoever tells the triggers the time of the file."""
     ahead = time.time() + 5 * 24 * HOUR
     service.app.extensions["walkthrough.clock"].advance(stored_timestamp(ahead))
@@ -133,13 +127,7 @@ def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Serv
         assert kiosk_display.authenticate_display(transaction, token) is not None
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{ADA}").status == 204
-    another = {
-        "id": ADA,
-        "email": "another@acme.example",
-        "name": "A",
-        "role": "client_admin",
-        "client_id": 1,
-    }
+    another = {"id": ADA, "email": "another@acme.example", "name": "A", "role": "client_admin", "client_id": 1}
     assert root.post("/users", another).status == 201
 
     with service.app.app_context(), database.reading() as transaction:

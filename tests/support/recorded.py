@@ -12,13 +12,8 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
-from tests.conftest import CAST
-from tests.conftest import ROOT
-from tests.conftest import Bearer
-from tests.conftest import Person
-from tests.conftest import Response
-from tests.tokens import claims_of
-from tests.tokens import sign
+from tests.conftest import CAST, ROOT, Bearer, Person, Response
+from tests.support.tokens import claims_of, sign
 
 NEW = "any new id"
 PREFERENCES = ("preference-applied", "allow")
@@ -111,9 +106,7 @@ def body_difference(case: Mapping, answer: Response) -> str | None:
         got = json.loads(answer.text) if answer.text else None
         return None if same_json(expect["json"], got, case["path"]) else bodies(got, expect["json"])
     if expect.get("text"):
-        return (
-            None if same_csv(expect["text"], answer.text) else bodies(answer.text, expect["text"])
-        )
+        return None if same_csv(expect["text"], answer.text) else bodies(answer.text, expect["text"])
     if expect.get("text") == "" and answer.text:
         return f"a body where none was recorded: {answer.text[:200]}"
     return None
@@ -157,10 +150,7 @@ def with_ids_open(recorded: object) -> object:
     if isinstance(recorded, list):
         return [with_ids_open(item) for item in recorded]
     if isinstance(recorded, dict):
-        return {
-            key: NEW if is_new_id(key, value) else with_ids_open(value)
-            for key, value in recorded.items()
-        }
+        return {key: NEW if is_new_id(key, value) else with_ids_open(value) for key, value in recorded.items()}
     return recorded
 
 
@@ -192,10 +182,7 @@ def same_csv(recorded: str, got: str) -> bool:
 
 
 def csv_rows(text: str) -> list[dict]:
-    return [
-        {name: csv_cell(cell) for name, cell in row.items()}
-        for row in csv.DictReader(io.StringIO(text))
-    ]
+    return [{name: csv_cell(cell) for name, cell in row.items()} for row in csv.DictReader(io.StringIO(text))]
 
 
 def csv_cell(cell: str) -> object:

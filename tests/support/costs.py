@@ -12,13 +12,9 @@ from access.accounts.access_token import Claims
 from access.caller import Role
 from engine.storage.database import Database
 from engine.storage.sqlite import Connection
-from tests.applications import import_rows
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.tokens import ANON_KEY
-from tests.tokens import token_for
+from tests.conftest import ADA, MOE, ROOT
+from tests.support.applications import import_rows, open_app
+from tests.support.tokens import ANON_KEY, token_for
 
 OTHERS = 8  # times as many buildings and inspections of other clients
 STEPS_GROWTH_MAX = 1.25
@@ -37,11 +33,9 @@ WHO = {
 LISTS = {
     "point": "/inspections?id=eq.7",
     "newest": "/inspections?order=date_visited.desc&limit=20",
-    "newest-of-a-status": "/inspections?select=*,buildings(name)&status=eq.completed"
-    "&order=date_visited.desc&limit=20",
+    "newest-of-a-status": "/inspections?select=*,buildings(name)&status=eq.completed&order=date_visited.desc&limit=20",
     "newest-of-a-rare-status": "/inspections?status=eq.failed&order=date_visited.desc&limit=20",
-    "embeds": "/inspections?select=*,buildings(*),inspectors(*),reports_lead(*)"
-    "&order=date_visited.desc&limit=20",
+    "embeds": "/inspections?select=*,buildings(*),inspectors(*),reports_lead(*)&order=date_visited.desc&limit=20",
     "unordered": "/inspections?limit=20",
     "of-a-building": "/inspections?building_id=eq.1&order=date_visited.desc&limit=20",
     "buildings-of-a-city": "/buildings?city=eq.Troy&order=name&limit=20",
@@ -133,11 +127,7 @@ def steps(
     plans are made, and what was counted is known, unless that is to be forgotten, or rows were `posted` since: to a
     path, by whoever sees all. What was listed is listed anew."""
     client = app.test_client()
-    headers = {
-        "apikey": ANON_KEY,
-        "Authorization": f"Bearer {WHO.get(who, who)}",
-        "Prefer": preference,
-    }
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO.get(who, who)}", "Prefer": preference}
     database: Database = app.extensions["walkthrough"]
     assert client.get(path, headers=headers).status_code in (200, 206)
     forget(database, counts=counts_anew)

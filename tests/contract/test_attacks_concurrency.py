@@ -6,33 +6,22 @@ hidden rows decide no time-out (the rest of O15) is counted in engine/test_step_
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from routes import resource
-from tests import databases
-from tests.applications import open_app
-from tests.conftest import ADA
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import Api
-from tests.conftest import Database
-from tests.conftest import Response
-from tests.conftest import api_over
-from tests.conftest import dump
-from tests.durability.served import Consumer
-from tests.durability.served import Served
-from tests.durability.served import serving
+from tests.conftest import ADA, MIA, MOE, Api, Database, Response, api_over, dump
+from tests.durability.served import Consumer, Served, serving
 from tests.http.service import served_over
-from tests.raw import workers_by_port
-from tests.waiting import until
+from tests.support import databases
+from tests.support.applications import open_app
+from tests.support.raw import workers_by_port
+from tests.support.waiting import until
 
 TO_MANAGERS = "/client_manager_building_access"
 
@@ -79,9 +68,7 @@ def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("who", ["root", "moe"])
-def test_O15_time_out_is_told_in_one_text(
-    own: Callable, who: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_O15_time_out_is_told_in_one_text(own: Callable, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type(opened(own))
     real = kind.reading
     monkeypatch.setattr(kind, "reading", lambda database, **_: real(database, seconds_max=-1.0))
@@ -124,11 +111,7 @@ MANAGER_MOVED = ("patch", f"/users?id=eq.{MIA}", {"client_id": 2})
 RENAME = ("patch", "/buildings?id=eq.1", {"name": "Late"})
 REMOVE = ("delete", "/inspections?id=eq.1", None)
 INSPECT = ("post", "/inspections", {"building_id": 1, "inspection_type": "late"})
-ASSIGN = (
-    "post",
-    "/rpc/assign_to_client_manager",
-    {"manager_id": MIA, "building_ids": [1], "inspection_ids": []},
-)
+ASSIGN = ("post", "/rpc/assign_to_client_manager", {"manager_id": MIA, "building_ids": [1], "inspection_ids": []})
 GRANT = ("post", TO_MANAGERS, {"manager_id": MIA, "building_id": 1})
 HIRE = ("post", "/auth/v1/admin/users", {"email": "late@acme.example"})  # fmt: skip
 
@@ -147,9 +130,7 @@ HIRE = ("post", "/auth/v1/admin/users", {"email": "late@acme.example"})  # fmt: 
         pytest.param(DISABLED, GRANT, id="disabled-grant"),
     ],
 )
-def test_W16_who_loses_their_rights_while_they_wait_is_refused(
-    own: Callable, change: tuple, write: tuple
-) -> None:
+def test_W16_who_loses_their_rights_while_they_wait_is_refused(own: Callable, change: tuple, write: tuple) -> None:
     untouched = [json_of(own, path) for path in KEPT]
 
     first, second = ask_in_order(own, [partial(send, own("root"), *change),
@@ -217,10 +198,7 @@ def test_W17_of_two_patches_at_once_the_last_wins_and_both_are_whole(service: Se
             return [tuple(row.values()) for row in seen]
 
     with ThreadPoolExecutor(4) as pool:
-        done = [
-            pool.submit(work, name)
-            for work, name in ((rename, "left"), (rename, "right"), (read, ""), (read, ""))
-        ]
+        done = [pool.submit(work, name) for work, name in ((rename, "left"), (rename, "right"), (read, ""), (read, ""))]
         left, right, *seen = [each.result(60) for each in done]
 
     assert left + right == [204] * 30
@@ -272,9 +250,7 @@ def test_G10_demotion_holds_at_the_next_request_in_both_workers(service: Served)
         root = stack.enter_context(closing(service.consumer("root")))
         assert [reader.send("GET", "/buildings").status for reader in readers] == [200, 200]
 
-        demoted = root.send(
-            "PATCH", "/users?email=eq.bob@borough.example", {"role": "client_manager"}
-        )
+        demoted = root.send("PATCH", "/users?email=eq.bob@borough.example", {"role": "client_manager"})
 
         assert demoted.status == 204
         for path in ("/buildings", "/rpc/get_inspections_dashboard_summary_fast"):

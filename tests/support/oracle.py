@@ -85,8 +85,7 @@ def sees_inspector(world, user, inspector):
     if user["role"] == ADMIN:
         return True
     return any(
-        inspection["inspector_id"] == inspector["id"]
-        and visible(world, user, "inspections", inspection)
+        inspection["inspector_id"] == inspector["id"] and visible(world, user, "inspections", inspection)
         for inspection in world["inspections"]
     )
 
@@ -179,9 +178,7 @@ def owns_inspection(world, user, id_):
 
 def owns_manager(world, user, id_):
     manager = find(world, "users", id_)
-    return (
-        bool(manager) and manager["role"] == MANAGER and manager["client_id"] == user["client_id"]
-    )
+    return bool(manager) and manager["role"] == MANAGER and manager["client_id"] == user["client_id"]
 
 
 def owns_target(world, user, table, grant):

@@ -1,15 +1,8 @@
 """How the ten functions are called in tests: their names, a call of each that is answered, and days."""
 
-from datetime import UTC
-from datetime import date
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
-from tests.conftest import ADA
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import ROOT
-from tests.conftest import Response
+from tests.conftest import ADA, MIA, MOE, ROOT, Response
 
 DASHBOARD = "get_inspections_dashboard_summary_fast"
 CHART = "get_building_stats_chart_fast"
@@ -34,15 +27,7 @@ WELL_CALLED = {
     EXPLAIN_BUILDING: {"p_building_id": 1, "p_user_id": MOE},
     EXPLAIN_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
 }
-STABLE = (
-    DASHBOARD,
-    CHART,
-    STATS,
-    CHECK_BUILDING,
-    CHECK_INSPECTION,
-    EXPLAIN_BUILDING,
-    EXPLAIN_INSPECTION,
-)
+STABLE = (DASHBOARD, CHART, STATS, CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER)
 ABOUT_SOMEBODY = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 
@@ -65,33 +50,17 @@ def renamed(arguments: dict, p: bool) -> dict:
 def told(response: Response) -> object:
     """The answer without the moment it was made at."""
     body = response.json
-    return (
-        {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
-    )
+    return {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
 
 
 def one_building(*inspections: tuple[str, str | None]) -> dict:
     """A world of one client, one building, one super admin, and inspections of (status, date)."""
     return {
         "clients": [{"id": 1, "name": "C"}],
-        "users": [
-            {
-                "id": ROOT,
-                "email": "root@example.org",
-                "name": "Root",
-                "role": "super_admin",
-                "client_id": None,
-            }
-        ],
+        "users": [{"id": ROOT, "email": "root@example.org", "name": "Root", "role": "super_admin", "client_id": None}],
         "buildings": [{"id": 1, "name": "B", "client_id": 1}],
         "inspections": [
-            {
-                "id": n,
-                "building_id": 1,
-                "inspection_type": "annual",
-                "status": status,
-                "date_visited": visited,
-            }
+            {"id": n, "building_id": 1, "inspection_type": "annual", "status": status, "date_visited": visited}
             for n, (status, visited) in enumerate(inspections, 1)
         ],
     }

@@ -3,11 +3,9 @@ grants, those of a super admin across companies too.
 """
 
 import random
-from datetime import date
-from datetime import timedelta
+from datetime import date, timedelta
 
-from tests.conftest import RESOURCES
-from tests.conftest import Person
+from tests.conftest import RESOURCES, Person
 
 LONG_AGO = "2025-01-01T00:00:00+00:00"
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled", "postponed", None)
@@ -16,12 +14,7 @@ GRANTS = {
     "client_admin_building_access": ("client_admin", "admin_id", "buildings", "building_id"),
     "client_manager_building_access": ("client_manager", "manager_id", "buildings", "building_id"),
     "client_admin_inspection_access": ("client_admin", "admin_id", "inspections", "inspection_id"),
-    "client_manager_inspection_access": (
-        "client_manager",
-        "manager_id",
-        "inspections",
-        "inspection_id",
-    ),
+    "client_manager_inspection_access": ("client_manager", "manager_id", "inspections", "inspection_id"),
 }
 
 

@@ -2,12 +2,8 @@
 
 from collections.abc import Callable
 
-from tests.conftest import ADA
-from tests.conftest import BOB
-from tests.conftest import MIA
-from tests.conftest import MOE
-from tests.conftest import Response
-from tests.oracle import KEYS
+from tests.conftest import ADA, BOB, MIA, MOE, Response
+from tests.support.oracle import KEYS
 
 BUILDING_GRANTS_TO_ADMINS = "client_admin_building_access"
 BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
@@ -20,13 +16,7 @@ WELL_FORMED = {
         {"email": "new@acme.example", "name": "New", "role": "client_manager", "client_id": 1},
         f"id=eq.{MIA}",
         {"name": "Renamed"},
-        {
-            "id": MIA,
-            "email": "mia@acme.example",
-            "name": "M",
-            "role": "client_manager",
-            "client_id": 1,
-        },
+        {"id": MIA, "email": "mia@acme.example", "name": "M", "role": "client_manager", "client_id": 1},
     ),
     "inspectors": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
     "buildings": (
@@ -99,13 +89,7 @@ MANAGER_INSPECTION = f"/{INSPECTION_GRANTS_TO_MANAGERS}"
 
 
 def new_manager(**more: object) -> dict:
-    return {
-        "email": "new@x.example",
-        "name": "New",
-        "role": "client_manager",
-        "client_id": 1,
-        **more,
-    }
+    return {"email": "new@x.example", "name": "New", "role": "client_manager", "client_id": 1, **more}
 
 
 def whole_user(id_: str, email: str, role: str = "client_manager", client_id: int = 1) -> dict:

@@ -1,5 +1,5 @@
 """The service in a hurry, for tests of its deadlines: the shipped ones, much shorter. A background thread of it ends
-badly, too. The service has no switches for any of this. `gunicorn "tests.hurried:make()"` serves it."""
+badly, too. The service has no switches for any of this. `gunicorn "tests.support.hurried:make()"` serves it."""
 
 import threading
 from typing import Any

@@ -8,43 +8,22 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import parse_qs
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bench import compare
-from bench import floors
-from bench import report
-from bench.callers import Callers
-from bench.callers import choose_callers
-from bench.callers import load_callers
-from bench.callers import save_callers
-from bench.databases import Databases
-from bench.databases import loaded
-from bench.dataset import COLUMNS
-from bench.dataset import STATUSES
-from bench.dataset import generate
-from bench.dialect import Dialect
-from bench.dialect import HttpAnswer
-from bench.load_generator import RequestsFailed
-from bench.load_generator import Sample
-from bench.load_generator import write_calls
-from bench.measure import Measurement
-from bench.measure import Measurer
-from bench.measure import Rounds
-from bench.measure import Target
-from bench.requests import BULK_ROWS
-from bench.requests import FULL_PAGE
-from bench.requests import READS
-from bench.requests import SLOW
-from bench.requests import WRITES
-from bench.requests import HttpCall
-from bench.requests import rows_to_patch
+from bench import compare, floors, report
+from bench.callers import Callers, choose_callers, load_callers, save_callers
+from bench.databases import Databases, loaded
+from bench.dataset import COLUMNS, STATUSES, generate
+from bench.dialect import Dialect, HttpAnswer
+from bench.load_generator import RequestsFailed, Sample, write_calls
+from bench.measure import Measurement, Measurer, Rounds, Target
+from bench.requests import BULK_ROWS, FULL_PAGE, READS, SLOW, WRITES, HttpCall, rows_to_patch
 from bench.servers import Server
 from bench.shared_tables import WithClientIds
 
-REPLAY = Path(__file__).resolve().parent.parent / "bench" / "replay.lua"
+REPLAY = Path(__file__).resolve().parents[2] / "bench" / "replay.lua"
 EVERY_REQUEST = (*READS, *WRITES, FULL_PAGE, SLOW)
 INSPECTIONS = 10_000
 
@@ -78,9 +57,7 @@ def test_foreign_keys_have_their_rows(dataset):
     assert {row[5] for row in dataset.rows("inspections")} - {None} <= ids["inspectors"]
     assert {row[1] for row in dataset.rows("reports_lead")} <= ids["inspections"]
     assert {row[6] for row in dataset.rows("buildings")} == ids["clients"]
-    assert {row[1] for row in dataset.rows("client_manager_inspection_access")} <= ids[
-        "inspections"
-    ]
+    assert {row[1] for row in dataset.rows("client_manager_inspection_access")} <= ids["inspections"]
 
 
 def test_dataset_has_its_numbers_of_users_and_readings(dataset):
@@ -136,10 +113,7 @@ def test_calls_vary(request_, callers):
 
 def test_bulk_bodies_are_within_the_limits(callers):
     bodies = [rows_to_patch(callers).body] + [
-        call.body
-        for request in WRITES
-        for call in request.calls(callers)
-        if "1,000" in request.title
+        call.body for request in WRITES for call in request.calls(callers) if "1,000" in request.title
     ]
 
     assert all(len(json.loads(body)) == BULK_ROWS and len(body) < 2**20 for body in bodies)
@@ -224,9 +198,7 @@ def test_partial_run_replaces_its_tables_only(tmp_path):
 
 def measured(name: str, role: str, **per_second: float) -> Measurement:
     request = next(each for each in (*READS, *WRITES) if (each.name, each.role) == (name, role))
-    samples = {
-        target.replace("_", "-"): [Sample(rate, 1.0, 12.0)] for target, rate in per_second.items()
-    }
+    samples = {target.replace("_", "-"): [Sample(rate, 1.0, 12.0)] for target, rate in per_second.items()}
     return Measurement(request, samples)
 
 
@@ -278,9 +250,7 @@ class Rows:
     """A server with inserted rows, of which one statement can delete `limit`."""
 
     def __init__(self, callers: Callers, inserted: int, limit: int) -> None:
-        self.ids = list(
-            range(callers.inspection_count + 1, callers.inspection_count + 1 + inserted)
-        )
+        self.ids = list(range(callers.inspection_count + 1, callers.inspection_count + 1 + inserted))
         self.limit = limit
 
     def send(self, port: int, call: HttpCall, dialect: Dialect) -> HttpAnswer:
@@ -313,12 +283,8 @@ def test_inserted_rows_are_deleted_in_pieces_within_the_deadline(measurer, calle
 
 def test_failed_deletion_does_not_keep_other_targets_from_it(measurer, callers, monkeypatch):
     failing, other = Rows(callers, inserted=10, limit=0), Rows(callers, inserted=10, limit=10)
-    targets = [
-        Target(name, Server(name, port, 0), callers) for port, name in enumerate(("one", "two"))
-    ]
-    monkeypatch.setattr(
-        "bench.measure.send", lambda port, *more: (failing, other)[port].send(port, *more)
-    )
+    targets = [Target(name, Server(name, port, 0), callers) for port, name in enumerate(("one", "two"))]
+    monkeypatch.setattr("bench.measure.send", lambda port, *more: (failing, other)[port].send(port, *more))
 
     with pytest.raises(RequestsFailed):
         measurer.delete_inserted(targets)

@@ -5,13 +5,10 @@ It is imported when it is opened, so that the tests of the pure rooms need no se
 
 import json
 import pathlib
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import ExitStack
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
-from tests import databases
-from tests import tokens
+from tests.support import databases, tokens
 
 IDLE: list[tuple[object, dict, dict]] = []
 """Applications whose test is over, with the settings and extensions of a new one: to give one another database takes a
