@@ -1,6 +1,7 @@
 """Builds the selects of a node of the select tree: its page of rows, their columns, and its embeds.
 
-A to-one embed is a LEFT JOIN. Its ON holds the rule and the embed's filters, so a hidden or filtered row is null. A to-many embed is a sub-select. A to-many spread is a sub-select for each array, as in PostgREST 13 and later.
+A to-one embed is a LEFT JOIN. Its ON holds the rule and the embed's filters, so a hidden or filtered row is null. A
+to-many embed is a sub-select. A to-many spread is a sub-select for each array, as in PostgREST 13 and later.
 """
 
 from __future__ import annotations
