@@ -321,5 +321,5 @@ def test_older_sqlite_gets_supported_sql(monkeypatch: pytest.MonkeyPatch, versio
 def test_conversion_cache_excludes_doubles() -> None:
     """Doubles accept integers of any length, which can collide as dictionary keys."""
     named = ("name", "floors", "latitude", "client_id")
-    sources = insertions.plan_layout("buildings", named, default_missing=False).sources
+    sources = insertions.row_layout("buildings", named, default_missing=False).sources
     assert [each.is_memoized for each in sources[: len(named)]] == [True, True, False, True]

@@ -116,7 +116,7 @@ class RowLayout:
 
 
 @lru_cache(maxsize=PLANS_MAX)
-def plan_layout(relation_name: str, named: tuple[str, ...], default_missing: bool) -> RowLayout:
+def row_layout(relation_name: str, named: tuple[str, ...], default_missing: bool) -> RowLayout:
     """Return the layout of rows that set the `named` columns. The other columns have their defaults."""
     attributes = catalog().relations[relation_name].attributes
     unnamed = [
@@ -198,7 +198,7 @@ class InsertRows:
         self.request = binding
         self.now = transaction.now
         named = effective_columns(relation, insertion)
-        layout = plan_layout(relation.name, named, insertion.default_missing)
+        layout = row_layout(relation.name, named, insertion.default_missing)
         self.columns, self.constant = layout.columns, layout.constant
         self.required = layout.required
         self.values = self.convert_rows(layout, insertion.rows)
