@@ -52,7 +52,7 @@ class Clock:
         with self.growing:
             self.ahead = max(self.ahead, ahead)
             if self.shared is not None:
-                # An aligned double is read and written atomically. A value lost to a concurrent write is set again later.
+                # An aligned double is read and written atomically. A lost update is repeated by the next call.
                 if self.shared[0] < self.ahead:
                     self.shared[0] = self.ahead
                 else:

@@ -165,9 +165,7 @@ def test_delete_of_an_inspector_searches_by_client(apps: dict[str, Flask]) -> No
             driver = transaction.connection.driver_connection
             driver.set_progress_handler(look, 1)
             transaction.run("DELETE FROM inspectors WHERE id = 999")
-            driver.set_progress_handler(
-                transaction.connection.overdue, sqlite.OPCODES_PER_CHECK
-            )
+            driver.set_progress_handler(transaction.connection.overdue, sqlite.OPCODES_PER_CHECK)
             transaction.roll_back_at_end()
         counted.append(looks)
 
