@@ -34,8 +34,8 @@ from serving.worker.response import http_date
 SWEEP_SECONDS = 0.25
 STALL_SECONDS = 0.003
 RUNNER_IDLE_SECONDS = 0.1
-# Threads compete for the interpreter lock at each call into SQLite, so few are the fastest. Writers need several to share
-# a COMMIT. The main loop starts another when no request has begun for STALL_SECONDS.
+# Threads compete for the interpreter lock at each call into SQLite, so few are the fastest. Writers need several to
+# share a COMMIT. The main loop starts another when no request has begun for STALL_SECONDS.
 RUNNERS_AT_ONCE = 4
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)

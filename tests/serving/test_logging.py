@@ -74,7 +74,7 @@ def test_a_request_is_one_line(api: Callable, log: Log) -> None:
 @pytest.mark.parametrize(
     ("who", "method", "path", "status", "role", "refusal"),
     [
-        pytest.param("nobody", "GET", "/buildings", 401, None, "Anonymous", id="nobody"),
+        pytest.param("nobody", "GET", "/buildings", 401, None, "AnonymousDenied", id="nobody"),
         pytest.param(
             "moe", "POST", "/buildings", 403, "client_manager", "PermissionDenied", id="privilege"
         ),
@@ -181,7 +181,7 @@ def test_a_request_id_is_taken_if_it_is_one(sent: str | None, taken: bool) -> No
     chosen = request_log.chosen_id(sent)
 
     assert (chosen == sent) is taken
-    assert request_log.TAKEN_IDS.fullmatch(chosen)
+    assert request_log.PROXY_IDS.fullmatch(chosen)
 
 
 def test_an_incident_is_logged_without_a_word_of_the_caller(
