@@ -1,7 +1,7 @@
-"""A PostgreSQL server as the application's database: the same transactions as on a file.
+"""A PostgreSQL database with the same transactions as an SQLite file.
 
-One writer at a time here too, by an advisory lock that lasts as long as its transaction: what a rule, a check or a
-count has found still holds at the COMMIT, and no statement of another transaction overtakes it (docs/decisions/0020).
+There is one writer at a time here too, by an advisory lock that lasts as long as its transaction. What an access rule,
+a check or a count has read therefore still holds at COMMIT (docs/decisions/0020).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from engine.postgres.errors import ERRORS, translate
 from engine.postgres.replicas import Replicas
-from engine.postgres.session import GRACE_SECONDS, Session, connect, milliseconds
+from engine.postgres.session import GRACE_SECONDS, ServerSession, connect, milliseconds
 from engine.postgres.transaction import BEGIN_READ, BEGIN_WRITE, ServerTransaction, WriteTransaction
 from engine.query.constraints import Locked
 from engine.query.dialect.registry import DIALECTS
@@ -35,7 +35,7 @@ from engine.storage.versioned_cache import VersionedCache
 from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 WRITER_LOCK: Final = 0x57414C4B  # "WALK"
 SET_TIMEOUT: Final = "SELECT set_config('statement_timeout', $1, true)"
@@ -50,39 +50,39 @@ Statement = tuple[str, tuple[str, ...]]
 
 
 class SessionPool:
-    """The sessions of a process with one server; the one used last is used next."""
+    """The sessions of a process with one server. The session used last is used next."""
 
-    def __init__(self, make: Callable[[], Session]) -> None:
-        self.make = make
+    def __init__(self, connect: Callable[[], ServerSession]) -> None:
+        self.connect = connect
         self.free = threading.Semaphore(CONNECTIONS_MAX)
-        self.idle: deque[Session] = deque()
+        self.idle: deque[ServerSession] = deque()
         self.generation = 0
 
-    def take(self) -> Session:
-        """Return an idle session, or a new one, to be given back. TooManyConnections if none is free in time."""
+    def take(self) -> ServerSession:
+        """Return an idle session or a new one. Raise TooManyConnections if none is free in time."""
         if not self.free.acquire(timeout=LOCK_SECONDS_MAX):
             raise TooManyConnections("sorry, too many clients already")
         try:
-            while (session := self.last_idle()) is not None:
+            while (session := self.pop_idle()) is not None:
                 if not session.is_ended_by_server():
                     return session
                 session.close()
-                self.drop_idle()  # what ended this one has ended the others
-            session = self.make()
+                self.drop_idle()  # the others have ended for the same reason
+            session = self.connect()
             session.generation = self.generation
         except BaseException:
             self.free.release()
             raise
         return session
 
-    def last_idle(self) -> Session | None:
+    def pop_idle(self) -> ServerSession | None:
         try:
             return self.idle.pop()
         except IndexError:
             return None
 
-    def give_back(self, session: Session) -> None:
-        """Keep a session that is idle, and close any other one."""
+    def give_back(self, session: ServerSession) -> None:
+        """Keep an idle session; close any other one."""
         if session.is_idle and not session.is_worn and session.generation == self.generation:
             self.idle.append(session)
         else:
@@ -90,14 +90,14 @@ class SessionPool:
         self.free.release()
 
     def drop_idle(self) -> None:
-        """Close idle sessions, and those in use once they are given back."""
+        """Close idle sessions now, and the sessions in use once they are given back."""
         self.generation += 1
-        while (session := self.last_idle()) is not None:
+        while (session := self.pop_idle()) is not None:
             session.close()
 
 
 class ServerDatabase(Database):
-    """One PostgreSQL database: its sessions, and the ways to begin a transaction on one."""
+    """One PostgreSQL database: its sessions, cache and replicas."""
 
     def __init__(self, url: sa.URL, replicas: Sequence[sa.URL] = ()) -> None:
         self.url = url
@@ -111,9 +111,9 @@ class ServerDatabase(Database):
         self.pool = SessionPool(lambda: connect(self.url, READ_SECONDS_MAX))
 
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
-        """One snapshot, for reading only: the one that is open, if one is."""
-        already = CURRENT.get()
-        return self.snapshot(seconds_max) if already is None else nullcontext(already)
+        """Return the current transaction, or a new snapshot for reading only."""
+        current = CURRENT.get()
+        return self.snapshot(seconds_max) if current is None else nullcontext(current)
 
     @contextmanager
     def snapshot(self, seconds_max: float) -> Iterator[Transaction]:
@@ -134,10 +134,11 @@ class ServerDatabase(Database):
         *,
         is_brief: bool = False,
     ) -> Iterator[Transaction]:
-        """The one transaction that writes; LockTimeout if another one has the lock for too long.
+        """Yield a transaction that writes; raise LockTimeout if the writer lock is not free in time.
 
-        READ COMMITTED: it sees what the writer before it committed. A brief write waits for the lock together with
-        its first statement, which looks the caller up: it holds the lock for one round trip less."""
+        It is READ COMMITTED, so it sees the commit of the writer before it. A brief write waits for the lock together
+        with its first statement, the caller's look-up. It then holds the lock for one round trip less.
+        """
         assert CURRENT.get() is None, "a write inside a read would see an old snapshot"
         begin: list[Statement] = [
             (BEGIN_WRITE, ()),
@@ -151,9 +152,11 @@ class ServerDatabase(Database):
                 transaction.wait_for_lock()
             yield transaction
 
-    def begin_session(self, statements: Sequence[Statement], seconds_max: float) -> Session:
-        """Send what begins a transaction, on a session to be given back. Its answers come with those of the next
-        statement. One that finds the session lost is sent once more, on a new one."""
+    def begin_session(self, statements: Sequence[Statement], seconds_max: float) -> ServerSession:
+        """Send the statements that begin a transaction; return the session. Their results arrive with the next one's.
+
+        If the session is lost, send them once more on a new one.
+        """
         for is_last in (False, True):
             session = self.pool.take()
             try:
@@ -168,17 +171,17 @@ class ServerDatabase(Database):
                 return session
         raise AssertionError("the last attempt returns or raises")
 
-    def transaction(self, session: Session, seconds_max: float) -> ServerTransaction:
-        """Return the snapshot that has begun on a session, of this moment."""
-        made = ServerTransaction(session, self.cache)
-        made.began = self.clock()
-        made.deadline = time.monotonic() + seconds_max
+    def transaction(self, session: ServerSession, seconds_max: float) -> ServerTransaction:
+        """Return the snapshot that has begun on a session."""
+        transaction = ServerTransaction(session, self.cache)
+        transaction.began = self.clock()
+        transaction.deadline = time.monotonic() + seconds_max
         session.seconds_max = seconds_max + GRACE_SECONDS
-        return made
+        return transaction
 
     @contextmanager
     def ending(self, transaction: ServerTransaction) -> Iterator[None]:
-        """Have a transaction be the open one for a block; commit it, or roll it back if the block raises."""
+        """Make a transaction the current one for a block. Commit it, or roll it back if the block raises."""
         token = CURRENT.set(transaction)
         try:
             try:
@@ -192,8 +195,8 @@ class ServerDatabase(Database):
         finally:
             self.give_back(transaction.session)
 
-    def give_back(self, session: Session) -> None:
-        """Keep a session for the next transaction, idle; close one that cannot be made idle."""
+    def give_back(self, session: ServerSession) -> None:
+        """Return a session to the pool. Close it if it cannot be made idle."""
         if session.is_lost or session.is_read_only:
             self.forget_sessions()
         elif not session.is_idle:
@@ -204,14 +207,16 @@ class ServerDatabase(Database):
         self.pool.give_back(session)
 
     def forget_sessions(self) -> None:
-        """Begin anew: the other sessions lead to the same server. A successor of the server may have other audit
-        lines under the same numbers, so the cache is emptied."""
+        """Drop all sessions and the cache, after a session was lost.
+
+        A successor of the server may have other audit lines under the same numbers.
+        """
         self.cache = VersionedCache()
         if self.replicas is not None:
             self.replicas.cache = VersionedCache()
         self.pool.drop_idle()
 
-    def anywhere(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
+    def anywhere(self, primary: Transaction, read: Callable[[], Result]) -> Result:
         return read() if self.replicas is None else self.replicas.serve(primary, read)
 
     def read_server(self, primary: Transaction) -> str | None:
@@ -219,12 +224,12 @@ class ServerDatabase(Database):
             return None
         return "standby" if self.replicas.is_used_by(primary) else "primary"
 
-    def observe_reads(self, tell: Callable[[str, str], None]) -> None:
+    def observe_reads(self, observe: Callable[[str, str], None]) -> None:
         if self.replicas is not None:
-            self.replicas.observe_read = tell
+            self.replicas.observe_read = observe
 
     def is_writable(self) -> bool:
-        """Return whether a write succeeds. That another writer has the lock is no reason to doubt it."""
+        """Try a write and roll it back; return whether it succeeds. A writer lock that is not free is no failure."""
         try:
             with self.writing(wait_seconds_max=PROBE_WAIT_SECONDS_MAX) as transaction:
                 transaction.run(PROBE, (str(transaction.unix),))
@@ -236,7 +241,7 @@ class ServerDatabase(Database):
         return True
 
     def close(self) -> None:
-        """Close all sessions that are not in use."""
+        """Close all idle sessions."""
         self.pool.drop_idle()
         if self.replicas is not None:
             self.replicas.close()

@@ -1,4 +1,4 @@
-"""What a PostgreSQL server reports, as the faults of the application: by SQLSTATE, or by its class."""
+"""The faults of errors that a PostgreSQL server reports, by SQLSTATE or its class."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ ERRORS = (psycopg.Error,)
 
 
 class SerializationConflict(constraints.Locked):
-    """The server ended this transaction in favour of another one (40001, 40P01)."""
+    """The server rolled back this transaction in favour of another one (40001, 40P01)."""
 
 
 KEY_DETAIL = re.compile(r"\(([^()]*)\)=\(([^()]*)\)")
-"""The columns of a foreign key and their values, in any language of the server: ids, so without brackets."""
+"""The columns of a foreign key and their values, in any language of the server. Ids contain no parentheses."""
 
 
 def translate(error: Exception) -> Exception:
-    """Return a driver's error as a fault; the error itself if it is no caller's business."""
+    """Return the fault of a driver's error; the error itself if a caller must not see it."""
     if not isinstance(error, psycopg.Error):
         return error
     state = error.sqlstate
@@ -40,8 +40,10 @@ def translate(error: Exception) -> Exception:
 
 
 def translate_of_commit(error: Exception) -> Exception:
-    """Return the fault of a COMMIT. Only an ERROR says that nothing was committed: a session may end, or be lost,
-    after the COMMIT as well as before it."""
+    """Return the fault of a COMMIT.
+
+    Only the severity ERROR says that nothing was committed. A session can also end after the server has committed.
+    """
     if isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized != "ERROR":
         return constraints.Unresolved(
             "the database did not say whether it kept the write",
@@ -65,24 +67,26 @@ def foreign_key_violation(error: psycopg.Error) -> Fault:
     """Return the same message as on SQLite, without the hidden half of a compound key."""
     relation, constraint = error.diag.table_name or "", error.diag.constraint_name or ""
     fk = foreign_key(relation, constraint)
-    found = KEY_DETAIL.search(error.diag.message_detail or "")
-    if fk is None or found is None:
+    match = KEY_DETAIL.search(error.diag.message_detail or "")
+    if fk is None or match is None:
         return constraints.ForeignKeyViolation(details="A key points at nothing, or is pointed at.")
-    column, value = (each.split(", ")[0] for each in found.groups())
+    column, value = (each.split(", ")[0] for each in match.groups())
     if column == fk.referred_column:
         return constraints.ForeignKeyViolation.referenced(fk.referred, constraint, fk.referred_column, value, relation)
     return constraints.ForeignKeyViolation.missing(relation, constraint, fk.column, value, fk.referred)
 
 
 def foreign_key(relation: str, constraint: str) -> ForeignKey | None:
-    known = catalog().relations.get(relation)
-    keys = known.foreign_keys if known is not None else ()
+    table = catalog().relations.get(relation)
+    keys = table.foreign_keys if table is not None else ()
     return next((each for each in keys if each.name == constraint), None)
 
 
 def unsupported(error: psycopg.Error) -> Exception:
-    """Return OutOfRange for a number without a nearest integer: it is known by the server's source file, in any
-    language. Anything else that a server does not support is no caller's business."""
+    """Return OutOfRange for a number without a nearest integer, else the error itself.
+
+    The server's source file identifies that error in any language.
+    """
     is_of_number = error.diag.source_file == "numeric.c"
     return types.OutOfRange(message(error)) if is_of_number else error
 
@@ -106,7 +110,7 @@ FAULTS: dict[str, Callable[[psycopg.Error], Exception]] = {
     "22023": with_message(types.UnknownTimezone),
     "2201B": with_message(InvalidRegularExpression),
     "22P05": with_message(types.NulInText),
-    "54001": with_message(types.InvalidInput),  # of JSON so deep that the server does not read it
+    "54001": with_message(types.InvalidInput),  # JSON nested beyond the server's limit
     "42501": lambda error: constraints.NotPermitted(message(error)),
     "25006": lambda error: constraints.OnlyReads(),
     "40001": lambda error: SerializationConflict("could not serialize access due to concurrent update"),

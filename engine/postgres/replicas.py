@@ -1,7 +1,7 @@
-"""Hot standbys: which of them may answer a read for the primary, and what happens when one cannot.
+"""Replicas (hot standbys): which one may serve a read, and what happens if it fails.
 
-A read asks one replica at most, on a session that is open already: it waits for no connection. What a replica cannot
-answer, the primary does, in the snapshot in which it looked the caller up (docs/decisions/0021).
+A read uses one replica at most, on a session that is already open. If the replica fails, the primary serves the read in
+the snapshot of the caller's look-up (docs/decisions/0021).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import psycopg
 import sqlalchemy as sa
 
 from engine.postgres.errors import ERRORS
-from engine.postgres.session import PoolerRefused, Session, connect, milliseconds
+from engine.postgres.session import PoolerRefused, ServerSession, connect, milliseconds
 from engine.postgres.transaction import BEGIN_READ, ServerTransaction
 from engine.query.constraints import Locked, Unreachable
 from engine.storage.pool import CONNECTIONS_MAX
@@ -26,17 +26,17 @@ from engine.storage.sqlite import DiskFailed, DiskFull, FileCorrupt, TimedOut
 from engine.storage.transaction import CURRENT, Transaction
 from engine.storage.versioned_cache import VersionedCache
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-CHECK_SECONDS_MAX = 0.2  # an answer takes a fraction of a millisecond
-STATEMENT_SECONDS_MAX = 1.0  # half of a read's time: the primary needs the rest
+CHECK_SECONDS_MAX = 0.2  # it usually takes a fraction of a millisecond
+STATEMENT_SECONDS_MAX = 1.0  # half of a read's time limit: the primary needs the rest
 LOCK_SECONDS_MAX = 0.2  # replay holds its locks for a while
 GRACE_SECONDS = 0.2  # the server ends its statements itself, and reports it
 BACK_OFF_SECONDS = 1.0
 
 TROUBLES = (Unreachable, Locked, DiskFull, DiskFailed, FileCorrupt)
-"""Faults after which a replica is not used for a while. A timeout is none: one caller's slow reads would take the
-replica from the others."""
+"""Faults after which a replica is not used for BACK_OFF_SECONDS. A timeout is not one of them: a caller's slow reads
+would take the replica from other callers."""
 
 IDENTITY = (
     "SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -47,7 +47,7 @@ POSITIONS = "SELECT last, rights FROM snapshot_marks()"
 
 
 class Served(Enum):
-    """Which server answered a read, and why."""
+    """Which server served a read, and why."""
 
     STANDBY = ("standby", "caught up")
     BEHIND = ("primary", "standby behind")
@@ -56,30 +56,30 @@ class Served(Enum):
 
 
 class AnotherDatabase(Exception):
-    """A server that answers, and is no copy of the primary."""
+    """A server is not a replica of the primary."""
 
 
 class ReplicaTransaction(ServerTransaction):
     """One snapshot of a replica."""
 
     is_servers_fault = False
-    """An error was not that of a value in the request: the primary may answer."""
+    """An error was not caused by a value in the request, so the primary may serve the read."""
 
     def failed(self, error: Exception) -> Exception:
         fault = super().failed(error)
         state = error.sqlstate if isinstance(error, psycopg.Error) else None
-        is_of_a_value = isinstance(error, psycopg.DataError) or (state or "").startswith("22")
-        self.is_servers_fault = not is_of_a_value
+        is_value_error = isinstance(error, psycopg.DataError) or (state or "").startswith("22")
+        self.is_servers_fault = not is_value_error
         return fault
 
 
 class Replica:
-    """One replica: its idle sessions, and until when it is not used."""
+    """One replica: its idle sessions, and until when it must not be used."""
 
     def __init__(self, url: sa.URL) -> None:
         self.url = url
         self.identity: str | None = None
-        self.idle: list[Session] = []
+        self.idle: list[ServerSession] = []
         self.opened = 0
         self.is_opening = False
         self.backs_off_until = float("-inf")
@@ -90,8 +90,8 @@ class Replica:
     def backs_off(self) -> bool:
         return time.monotonic() < self.backs_off_until
 
-    def take(self) -> Session | None:
-        """Return an idle session. Where there is none, return None and open one for later reads."""
+    def take(self) -> ServerSession | None:
+        """Return an idle session. If there is none, return None and open one in the background."""
         if self.backs_off:
             return None
         with self.mutex:
@@ -100,7 +100,7 @@ class Replica:
             if self.closed or self.is_opening or self.opened >= CONNECTIONS_MAX:
                 return None
             self.is_opening = True
-        # Beside the request: a host that drops packets is noticed after seconds.
+        # In a thread: a connection to a host that drops packets fails only after seconds.
         try:
             threading.Thread(target=self.open, name="replica", daemon=True).start()
         except RuntimeError:  # the system has no thread left
@@ -119,8 +119,8 @@ class Replica:
         finally:
             self.is_opening = False
 
-    def connect(self) -> Session:
-        """Open a session. AnotherDatabase if it is no copy of the primary's, byte by byte."""
+    def connect(self) -> ServerSession:
+        """Open a session; raise AnotherDatabase unless the server is a physical replica of the primary."""
         session = connect(self.url, STATEMENT_SECONDS_MAX, lock_timeout=str(milliseconds(LOCK_SECONDS_MAX)))
         try:
             if session.run(IDENTITY).fetchone() != (self.identity,):
@@ -133,7 +133,7 @@ class Replica:
     def begin(
         self, positions: ReplicationPositions, cache: VersionedCache, began: float
     ) -> ReplicaTransaction | Served:
-        """Return a snapshot that has replayed as far as the positions, or why there is none."""
+        """Return a snapshot that has replayed up to the positions, or the reason why there is none."""
         session = self.take()
         if session is None:
             return Served.AWAY
@@ -155,8 +155,8 @@ class Replica:
         self.give_back(session)
         return Served.BEHIND
 
-    def give_back(self, session: Session) -> None:
-        """Keep a session that is idle or can be made so; close any other one, and those like it."""
+    def give_back(self, session: ServerSession) -> None:
+        """Keep a session that can be made idle; close any other one. If it is lost, close the idle ones too."""
         session.seconds_max = CHECK_SECONDS_MAX
         try:
             if session.is_open:
@@ -173,7 +173,7 @@ class Replica:
             self.drop_idle()
 
     def back_off(self) -> None:
-        """Use it no more for a moment."""
+        """Do not use the replica for BACK_OFF_SECONDS."""
         self.backs_off_until = time.monotonic() + BACK_OFF_SECONDS
 
     def drop_idle(self) -> None:
@@ -197,12 +197,14 @@ class Replicas:
     def __init__(self, urls: Sequence[sa.URL]) -> None:
         self.all = [Replica(url) for url in urls]
         self.rotation = count()
-        # Apart from the primary's: the two may be at different changes.
+        # Separate from the primary's cache: the replicas may hold older rows.
         self.cache = VersionedCache()
 
     def require_copies(self, identity: str) -> None:
-        """Set the primary's identity. AnotherDatabase if a replica that answers has another one, PoolerRefused if a
-        pooler answers."""
+        """Set the primary's identity.
+
+        Raise AnotherDatabase if a replica that answers has another one, and PoolerRefused if a pooler answers.
+        """
         for replica in self.all:
             replica.identity = identity
             try:
@@ -212,8 +214,8 @@ class Replicas:
             except (Unreachable, *ERRORS):
                 continue
 
-    def serve(self, primary: Transaction, read: Callable[[], Answer]) -> Answer:
-        """Return what a read returns: on a replica, if it has replayed far enough, else on the primary."""
+    def serve(self, primary: Transaction, read: Callable[[], Result]) -> Result:
+        """Return the result of `read`: from a replica that has replayed far enough, else from the primary."""
         replica = self.next()
         if replica.identity is None:  # the primary was away when this process started
             replica.identity = primary.value(IDENTITY)
@@ -223,7 +225,7 @@ class Replicas:
             self.count(begun)
             return read()
         try:
-            answered = self.answer(begun, read)
+            result = self.read_on(begun, read)
         except Exception as error:
             if not (begun.is_servers_fault or isinstance(error, TimedOut)):
                 raise
@@ -231,24 +233,24 @@ class Replicas:
                 replica.back_off()
         else:
             self.count(Served.STANDBY)
-            return answered
+            return result
         finally:
             replica.give_back(begun.session)
         self.count(Served.FAILED)
         return read()
 
-    def answer(self, transaction: ReplicaTransaction, read: Callable[[], Answer]) -> Answer:
+    def read_on(self, transaction: ReplicaTransaction, read: Callable[[], Result]) -> Result:
         transaction.deadline = time.monotonic() + STATEMENT_SECONDS_MAX
-        outer = CURRENT.set(transaction)
+        token = CURRENT.set(transaction)
         try:
-            answered = read()
+            result = read()
         finally:
-            CURRENT.reset(outer)
+            CURRENT.reset(token)
         transaction.end()
-        return answered
+        return result
 
     def is_used_by(self, primary: Transaction) -> bool:
-        """Return whether a replica would answer a caller now who wrote nothing of late."""
+        """Return whether a replica would now serve a caller without recent writes."""
         positions = ReplicationPositions(None, all_positions(primary).rights)
         for replica in self.all:
             begun = replica.begin(positions, self.cache, primary.began)
@@ -258,10 +260,10 @@ class Replicas:
         return False
 
     def next(self) -> Replica:
-        """Return the next replica of those that are in use."""
+        """Return the next usable replica in rotation, or any replica if none is usable."""
         number = next(self.rotation)
-        present = [each for each in self.all if not each.backs_off] or self.all
-        return present[number % len(present)]
+        usable = [each for each in self.all if not each.backs_off] or self.all
+        return usable[number % len(usable)]
 
     def count(self, served: Served) -> None:
         if self.observe_read is not None:
@@ -273,5 +275,5 @@ class Replicas:
 
 
 def all_positions(primary: Transaction) -> ReplicationPositions:
-    """Return the positions of a caller who is no user, whose lines bear no name: the whole audit log."""
+    """Return the end of the whole audit log: a caller who is not a user has audit lines without a name."""
     return ReplicationPositions(*primary.one(POSITIONS))

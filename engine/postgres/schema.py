@@ -1,4 +1,4 @@
-"""Make, recognise and check the tables of a PostgreSQL database. Loaded only where DATABASE_URL names one."""
+"""Create, identify and check the tables of a PostgreSQL database. Imported only if DATABASE_URL names one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.maintenance.migrations import EARLIER_VERSION, pending, schema_versi
 from engine.postgres import errors
 from engine.postgres.database import ServerDatabase
 from engine.postgres.replicas import IDENTITY, AnotherDatabase
-from engine.postgres.session import POOLER_REFUSED, PoolerRefused, connection_words
+from engine.postgres.session import POOLER_REFUSED, PoolerRefused, connection_settings
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.dialect.postgresql import UNICODE_COLLATION
@@ -30,18 +30,18 @@ VERSION_MIN = 150000
 VERSION_FACT = "release_schema"
 # Development versions counted to 12 under this name. The release counts from 1 under another one.
 DEVELOPMENT_VERSION_FACT = "schema_version"
-VERSION_KEPT = "SELECT value FROM facts WHERE name = $1"
+STORED_VERSION = "SELECT value FROM facts WHERE name = $1"
 RECREATED_MARKER = "-- Recreated by every upgrade"
-"""A line of `SCHEMA`: functions and triggers follow, which replace those of an older version."""
+"""The line of `SCHEMA` after which functions and triggers follow. A migration replaces them all."""
 
 
 def attached(url: sa.URL, replicas: Sequence[sa.URL]) -> ServerDatabase:
     """Return the database of a URL, with its replicas. Open nothing. Raise MaintenanceError for an unusable URL."""
     for each in (url, *replicas):
         try:
-            connection_words(each)
+            connection_settings(each)
         except sa.exc.ArgumentError as error:
-            raise database_check.MaintenanceError(f"{shown(each)} cannot be used: {error}") from error
+            raise database_check.MaintenanceError(f"{without_credentials(each)} cannot be used: {error}") from error
     return ServerDatabase(url, replicas)
 
 
@@ -50,24 +50,28 @@ EXPECTED: set[sa.URL] = set()
 
 
 def expect(url: str) -> None:
-    """Have forked processes serve a database also while it does not answer: a worker that cannot start would end the
-    whole service, which would stay down when the server is back."""
+    """Let forked processes start while the database does not answer.
+
+    A worker that cannot start would end the whole service, and the service would stay down once the server is back.
+    """
     EXPECTED.add(sa.make_url(url))
 
 
 @database_check.ensure_schema.register
 def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
-    """Make the tables in an empty database. Raise MaintenanceError if another program owns the database, or it does not
-    answer and is not expected later."""
-    name = shown(database.url)
+    """Create the tables in an empty database, or migrate older ones.
+
+    Raise MaintenanceError for a database of another program, and for one that does not answer and is not expected.
+    """
+    name = without_credentials(database.url)
     try:
-        identity = look_over(database, name)
+        identity = open_schema(database, name)
     except database_check.MaintenanceError:
         database.close()
         raise
     except Fault as fault:
         if isinstance(fault, Unreachable) and database.url in EXPECTED:
-            LOG.error("%s: %s; it is served once it does", name, reason(fault))
+            LOG.error("%s: %s; it is served once it answers", name, reason(fault))
             return
         database.close()
         raise database_check.MaintenanceError(f"{name} cannot be used: {reason(fault)}") from fault
@@ -86,40 +90,41 @@ REASONS = (
 
 
 def reason(fault: Fault) -> str:
-    """Return why a server cannot be used, for the log of a start: ours, or libpq's message, which holds no password."""
-    said = str(fault.__cause__ or "") if isinstance(fault, Unreachable) else ""
-    known = next((ours for pattern, ours in REASONS if re.search(pattern, said)), None)
-    return known or (f"{fault} ({said.strip()})" if said else str(fault))
+    """Return why a server cannot be used: a known reason, or libpq's message, which holds no password."""
+    message = str(fault.__cause__ or "") if isinstance(fault, Unreachable) else ""
+    known = next((text for pattern, text in REASONS if re.search(pattern, message)), None)
+    return known or (f"{fault} ({message.strip()})" if message else str(fault))
 
 
-def look_over(database: ServerDatabase, name: str) -> str | None:
-    """Recognise the tables, and make or migrate them. Returns what `learn` does.
+def open_schema(database: ServerDatabase, name: str) -> str | None:
+    """Identify the tables, and create or migrate them. Return the result of `read_state`.
 
-    It reads first: a start must not wait for a long write. Only a start that finds no current tables takes the writer
-    lock, and reads again: one start makes the tables, others wait."""
+    A start reads first, without waiting for a long write. It takes the writer lock only if there are no current tables,
+    and reads again: another start may have created them.
+    """
     with database.reading(seconds_max=database_check.START_SECONDS_MAX) as transaction:
-        if recognise(transaction, name) == "current":
-            return learn(database, transaction)
+        if identify(transaction, name) == "current":
+            return read_state(database, transaction)
     with database.writing(database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX) as transaction:
-        state = recognise(transaction, name)
+        state = identify(transaction, name)
         if state == "empty":
-            make_tables(transaction)
+            create_tables(transaction)
         elif state == "older":
             migrate(transaction)
-        return learn(database, transaction)
+        return read_state(database, transaction)
 
 
-def learn(database: ServerDatabase, transaction: Transaction) -> str | None:
-    """Advance the clock to the last line of the audit log. Returns the database's identity where there are replicas."""
+def read_state(database: ServerDatabase, transaction: Transaction) -> str | None:
+    """Advance the clock to the last line of the audit log; return the database's identity if there are replicas."""
     last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
     if last is not None:
         database.clock.advance(last)
-    found: str | None = transaction.value(IDENTITY) if database.replicas is not None else None
-    return found
+    identity: str | None = transaction.value(IDENTITY) if database.replicas is not None else None
+    return identity
 
 
 def require_copies(database: ServerDatabase, identity: str | None) -> None:
-    """Refuse a replica of another database; one that does not answer may come later."""
+    """Raise MaintenanceError for a replica of another database. A replica that does not answer may come later."""
     if database.replicas is None or identity is None:
         return
     try:
@@ -134,17 +139,17 @@ def require_copies(database: ServerDatabase, identity: str | None) -> None:
         raise database_check.MaintenanceError(f"a database of DATABASE_READ_URL cannot be used: {error}") from error
 
 
-def recognise(transaction: Transaction, name: str) -> str:
-    """Return `empty`, `older` or `ours`; MaintenanceError for anything else."""
-    refuse_unsuited(transaction, name)
-    refuse_hidden(transaction, name)
+def identify(transaction: Transaction, name: str) -> str:
+    """Return `empty`, `older` or `current`; raise MaintenanceError for any other database."""
+    require_features(transaction, name)
+    require_search_path(transaction, name)
     tables = transaction.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
     if not tables:
         return "empty"
     if transaction.value("SELECT to_regclass('facts')::text") is None:
         raise database_check.MaintenanceError(f"{name} is another program's database")
-    version = transaction.value(VERSION_KEPT, (VERSION_FACT,))
-    if version is None and transaction.value(VERSION_KEPT, (DEVELOPMENT_VERSION_FACT,)):
+    version = transaction.value(STORED_VERSION, (VERSION_FACT,))
+    if version is None and transaction.value(STORED_VERSION, (DEVELOPMENT_VERSION_FACT,)):
         raise database_check.MaintenanceError(f"{name} {EARLIER_VERSION}")
     if version is None:
         raise database_check.MaintenanceError(f"{name} is another program's database")
@@ -153,21 +158,23 @@ def recognise(transaction: Transaction, name: str) -> str:
     return "current" if int(version) == schema_version() else "older"
 
 
-SUITED = """
+FEATURES = """
 SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
        EXISTS (SELECT 1 FROM pg_collation WHERE collname = $1)
 """
 
 
-def refuse_unsuited(transaction: Transaction, name: str) -> None:
-    """Refuse a database that would fail some requests: without UTF-8 it cannot store all letters, without ICU it cannot
-    fold their case."""
-    version, encoding, has_unicode = transaction.one(SUITED, (UNICODE_COLLATION,))
+def require_features(transaction: Transaction, name: str) -> None:
+    """Raise MaintenanceError for an old server, and for a database without UTF-8 or ICU.
+
+    UTF-8 stores all letters, and ICU folds their case.
+    """
+    version, encoding, has_unicode = transaction.one(FEATURES, (UNICODE_COLLATION,))
     if int(version) < VERSION_MIN:
         raise database_check.MaintenanceError("PostgreSQL 15 or later is needed")
     if encoding != "UTF8":
         raise database_check.MaintenanceError(
-            f"{name} is kept in {encoding}, and UTF8 is needed: createdb --encoding=UTF8 --template=template0"
+            f"{name} has the encoding {encoding}, and UTF8 is needed: createdb --encoding=UTF8 --template=template0"
         )
     if not has_unicode:
         raise database_check.MaintenanceError(
@@ -175,34 +182,36 @@ def refuse_unsuited(transaction: Transaction, name: str) -> None:
         )
 
 
-HIDDEN = """
+TABLES_ELSEWHERE = """
 SELECT relnamespace::regnamespace::text, current_schema() FROM pg_class
 WHERE oid = to_regclass('client_manager_inspection_access')
   AND relnamespace::regnamespace::text IS DISTINCT FROM quote_ident(current_schema())
 """
 
 
-def refuse_hidden(transaction: Transaction, name: str) -> None:
-    """Refuse a database whose tables are in another schema than new ones would be made in: empty tables would hide
-    them, also from the processes that serve the database already."""
-    for there, here in transaction.all(HIDDEN):
+def require_search_path(transaction: Transaction, name: str) -> None:
+    """Raise MaintenanceError if the tables are in another schema than the first of `search_path`.
+
+    New, empty tables would hide them, also from processes that serve the database.
+    """
+    for actual, current in transaction.all(TABLES_ELSEWHERE):
         raise database_check.MaintenanceError(
-            f"{name} has its tables in the schema {there}, and search_path begins with {here}:"
-            f" ALTER ROLE … SET search_path = {there}"
+            f"{name} has its tables in the schema {actual}, and search_path begins with {current}:"
+            f" ALTER ROLE … SET search_path = {actual}"
         )
 
 
-def make_tables(transaction: Transaction) -> None:
-    """Make all tables or none."""
+def create_tables(transaction: Transaction) -> None:
+    """Create all tables or none."""
     assert isinstance(transaction, ServerTransaction)
     transaction.run_script(SCHEMA.read_text(encoding="utf-8"))
     transaction.run("INSERT INTO facts (name, value) VALUES ($1, $2)", (VERSION_FACT, str(schema_version())))
 
 
 def migrate(transaction: Transaction) -> None:
-    """Run the pending scripts, and recreate all functions and triggers, in the transaction under way."""
+    """Run the pending migrations and replace all functions and triggers, in the current transaction."""
     assert isinstance(transaction, ServerTransaction)
-    version = int(transaction.value(VERSION_KEPT, (VERSION_FACT,)))
+    version = int(transaction.value(STORED_VERSION, (VERSION_FACT,)))
     for migration in pending(version):
         if migration.postgresql:
             transaction.run_script(migration.postgresql)
@@ -211,16 +220,16 @@ def migrate(transaction: Transaction) -> None:
     transaction.run("UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version())))
 
 
-def shown(url: sa.URL) -> str:
+def without_credentials(url: sa.URL) -> str:
     return url.set(username=None, password=None, query={}).render_as_string()
 
 
 @database_check.check.register
 def check(database: ServerDatabase, scan: database_check.Scan = database_check.Scan.FULL) -> list[str]:
-    """Return what is wrong with the database. The server checks its own pages."""
+    """Return the problems of the database. The server checks its own pages."""
     try:
         with database.reading(seconds_max=database_check.CHECK_SECONDS_MAX) as transaction:
-            problems = [*reckless(transaction), *unvalidated(transaction)]
+            problems = [*unsafe_settings(transaction), *unvalidated(transaction)]
             if scan is database_check.Scan.FULL:
                 problems += ineffective_grants(transaction)
     except Fault as error:
@@ -228,8 +237,8 @@ def check(database: ServerDatabase, scan: database_check.Scan = database_check.S
     return problems
 
 
-def reckless(transaction: Transaction) -> list[str]:
-    """Return settings of the server with which a power cut may lose committed rows."""
+def unsafe_settings(transaction: Transaction) -> list[str]:
+    """Return the server's settings that lose committed rows in a power cut."""
     rows = transaction.all(
         "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
     )
@@ -237,8 +246,10 @@ def reckless(transaction: Transaction) -> list[str]:
 
 
 def unvalidated(transaction: Transaction) -> list[str]:
-    """Return constraints, triggers and indexes that are disabled or not valid. An interrupted REINDEX CONCURRENTLY
-    leaves such an index, which each write updates."""
+    """Return constraints, triggers and indexes that are disabled or not valid.
+
+    An interrupted REINDEX CONCURRENTLY leaves such an index, which each write updates.
+    """
     rows = transaction.all(
         "SELECT conname FROM pg_constraint WHERE NOT convalidated"
         " AND connamespace = current_schema()::regnamespace"
@@ -247,11 +258,11 @@ def unvalidated(transaction: Transaction) -> list[str]:
         " UNION ALL SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
         " WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace ORDER BY 1"
     )
-    return [f"{name} is switched off, or not valid" for (name,) in rows]
+    return [f"{name} is disabled or not valid" for (name,) in rows]
 
 
 def ineffective_grants(transaction: Transaction) -> list[str]:
-    """Return grants to users without the role of the table: they have no effect."""
+    """Return grants to users without the table's role. They have no effect."""
     problems = []
     for table, grantee in database_check.GRANT_TABLES.items():
         role = "_".join(table.split("_")[:2])
@@ -269,11 +280,11 @@ def versions(database: ServerDatabase) -> dict[str, str]:
     """Return the versions of driver, server and schema."""
     with database.reading() as transaction:
         server = transaction.value("SELECT current_setting('server_version')")
-        schema = transaction.value(VERSION_KEPT, (VERSION_FACT,))
+        schema = transaction.value(STORED_VERSION, (VERSION_FACT,))
     return {"driver": f"psycopg {psycopg.__version__}", "postgresql": server, "schema": str(schema)}
 
 
 @database_copy.keep_transaction_open.register
 def keep_transaction_open(transaction: ServerTransaction) -> None:
-    """Let a source be idle while its rows are compared with the target's."""
+    """Let the source's transaction be idle while its rows are compared with the target's."""
     transaction.run("SELECT set_config('idle_in_transaction_session_timeout', '0', true)")

@@ -1,8 +1,8 @@
 """One session with a PostgreSQL server, in psycopg's pipeline mode.
 
-Statements that need no answer of their own are sent at once and answered together with the next one: BEGIN with the
-look-up of the caller, the audit context with the change. `run` is one round trip, whatever was sent before it.
-Values travel as text of no stated type. Moments, days and ids come back as the text that SQLite stores.
+Statements whose result is not needed are sent without waiting, such as BEGIN before the caller's look-up. Their results
+arrive with the next statement's. `run` takes one round trip, whatever was sent before it. Values are sent as text
+without a type. Timestamps, dates and ids are read as the text that SQLite stores.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ Result = TypeVar("Result")
 
 CONNECT_SECONDS_MAX = 3
 GRACE_SECONDS: Final = 2.0
-"""The server ends its statements itself and reports it; a busy one reports it late."""
-IDLE_MILLISECONDS_MAX = 60_000  # in a transaction: a sleeping one returns its locks
+"""The server cancels statements itself. A busy server reports it late."""
+IDLE_MILLISECONDS_MAX = 60_000  # in a transaction, which then releases its locks
 STATEMENTS_MAX: Final = 512
-SYNC_MAX: Final = 8_192  # characters, which a socket's buffer holds
+SYNC_MAX: Final = 8_192  # characters that fit into a socket's buffer
 FAILURES_MAX: Final = 100
 """psycopg forgets a prepared statement whose first execution fails; the server keeps it until the session ends."""
 POLL_SECONDS: Final = 0.1
 RECOVERY_ATTEMPTS: Final = 3
 
 KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
-"""TCP notices a lost host after half a minute, and firewalls see that a session is in use."""
+"""TCP detects a lost host after half a minute, and firewalls keep the connection open."""
 
 SETTINGS = {
     "TimeZone": "UTC",
     "DateStyle": "ISO",
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
-    # A writer that has waited for the lock sees what the one before committed, whatever the server's default.
+    # A writer that has waited for the lock sees the previous commit.
     "default_transaction_isolation": "read\\ committed",
     # A compilation takes seconds for a statement of many embeds, and ignores statement_timeout meanwhile.
     "jit": "off",
     "idle_in_transaction_session_timeout": str(IDLE_MILLISECONDS_MAX),
     "walkthrough.settings_arrived": "yes",
 }
-"""What statements rely on, whatever the server, the role, the database or the URL sets. The last one shows that the
-session has received them."""
+"""Settings that statements rely on. They override those of the server, role, database and URL. The last one proves that
+the session has received them."""
 
 PREPARE_SESSION = """
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 SELECT set_config('lc_messages', 'C', false) WHERE has_parameter_privilege('lc_messages', 'SET');
 SELECT current_setting('walkthrough.settings_arrived', true)
 """
-"""A COMMIT is answered when it is on a disk. Messages are in English where the user may choose that."""
+"""COMMIT returns once the commit is on disk. Messages are in English if the user may set their language."""
 
 POOLER_REFUSED = "a pooler (such as PgBouncer) withholds session settings; connect to the server without it"
 
@@ -69,28 +69,28 @@ DIALECT: sa.Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
 
 class PoolerRefused(Unreachable):
-    """A session without its settings: another time zone, no statement timeouts, names of prepared statements shared."""
+    """A pooler withholds a session's settings, and shares the names of prepared statements."""
 
     def __init__(self) -> None:
         super().__init__(POOLER_REFUSED)
 
 
 class NumberAsText(Dumper):
-    """A number as its text, its type left to the statement."""
+    """Sends a number as text without a type."""
 
     def dump(self, obj: Any) -> bytes:
         return repr(obj).encode()
 
 
 class BooleanAsText(Dumper):
-    """A truth value as its text, its type left to the statement."""
+    """Sends a boolean as text without a type."""
 
     def dump(self, obj: Any) -> bytes:
         return b"t" if obj else b"f"
 
 
 class TimestampLoader(Loader):
-    """A timestamp, of a session in UTC, as JSON prints it."""
+    """Reads a timestamp of a session in UTC as ISO 8601 text."""
 
     def load(self, data: Buffer) -> str:
         text = bytes(data).decode()
@@ -98,7 +98,7 @@ class TimestampLoader(Loader):
 
 
 class NumberLoader(Loader):
-    """A sum or an average: an int if it is whole."""
+    """Reads a sum or an average: as an int if it is whole."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data).decode()
@@ -106,20 +106,20 @@ class NumberLoader(Loader):
 
 
 def adapters() -> AdaptersMap:
-    """Return how values are sent and read."""
-    found = AdaptersMap(psycopg.adapters)
-    found.register_dumper(int, NumberAsText)
-    found.register_dumper(float, NumberAsText)
-    found.register_dumper(bool, BooleanAsText)
+    """Return psycopg's adapters with the changes above."""
+    adapted = AdaptersMap(psycopg.adapters)
+    adapted.register_dumper(int, NumberAsText)
+    adapted.register_dumper(float, NumberAsText)
+    adapted.register_dumper(bool, BooleanAsText)
     for name in ("uuid", "date", "time", "timestamp", "json", "jsonb", "timetz"):
-        found.register_loader(name, TextLoader)
-    found.register_loader("timestamptz", TimestampLoader)
-    found.register_loader("numeric", NumberLoader)
-    return found
+        adapted.register_loader(name, TextLoader)
+    adapted.register_loader("timestamptz", TimestampLoader)
+    adapted.register_loader("numeric", NumberLoader)
+    return adapted
 
 
 class AdaptContext:
-    """The adapters of our sessions; other users of the driver keep theirs."""
+    """The adapters of these sessions. Other connections of the driver keep their own."""
 
     adapters = adapters()
     connection = None
@@ -128,20 +128,20 @@ class AdaptContext:
 CONTEXT = AdaptContext()
 
 
-class Session(psycopg.Connection[Any]):
-    """A session that gives up a silent server, stopped or behind a dead wire, in time."""
+class ServerSession(psycopg.Connection[Any]):
+    """A session that is given up when the server does not respond in time."""
 
     seconds_max = CONNECT_SECONDS_MAX + GRACE_SECONDS
-    """How long a statement's answer may take."""
+    """The time limit of a response, in seconds."""
 
     is_lost = False
-    """No answer came, or the connection broke: what was sent last may have been done."""
+    """The server did not respond, or the connection broke. The server may have run the last statement."""
 
     is_ending = False
-    """A COMMIT that nobody waits for was sent last."""
+    """The last statement was a COMMIT whose result is not awaited."""
 
     is_read_only = False
-    """The server refused a write: the role or the database was set to that when the session began."""
+    """The server refused a write, since the session began as read-only."""
 
     failures = 0
     generation = 0
@@ -158,36 +158,36 @@ class Session(psycopg.Connection[Any]):
             raise
 
     def enter_pipeline(self) -> None:
-        """Have statements sent without a wait for their answers."""
+        """Enter pipeline mode: send statements without waiting for their results."""
         self.pipelining = self.pipeline()
         self.pipe = self.pipelining.__enter__()
         self.control = self.cursor()
 
     def leave_pipeline(self) -> None:
-        """Read all answers; psycopg.Error if a statement failed."""
+        """Read all results; raise psycopg.Error if a statement failed."""
         pipelining, self.pipelining = self.pipelining, None
         if pipelining is not None:
             pipelining.__exit__(None, None, None)
 
     def send(self, sql: str, parameters: Sequence[Bound] = ()) -> None:
-        """Send a statement. Its failure is raised by the next call, and what follows it is not run."""
+        """Send a statement. The next call raises its error; the server skips the statements after it."""
         try:
             self.control.execute(sql, parameters, prepare=True)
-        except psycopg.Error:  # of a statement sent before, whose answer is there
+        except psycopg.Error:  # of an earlier statement, whose result has arrived
             self.recover()
             raise
         self.is_ending = False
 
     def send_commit(self) -> None:
-        """End a transaction that only read; nobody waits for the answer."""
+        """Send the COMMIT of a transaction that only read, without waiting for the result."""
         self.send("COMMIT")
         self.is_ending = True
 
     def run(self, sql: str, parameters: Sequence[Bound] = ()) -> psycopg.Cursor[Any]:
-        """Run one statement, and return its cursor; psycopg.Error if it, or one sent before it, fails."""
+        """Run one statement and return its cursor; raise psycopg.Error if it or an earlier one fails."""
         cursor = self.cursor()
         try:
-            # The server keeps what is prepared: large statements are not.
+            # The server keeps prepared statements, so large ones are not prepared.
             cursor.execute(sql, parameters, prepare=len(sql) <= LARGE_CHARACTERS)
             self.is_ending = False
             if len(sql) + sum(len(each) for each in parameters if isinstance(each, str)) > SYNC_MAX:
@@ -200,7 +200,7 @@ class Session(psycopg.Connection[Any]):
         return cursor
 
     def sync_large(self) -> None:
-        """Wait for all answers. `Pipeline.sync` stops sending where the socket's buffer is full; leaving does not."""
+        """Wait for all results by leaving the pipeline. `Pipeline.sync` stops sending when the socket is full."""
         try:
             self.leave_pipeline()
         finally:
@@ -208,8 +208,8 @@ class Session(psycopg.Connection[Any]):
                 self.enter_pipeline()
 
     def settle(self) -> None:
-        """Wait for the answers to what was sent; psycopg.Error if a statement failed."""
-        if self.is_open:  # nothing is unanswered
+        """Wait for the results of sent statements; raise psycopg.Error if one failed."""
+        if self.is_open:  # all results have arrived
             return
         try:
             self.pipe.sync()
@@ -218,7 +218,7 @@ class Session(psycopg.Connection[Any]):
             raise
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Bound]]) -> None:
-        """Run one statement for each row; psycopg.Error if one fails."""
+        """Run one statement for each row; raise psycopg.Error if one fails."""
         try:
             self.cursor().executemany(sql, rows)
             self.sync_large()
@@ -227,7 +227,7 @@ class Session(psycopg.Connection[Any]):
             raise
 
     def run_script(self, script: str) -> None:
-        """Run several statements without values; psycopg.Error if one fails."""
+        """Run several statements without values; raise psycopg.Error if one fails."""
         try:
             self.leave_pipeline()
             self.execute(script, prepare=False)
@@ -236,7 +236,7 @@ class Session(psycopg.Connection[Any]):
                 self.enter_pipeline()
 
     def undo(self, sql: str) -> None:
-        """Run a ROLLBACK; psycopg.Error if it fails. psycopg would deallocate all prepared statements after it."""
+        """Run a ROLLBACK; raise psycopg.Error if it fails. Keep the prepared statements."""
         self.prepare_threshold = None
         try:
             self.run(sql)
@@ -244,7 +244,7 @@ class Session(psycopg.Connection[Any]):
             self.prepare_threshold = 0
 
     def recover(self) -> None:
-        """After an error, read the answers that are left: each is that its statement was not run."""
+        """Read the remaining results after an error. The server has skipped their statements."""
         self.failures += 1
         for _ in range(RECOVERY_ATTEMPTS):
             if self.is_lost:
@@ -256,7 +256,7 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the server has a transaction of this session; known after `run`."""
+        """Whether the session is in a transaction; valid after `run`."""
         return not self.is_lost and self.info.transaction_status in IN_TRANSACTION
 
     @property
@@ -268,11 +268,11 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def is_worn(self) -> bool:
-        """Whether a new session is to take the place of this one."""
+        """Whether a new session should replace this one."""
         return self.is_read_only or self.failures >= FAILURES_MAX
 
     def is_ended_by_server(self) -> bool:
-        """Return whether an idle session's server has said or closed something: it says nothing else unasked."""
+        """Return whether the server has closed an idle session. It sends nothing else to an idle session."""
         poll = select.poll()
         try:
             poll.register(self.fileno(), select.POLLIN)
@@ -290,40 +290,40 @@ IN_TRANSACTION: Final = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 OK: Final = psycopg.pq.ConnStatus.OK
 
 
-def connection_words(url: sa.URL) -> dict[str, str]:
-    """Return what a URL sets for a connection, by libpq's names. sa.exc.ArgumentError for a name that libpq lacks.
+def connection_settings(url: sa.URL) -> dict[str, str]:
+    """Return a URL's settings by libpq's names; raise sa.exc.ArgumentError for a name that libpq lacks.
 
-    >>> connection_words(sa.make_url("postgresql://walk:p%40@/walk?host=a:1&host=b:2&sslmode=require"))
+    >>> connection_settings(sa.make_url("postgresql://walk:p%40@/walk?host=a:1&host=b:2&sslmode=require"))
     {'dbname': 'walk', 'user': 'walk', 'password': 'p@', 'host': 'a,b', 'sslmode': 'require', 'port': '1,2'}
     """
     hosts, port = url.query.get("host"), url.query.get("port")
     if isinstance(hosts, str) and isinstance(port, str) and "," not in port:
-        # One port is that of all hosts to libpq, and one too few to SQLAlchemy.
+        # libpq uses one port for all hosts. SQLAlchemy requires one port for each.
         url = url.update_query_dict({"port": ",".join([port] * len(hosts.split(",")))})
     _, stated = DIALECT.create_connect_args(url)
-    found = {}
+    settings = {}
     for name, value in stated.items():
         require_name(name)
         if isinstance(value, tuple) and name != "options":
-            raise sa.exc.ArgumentError(f"its URL says '{name}' twice")
-        found[name] = " ".join(value) if isinstance(value, tuple) else str(value)
-    return found
+            raise sa.exc.ArgumentError(f"its URL sets '{name}' twice")
+        settings[name] = " ".join(value) if isinstance(value, tuple) else str(value)
+    return settings
 
 
 def require_name(name: str) -> None:
-    """Refuse a word that libpq does not know; the driver may take it for one of its own."""
+    """Raise sa.exc.ArgumentError for a name that libpq lacks; the driver may take it for its own."""
     try:
         make_conninfo(**{name: ""})
     except psycopg.ProgrammingError as error:
-        raise sa.exc.ArgumentError(f"PostgreSQL knows no '{name}' in a URL") from error
+        raise sa.exc.ArgumentError(f"PostgreSQL has no setting '{name}' in a URL") from error
 
 
-def connect(url: sa.URL, statement_seconds_max: float, **settings: str) -> Session:
-    """Open a session. Unreachable if the server does not answer, PoolerRefused if a pooler does."""
-    stated = connection_words(url)
-    ours = {**SETTINGS, "statement_timeout": str(milliseconds(statement_seconds_max)), **settings}
-    options = [stated.get("options", ""), *(f"-c {name}={value}" for name, value in ours.items())]
-    words: dict[str, Any] = {
+def connect(url: sa.URL, statement_seconds_max: float, **settings: str) -> ServerSession:
+    """Open a session; raise Unreachable if the server does not answer, PoolerRefused if a pooler answers."""
+    stated = connection_settings(url)
+    required = {**SETTINGS, "statement_timeout": str(milliseconds(statement_seconds_max)), **settings}
+    options = [stated.get("options", ""), *(f"-c {name}={value}" for name, value in required.items())]
+    parameters: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS_MAX,
         **KEEPALIVE,
         "application_name": "walkthrough",
@@ -332,8 +332,8 @@ def connect(url: sa.URL, statement_seconds_max: float, **settings: str) -> Sessi
         "options": " ".join(options),
     }
     try:
-        session = Session.connect(
-            autocommit=True, cursor_factory=psycopg.RawCursor, context=CONTEXT, prepare_threshold=0, **words
+        session = ServerSession.connect(
+            autocommit=True, cursor_factory=psycopg.RawCursor, context=CONTEXT, prepare_threshold=0, **parameters
         )
     except psycopg.Error as error:
         raise Unreachable("the database does not answer") from error
@@ -345,8 +345,8 @@ def connect(url: sa.URL, statement_seconds_max: float, **settings: str) -> Sessi
     return session
 
 
-def require_settings(session: Session) -> None:
-    """Finish a new session's settings. Unreachable or PoolerRefused where it has not got them."""
+def require_settings(session: ServerSession) -> None:
+    """Complete and verify a new session's settings; raise Unreachable or PoolerRefused."""
     session.prepared_max = STATEMENTS_MAX
     try:
         cursor = session.execute(PREPARE_SESSION, prepare=False)
@@ -361,5 +361,5 @@ def require_settings(session: Session) -> None:
 
 
 def milliseconds(seconds: float) -> int:
-    """Return a bound as PostgreSQL takes it; at least 1, since 0 is none."""
+    """Return a time limit in milliseconds, at least 1: for PostgreSQL 0 means no limit."""
     return max(1, int(seconds * 1_000))

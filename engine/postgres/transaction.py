@@ -1,4 +1,4 @@
-"""One transaction of a session: what it runs, and how it ends."""
+"""One transaction on a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, Final
 
 from engine.postgres.errors import ERRORS, translate, translate_of_commit
-from engine.postgres.session import GRACE_SECONDS, Session
+from engine.postgres.session import GRACE_SECONDS, ServerSession
 from engine.query.constraints import Locked, OnlyReads
 from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
@@ -25,11 +25,11 @@ FETCH_ROWS: Final = 50  # of up to 400 KB each
 
 
 class ServerTransaction(Transaction):
-    """One transaction of one session, which has begun."""
+    """One transaction on one session. Its BEGIN has been sent."""
 
     writes = False
 
-    def __init__(self, session: Session, cache: VersionedCache) -> None:
+    def __init__(self, session: ServerSession, cache: VersionedCache) -> None:
         self.session = session
         self.cache = cache
         self.actor_id = None
@@ -39,11 +39,11 @@ class ServerTransaction(Transaction):
         self.dead = False
         self.rollback_only = False
         self.pending_context = None
-        self.version = None  # a server does not name its snapshots
+        self.version = None  # PostgreSQL has no data version
         self.cursors = count()
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run one statement, and return its cursor."""
+        """Run one statement; return its cursor."""
         if sql.startswith("ROLLBACK TO "):
             self.dead = not self.is_open
             return self.undo(sql)
@@ -63,7 +63,7 @@ class ServerTransaction(Transaction):
             raise TimedOut("canceling statement due to statement timeout")
 
     def send_before(self, sql: str, parameters: Parameters) -> None:
-        """Send a statement together with the one that is about to be run."""
+        """Send a statement together with the next one."""
         self.session.send(sql, parameters)
 
     def insert_many(self, sql: str, parameters: Sequence[Parameters]) -> None:
@@ -83,21 +83,21 @@ class ServerTransaction(Transaction):
             raise self.failed(error) from error
 
     def undo(self, sql: str) -> None:
-        """Run a ROLLBACK, or one to a savepoint."""
+        """Run a ROLLBACK, also to a savepoint."""
         try:
             self.session.undo(sql)
         except ERRORS as error:
             raise self.failed(error) from error
 
     def inserted_id(self, cursor: Any) -> int:
-        made: int = cursor.fetchone()[0]
-        return made
+        row_id: int = cursor.fetchone()[0]
+        return row_id
 
     def inserted_ids(self, cursor: Any, count: int) -> Iterable[int]:
-        return [made for (made,) in cursor.fetchall()]
+        return [row_id for (row_id,) in cursor.fetchall()]
 
     def failed(self, error: Exception) -> Exception:
-        """Return the fault of an error, after which nothing more may be run."""
+        """Return the fault of an error; no further statement may run."""
         self.dead = True
         return translate(error)
 
@@ -119,7 +119,7 @@ class ServerTransaction(Transaction):
         self.run(f"CLOSE {name}")
 
     def fetched(self, cursor: str) -> Iterator[Any]:
-        """Return the rows of a cursor of the server's."""
+        """Yield the rows of a server-side cursor."""
         while rows := self.all(f"FETCH {FETCH_ROWS} FROM {cursor}"):
             yield from rows
 
@@ -135,7 +135,7 @@ class ServerTransaction(Transaction):
         return True
 
     def commit(self) -> None:
-        """End a snapshot, which has nothing to lose."""
+        """End a snapshot without waiting for the result."""
         try:
             self.session.send_commit()
         except ERRORS as error:
@@ -144,23 +144,23 @@ class ServerTransaction(Transaction):
     def roll_back(self) -> None:
         self.dead = True
         try:
-            self.session.send_commit()  # which undoes a failed transaction, too
+            self.session.send_commit()  # it rolls back a failed transaction
         except ERRORS:
             self.session.is_lost = True
 
 
-UNNAMED: Final[Parameters] = ()
-"""The audit context of a write whose caller is not admitted yet. It is no actor, and not that of the last write."""
+NO_ACTOR_YET: Final[Parameters] = ()
+"""The audit context of a write whose caller is not admitted yet. It replaces the actor of the previous write."""
 
 
 class WriteTransaction(ServerTransaction):
-    """The transaction that has the writer lock, or has asked for it."""
+    """A transaction that holds the writer lock or has requested it."""
 
     writes = True
 
     def __init__(
         self,
-        session: Session,
+        session: ServerSession,
         cache: VersionedCache,
         clock: Clock,
         seconds_max: float,
@@ -170,12 +170,12 @@ class WriteTransaction(ServerTransaction):
         self.clock = clock
         self.seconds_max = seconds_max
         self.observe_wait = observe_wait
-        self.asked_at = time.monotonic()
+        self.requested_at = time.monotonic()
         self.has_lock = False
-        self.pending_context = UNNAMED
+        self.pending_context = NO_ACTOR_YET
 
     def wait_for_lock(self) -> None:
-        """Wait for the lock alone; LockTimeout if it does not come in time."""
+        """Wait for the lock; raise LockTimeout if it is not free in time."""
         try:
             self.session.settle()
         except ERRORS as error:
@@ -183,34 +183,34 @@ class WriteTransaction(ServerTransaction):
         self.note_lock()
 
     def note_lock(self) -> None:
-        """Begin: the transaction's moment is after that of the writer before it."""
+        """Record that the lock is held: the transaction begins after the previous writer's."""
         self.has_lock = True
         now = time.monotonic()
         if self.observe_wait is not None:
-            self.observe_wait(now - self.asked_at)
-        self.moment_began = self.clock()
+            self.observe_wait(now - self.requested_at)
+        self.lock_time = self.clock()
         self.deadline = now + self.seconds_max
         self.session.seconds_max = self.seconds_max + GRACE_SECONDS
 
     @property
     def began(self) -> float:
-        """The moment in which the transaction got the lock, in Unix seconds."""
+        """When the transaction got the lock, in Unix seconds."""
         if not self.has_lock:
             self.wait_for_lock()
-        return self.moment_began
+        return self.lock_time
 
     @began.setter
-    def began(self, moment: float) -> None:
-        self.moment_began = moment
+    def began(self, unix: float) -> None:
+        self.lock_time = unix
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
-        found = super().run(sql, parameters)
+        cursor = super().run(sql, parameters)
         if not self.has_lock:
             self.note_lock()
-        return found
+        return cursor
 
     def send_pending_context(self) -> None:
-        if self.pending_context is UNNAMED:
+        if self.pending_context is NO_ACTOR_YET:
             self.set_actor(None)
         super().send_pending_context()
 
@@ -221,20 +221,20 @@ class WriteTransaction(ServerTransaction):
         if self.has_lock or not isinstance(fault, Locked):
             return fault
         if self.observe_wait is not None:
-            self.observe_wait(time.monotonic() - self.asked_at)
+            self.observe_wait(time.monotonic() - self.requested_at)
         return LockTimeout()
 
     def commit(self) -> None:
         try:
             self.session.settle()
-            done = self.session.run(COMMIT)
+            cursor = self.session.run(COMMIT)
         except ERRORS as error:
             raise translate_of_commit(error) from error
-        if done.statusmessage != COMMIT:
+        if cursor.statusmessage != COMMIT:
             raise NotCommitted("the transaction ended before its COMMIT")
 
     def roll_back(self) -> None:
-        """Undo everything. A session that cannot do that is lost."""
+        """Undo everything. Mark a session that cannot roll back as lost."""
         self.dead = True
         try:
             if not self.session.is_idle:

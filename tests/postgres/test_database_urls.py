@@ -56,11 +56,11 @@ def test_a_server_is_found_however_it_is_spelled(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("&foo=bar", "cannot be used: PostgreSQL knows no 'foo' in a URL"),
+        ("&foo=bar", "cannot be used: PostgreSQL has no setting 'foo' in a URL"),
         # Words of the driver's own.
-        ("&autocommit=false", "cannot be used: PostgreSQL knows no 'autocommit' in a URL"),
-        ("&row_factory=dict_row", "cannot be used: PostgreSQL knows no 'row_factory' in a URL"),
-        ("&sslmode=require&sslmode=prefer", "cannot be used: its URL says 'sslmode' twice"),
+        ("&autocommit=false", "cannot be used: PostgreSQL has no setting 'autocommit' in a URL"),
+        ("&row_factory=dict_row", "cannot be used: PostgreSQL has no setting 'row_factory' in a URL"),
+        ("&sslmode=require&sslmode=prefer", "cannot be used: its URL sets 'sslmode' twice"),
         ("&sslmode=banana", 'the database does not answer (connection is bad: invalid sslmode value: "banana")'),
         ("&service=none", "does not answer (connection is bad: service file"),
         ("&options=-c%20nothing=1", 'FATAL: unrecognized configuration parameter "nothing"'),

@@ -281,10 +281,10 @@ def empty() -> Iterator[Callable]:
     ("how", "statements", "told"),
     [
         pytest.param(
-            "ENCODING 'LATIN1' LOCALE 'C'", (), "is kept in LATIN1, and UTF8 is needed:", id="latin1"
+            "ENCODING 'LATIN1' LOCALE 'C'", (), "has the encoding LATIN1, and UTF8 is needed:", id="latin1"
         ),
         pytest.param(
-            "ENCODING 'SQL_ASCII' LOCALE 'C'", (), "is kept in SQL_ASCII, and UTF8 is needed:",
+            "ENCODING 'SQL_ASCII' LOCALE 'C'", (), "has the encoding SQL_ASCII, and UTF8 is needed:",
             id="sql-ascii",
         ),
         pytest.param(

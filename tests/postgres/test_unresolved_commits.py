@@ -75,7 +75,7 @@ def test_an_index_that_was_not_finished_is_named(service: Service) -> None:
         finally:
             connection.execute("DROP INDEX left_over")
 
-    assert "left_over is switched off, or not valid" in problems
+    assert "left_over is disabled or not valid" in problems
 
 
 def test_careful_server_is_called_sound(tmp_path: pathlib.Path) -> None:

@@ -116,7 +116,7 @@ def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
         assert transaction.value("SELECT 1") == 1
 
 
-def begun(count: int) -> list[sessions.Session]:
+def begun(count: int) -> list[sessions.ServerSession]:
     return [database().begin_session([("BEGIN", ())], 1.0) for _ in range(count)]
 
 

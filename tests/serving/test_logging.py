@@ -16,8 +16,8 @@ import config
 from models.types import read_integer
 from routes import request_log, resource
 from serving import logging as logs
+from tests import tokens
 from tests.conftest import ADA, uuid
-from tests.support import tokens
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 CANARY = "canary-5d1e"
@@ -71,7 +71,7 @@ def test_a_request_is_one_line(api: Callable, log: Log) -> None:
 @pytest.mark.parametrize(
     ("who", "method", "path", "status", "role", "refusal"),
     [
-        pytest.param("nobody", "GET", "/buildings", 401, None, "Anonymous", id="nobody"),
+        pytest.param("nobody", "GET", "/buildings", 401, None, "AnonymousDenied", id="nobody"),
         pytest.param("moe", "POST", "/buildings", 403, "client_manager", "PermissionDenied", id="privilege"),
         pytest.param("ada", "GET", "/nope", 404, None, "UnknownRelation", id="no-table"),
         pytest.param("ada", "GET", "/buildings?nope=eq.1", 400, "client_admin", "UnknownColumn", id="column"),
@@ -174,7 +174,7 @@ def test_a_request_id_is_taken_if_it_is_one(sent: str | None, taken: bool) -> No
     chosen = request_log.chosen_id(sent)
 
     assert (chosen == sent) is taken
-    assert request_log.TAKEN_IDS.fullmatch(chosen)
+    assert request_log.PROXY_IDS.fullmatch(chosen)
 
 
 def test_an_incident_is_logged_without_a_word_of_the_caller(

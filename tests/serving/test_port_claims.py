@@ -59,7 +59,7 @@ def test_of_servers_that_start_together_at_one_port_one_serves(tmp_path):
 
 @pytest.mark.parametrize("is_named", [True, False])
 def test_a_port_is_claimed_once_and_free_again_with_its_holder(tmp_path, monkeypatch, is_named):
-    monkeypatch.setattr(ports, "BOUND_TO_A_NAME", is_named and sys.platform == "linux")
+    monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", is_named and sys.platform == "linux")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     port, other = free_port(), free_port()
     read, write = os.pipe()
@@ -122,7 +122,7 @@ def test_a_service_that_may_have_no_unix_sockets_claims_its_port_by_a_file(tmp_p
 
 
 def test_a_port_that_cannot_be_claimed_is_told_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(ports, "BOUND_TO_A_NAME", False)
+    monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
     with pytest.raises(ports.PortTaken, match=r"^port 8000 cannot be claimed: No such file"):

@@ -113,7 +113,11 @@ def test_service_with_a_blocked_log_answers_and_stops(base_file: Path, tmp_path:
 @pytest.fixture
 def handler(pipe: tuple[int, int]) -> Iterator[stderr.BatchHandler]:
     with os.fdopen(os.dup(pipe[1]), "w", encoding="utf-8") as stream:
-        yield stderr.BatchHandler(stream)
+        handler = stderr.BatchHandler(stream)
+        yield handler
+        handler.lines.clear()
+        with handler.writing:  # a write in progress ends before its descriptor is reused
+            pass
 
 
 def test_caller_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> None:
