@@ -123,7 +123,7 @@ def test_a_file_that_may_be_served_looks_like_it(tmp_path, make):
 
 
 def test_the_launcher_knows_the_application_id_and_the_schema_version():
-    assert (sqlite.APPLICATION_ID, schema_version()) == (start.OURS, start.SCHEMA_VERSION)
+    assert (sqlite.APPLICATION_ID, schema_version()) == (start.APPLICATION_ID, start.SCHEMA_VERSION)
 
 
 def test_a_lock_that_is_no_file_is_told_in_one_line(tmp_path):
