@@ -198,7 +198,7 @@ def test_help_works_with_invalid_settings():
     expected = subprocess.run(words, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
 
     assert (expected.returncode, expected.stderr) == (0, "")
-    assert "PORT; 8000" in expected.stdout
+    assert "PORT, default 8000" in expected.stdout
 
 
 def test_operating_document_lists_all_commands(file: Path) -> None:

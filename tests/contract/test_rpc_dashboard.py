@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.functions import DASHBOARD, day, expected, one_building, today
+from tests.support.functions import DASHBOARD, day, one_building, result_of, today
 
 DASHBOARD_KEYS = {
     "total_inspections",
@@ -63,7 +63,7 @@ def test_dashboard_counts_visible_inspections(api: Callable, who: str) -> None:
 
 
 def test_service_key_dashboard_equals_super_admins(api: Callable) -> None:
-    assert expected(api("service").rpc(DASHBOARD)) == expected(api("root").rpc(DASHBOARD))
+    assert result_of(api("service").rpc(DASHBOARD)) == result_of(api("root").rpc(DASHBOARD))
 
 
 def test_dashboard_without_visible_rows_has_no_dates(api: Callable) -> None:

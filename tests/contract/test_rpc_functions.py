@@ -19,8 +19,8 @@ from tests.support.functions import (
     TO_MANAGER,
     VOLATILE,
     WELL_CALLED,
-    expected,
     renamed,
+    result_of,
 )
 
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────────────
@@ -49,7 +49,7 @@ def test_both_spellings_are_accepted(api: Callable, name: str, p: bool) -> None:
     response = api("root").rpc(name, renamed(WELL_CALLED[name], p), prefer="tx=rollback")
 
     assert response.status == 200
-    assert expected(response) == expected(as_documented)
+    assert result_of(response) == result_of(as_documented)
 
 
 @pytest.mark.parametrize("name", [name for name in WELL_CALLED if name != DASHBOARD])
@@ -135,7 +135,7 @@ def test_get_equals_post(api: Callable, name: str) -> None:
     by_get = api("root").rpc(name, WELL_CALLED[name], method="GET")
 
     assert by_get.status == 200
-    assert expected(by_get) == expected(api("root").rpc(name, WELL_CALLED[name]))
+    assert result_of(by_get) == result_of(api("root").rpc(name, WELL_CALLED[name]))
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])

@@ -47,7 +47,7 @@ def renamed(arguments: dict, p: bool) -> dict:
     return {f"p_{name}": value for name, value in bare.items()} if p else bare
 
 
-def told(response: Response) -> object:
+def result_of(response: Response) -> object:
     """The answer without the moment it was made at."""
     body = response.json
     return {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
