@@ -16,8 +16,8 @@ import config
 from models.types import read_integer
 from routes import request_log, resource
 from serving import logging as logs
-from tests import tokens
 from tests.conftest import ADA, uuid
+from tests.support import tokens
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 CANARY = "canary-5d1e"
