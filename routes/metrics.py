@@ -39,7 +39,6 @@ from access import request_state
 from access.decorators import InvalidApiKey, authenticator, set_requirement
 from engine.current import database
 from engine.query.read import plan
-from engine.query.write import insert
 from engine.query.write import plan as mutate
 from engine.reporting import chart_statements, counts
 from engine.storage.database import Database
@@ -237,7 +236,7 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
     }
 
 
-CACHES: Final = caches_of(plan, mutate, insert, counts, chart_statements)
+CACHES: Final = caches_of(plan, mutate, counts, chart_statements)
 
 
 class CollectedFamilies(Collector):

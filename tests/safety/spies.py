@@ -56,7 +56,7 @@ class Spy:
         """Put the noting functions over the real ones; only then may a CHECK call what is not SQLite's."""
         connection.execute("PRAGMA trusted_schema = ON")
         faults = connection.walkthrough.faults
-        cast = functions.noting(functions.cast_value, faults)
+        cast = functions.recording_faults(functions.cast_value, faults)
         for name, places, function in (
             ("fold", 1, functions.fold),
             ("matches", 2, functions.matches),
