@@ -97,13 +97,44 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in excluded]
 
 
-SLOW = ("clients", "docs/test_readme.py", "docs/test_tutorial.py", "durability", "http", "postgres", "safety")
-"""Folders and files, below tests/, that `bin/test` leaves to `bin/test --all`."""
+SLOW = (
+    "access/test_attacks_sign_in.py",
+    "access/test_attacks_users.py",
+    "access/test_audit_log_replay.py",
+    "access/test_auth_admin.py",
+    "access/test_auth_http.py",
+    "access/test_auth_user.py",
+    "clients",
+    "console/test_browser",
+    "console/test_busy.py",
+    "console/test_downloads.py",
+    "console/test_edit_conflicts.py",
+    "console/test_odd_input.py",
+    "console/test_records.py",
+    "contract/test_commands_output.py",
+    "contract/test_metrics.py",
+    "docs/test_docstrings.py",
+    "docs/test_readme.py",
+    "docs/test_tutorial.py",
+    "durability",
+    "engine/test_client_admin_lists.py",
+    "http",
+    "maintenance",
+    "postgres",
+    "reporting/test_incremental_counts.py",
+    "safety",
+    "serving/test_launcher.py",
+    "serving/test_slow_clients.py",
+    "serving/test_start_and_stop.py",
+    "unit/test_bench_smoke.py",
+    "unit/test_venv.py",
+)
+"""Beginnings of paths below tests/ that `bin/test` leaves to `bin/test --all`."""
 
 
 def is_slow(path: pathlib.Path) -> bool:
     name = path.relative_to(pathlib.Path(__file__).parent).as_posix()
-    return any(name == each or name.startswith(f"{each}/") for each in SLOW)
+    return name.startswith(SLOW)
 
 
 def pytest_sessionfinish() -> None:
