@@ -216,7 +216,7 @@ class ServerDatabase(Database):
             self.replicas.cache = VersionedCache()
         self.pool.drop_idle()
 
-    def anywhere(self, primary: Transaction, read: Callable[[], Result]) -> Result:
+    def on_any_server(self, primary: Transaction, read: Callable[[], Result]) -> Result:
         return read() if self.replicas is None else self.replicas.serve(primary, read)
 
     def read_server(self, primary: Transaction) -> str | None:

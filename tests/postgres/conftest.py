@@ -19,7 +19,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 @pytest.fixture
-def world(pair: Pair) -> Iterator[World]:
+def cluster(pair: Pair) -> Iterator[World]:
     name = f"world{next(NUMBERS)}"
     pair.sql(pair.primary, "postgres", f"CREATE DATABASE {name} TEMPLATE {BASE}")
     pair.catch_up()

@@ -21,22 +21,22 @@ pytestmark = pytest.mark.server("a file has no standbys")
 # Its troubles
 
 
-def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> None:
+def test_standby_that_stops_and_comes_back_is_nobodys_trouble(cluster: World) -> None:
     stop, statuses = threading.Event(), []
     # So that it comes back soon: what was replayed since the last one is replayed again.
-    world.pair.sql(world.pair.primary, "postgres", "CHECKPOINT")
-    world.pair.catch_up()
-    world.pair.sql(world.pair.standby, "postgres", "CHECKPOINT")
+    cluster.pair.sql(cluster.pair.primary, "postgres", "CHECKPOINT")
+    cluster.pair.catch_up()
+    cluster.pair.sql(cluster.pair.standby, "postgres", "CHECKPOINT")
 
     def read(who: str) -> None:
         while not stop.wait(0.003):
-            statuses.append(world.api(who).get("/inspections?select=id,buildings(id)").status)
+            statuses.append(cluster.api(who).get("/inspections?select=id,buildings(id)").status)
 
     def write() -> None:
         for number in count():
             if stop.wait(0.003):
                 return
-            answer = world.api("ada").patch("/buildings?id=eq.1", {"floors": number % 9})
+            answer = cluster.api("ada").patch("/buildings?id=eq.1", {"floors": number % 9})
             statuses.append(answer.status)
 
     threads = [threading.Thread(target=read, args=(who,)) for who in ("root", "ada", "moe")]
@@ -44,13 +44,13 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
     for each in threads:
         each.start()
     try:
-        until(lambda: "standby" in world.served[-20:])
-        world.pair.stop()
+        until(lambda: "standby" in cluster.served[-20:])
+        cluster.pair.stop()
         mark = len(statuses)
         until(lambda: len(statuses) > mark + 200)
-        world.pair.start()
-        world.served.clear()
-        until(lambda: "standby" in world.served)
+        cluster.pair.start()
+        cluster.served.clear()
+        until(lambda: "standby" in cluster.served)
     finally:
         stop.set()
         for each in threads:
@@ -59,9 +59,9 @@ def test_standby_that_stops_and_comes_back_is_nobodys_trouble(world: World) -> N
     assert set(statuses) <= {200, 204}
 
 
-def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_over(world: World) -> None:
+def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_over(cluster: World) -> None:
     """To another server a line of the trail is another one, to its standbys, too."""
-    with world.app.app_context():
+    with cluster.app.app_context():
         served = database()
         for remembered in (served.cache, served.replicas.cache):
             assert remembered.get(7, "q", lambda: "old") == "old"
@@ -72,10 +72,10 @@ def test_what_standbys_told_is_forgotten_where_another_server_may_have_taken_ove
             assert remembered.get(7, "q", lambda: "new") == "new"
 
 
-def test_standby_that_falls_silent_backs_off(world: World) -> None:
+def test_standby_that_falls_silent_backs_off(cluster: World) -> None:
     """Within the time of a read: a little longer, and its answer would be that it was stopped."""
-    silent = [pid for (pid,) in world.pair.sql(
-        world.pair.standby, world.name,
+    silent = [pid for (pid,) in cluster.pair.sql(
+        cluster.pair.standby, cluster.name,
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
         " AND application_name = 'walkthrough'",
     )]  # fmt: skip
@@ -83,46 +83,46 @@ def test_standby_that_falls_silent_backs_off(world: World) -> None:
     for pid in silent:
         os.kill(pid, signal.SIGSTOP)
     try:
-        answers = [world.api("mia").get("/buildings") for _ in range(5)]
+        answers = [cluster.api("mia").get("/buildings") for _ in range(5)]
 
         assert [answer.status for answer in answers] == [200] * 5
-        assert world.reasons[-1] == "standby away"
+        assert cluster.reasons[-1] == "standby away"
     finally:
         for pid in silent:
             os.kill(pid, signal.SIGCONT)
-    world.use_standby()
+    cluster.use_standby()
 
 
 LOCK = "DO $$ BEGIN LOCK TABLE buildings IN ACCESS EXCLUSIVE MODE; END $$"
 
 
-def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(world: World) -> None:
+def test_read_that_is_in_the_way_of_replay_ends_on_the_primary(cluster: World) -> None:
     tries = []
     # Replay waits for nobody in this test.
-    world.pair.sql(world.pair.standby, "postgres", "ALTER SYSTEM SET max_standby_streaming_delay = 0")
-    world.pair.sql(world.pair.standby, "postgres", "SELECT pg_reload_conf()")
+    cluster.pair.sql(cluster.pair.standby, "postgres", "ALTER SYSTEM SET max_standby_streaming_delay = 0")
+    cluster.pair.sql(cluster.pair.standby, "postgres", "SELECT pg_reload_conf()")
 
     def read() -> object:
         with reading() as transaction:
             tries.append(transaction.value("SELECT pg_is_in_recovery()"))
             transaction.value("SELECT name FROM buildings WHERE id = 1")
             if tries[-1]:
-                primary, name = world.pair.primary, world.name
-                world.pair.sql(primary, name, LOCK)
-                world.pair.catch_up()
+                primary, name = cluster.pair.primary, cluster.name
+                cluster.pair.sql(primary, name, LOCK)
+                cluster.pair.catch_up()
             return transaction.value("SELECT count(*) FROM buildings")
 
-    with world.app.app_context(), database().reading() as primary:
+    with cluster.app.app_context(), database().reading() as primary:
         assert database().on_any_server(primary, read) == 6
 
     assert tries == [True, False]
-    assert world.reasons[-1] == "standby failed"
-    world.pair.sql(world.pair.standby, "postgres", "ALTER SYSTEM RESET max_standby_streaming_delay")
-    world.pair.sql(world.pair.standby, "postgres", "SELECT pg_reload_conf()")
-    world.use_standby()
+    assert cluster.reasons[-1] == "standby failed"
+    cluster.pair.sql(cluster.pair.standby, "postgres", "ALTER SYSTEM RESET max_standby_streaming_delay")
+    cluster.pair.sql(cluster.pair.standby, "postgres", "SELECT pg_reload_conf()")
+    cluster.use_standby()
 
 
-def test_read_that_takes_too_long_there_is_done_again_and_the_standby_kept(world: World) -> None:
+def test_read_that_takes_too_long_there_is_done_again_and_the_standby_kept(cluster: World) -> None:
     tries = []
 
     def read() -> object:
@@ -130,18 +130,18 @@ def test_read_that_takes_too_long_there_is_done_again_and_the_standby_kept(world
             tries.append(transaction.value("SELECT pg_is_in_recovery()"))
             return transaction.value(f"SELECT 6 FROM pg_sleep({5 if tries[-1] else 0})")
 
-    with world.app.app_context(), database().reading() as primary:
+    with cluster.app.app_context(), database().reading() as primary:
         assert database().on_any_server(primary, read) == 6
 
     assert tries == [True, False]
-    assert world.server_of("mia") == "standby"
+    assert cluster.server_of("mia") == "standby"
 
 
-def test_what_is_asked_wrongly_is_refused_once_and_alike(world: World) -> None:
-    answer = world.api("mia").get("/buildings?name=match.(")
+def test_what_is_asked_wrongly_is_refused_once_and_alike(cluster: World) -> None:
+    answer = cluster.api("mia").get("/buildings?name=match.(")
 
-    assert answer.refusal == world.on_primary("mia").get("/buildings?name=match.(").refusal
-    assert not world.app.extensions["walkthrough"].replicas.all[0].backs_off
+    assert answer.refusal == cluster.on_primary("mia").get("/buildings?name=match.(").refusal
+    assert not cluster.app.extensions["walkthrough"].replicas.all[0].backs_off
 
 
 def test_standby_that_is_not_there_keeps_nothing_from_starting(pair: Pair, tmp_path: pathlib.Path) -> None:
@@ -154,14 +154,14 @@ def test_standby_that_is_not_there_keeps_nothing_from_starting(pair: Pair, tmp_p
     app.extensions["walkthrough"].close()
 
 
-def test_whose_copy_it_is_may_be_learnt_later(world: World) -> None:
+def test_whose_copy_it_is_may_be_learnt_later(cluster: World) -> None:
     """By a worker that came while the primary was away."""
-    world.use_standby()
-    (standby,) = world.app.extensions["walkthrough"].replicas.all
+    cluster.use_standby()
+    (standby,) = cluster.app.extensions["walkthrough"].replicas.all
     standby.drop_idle()
     standby.identity = None
 
-    world.use_standby()
+    cluster.use_standby()
 
 
 def test_another_database_is_refused_in_one_line(pair: Pair) -> None:
@@ -175,12 +175,12 @@ def test_promoted_standby_is_not_read_from() -> None:
     with running_pair() as pair:
         make_base(pair)
         pair.catch_up()
-        world = World(pair, BASE)
-        world.use_standby()
+        cluster = World(pair, BASE)
+        cluster.use_standby()
 
         pair.promote()
         pair.sql(pair.standby, BASE, "DELETE FROM buildings WHERE id = 6")
 
-        assert 6 in ids(world.api("root").get("/buildings"))
-        assert world.served[-1] == "primary"
-        world.close()
+        assert 6 in ids(cluster.api("root").get("/buildings"))
+        assert cluster.served[-1] == "primary"
+        cluster.close()

@@ -54,10 +54,10 @@ def answers_of(ask: Callable[[str], Api]) -> dict[tuple, tuple]:
 
 @pytest.fixture(scope="module")
 def before(pair: Pair) -> dict[tuple, tuple]:
-    """What everybody is answered in a world to which nothing has happened."""
-    world = World(pair, BASE)
-    found = answers_of(world.on_primary)
-    world.close()
+    """What everybody is answered in a cluster to which nothing has happened."""
+    cluster = World(pair, BASE)
+    found = answers_of(cluster.on_primary)
+    cluster.close()
     return found
 
 
@@ -86,25 +86,25 @@ def before(pair: Pair) -> dict[tuple, tuple]:
         ("root", "DELETE", "/buildings?id=eq.6", None),
     ],
 )  # fmt: skip
-def test_no_right_is_late(world: World, before: dict, who: str, method: str, path: str, body: object) -> None:
-    with world.held_back():
-        answer = world.on_primary(who).send(method, path, body)
+def test_no_right_is_late(cluster: World, before: dict, who: str, method: str, path: str, body: object) -> None:
+    with cluster.held_back():
+        answer = cluster.on_primary(who).send(method, path, body)
         assert answer.status in (200, 201, 204), answer.text
-        world.served.clear()
+        cluster.served.clear()
 
-        after = answers_of(world.api)
+        after = answers_of(cluster.api)
 
-        assert after == answers_of(world.on_primary)
+        assert after == answers_of(cluster.on_primary)
         assert after != before
-        assert set(world.served) == {"primary"}
-    until(lambda: world.server_of("root") == "standby")
+        assert set(cluster.served) == {"primary"}
+    until(lambda: cluster.server_of("root") == "standby")
 
 
-def test_revoked_grant_opens_nothing_on_any_way(world: World) -> None:
-    moe = world.api("moe")
+def test_revoked_grant_opens_nothing_on_any_way(cluster: World) -> None:
+    moe = cluster.api("moe")
     assert 1 in ids(moe.get("/buildings"))
-    with world.held_back():
-        revoked = world.on_primary("ada").delete(
+    with cluster.held_back():
+        revoked = cluster.on_primary("ada").delete(
             f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
         )
 
@@ -115,14 +115,14 @@ def test_revoked_grant_opens_nothing_on_any_way(world: World) -> None:
         assert moe.head("/inspections", prefer="count=exact").total == "1"
 
 
-def test_rights_notice_a_check_that_is_not_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rights_notice_a_check_that_is_not_made(cluster: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReplicationPositions, "are_within", lambda self, last, rights: last >= (self.own or 0))
-    with world.held_back():
-        moved = world.on_primary("ada").patch("/inspections?id=eq.1", {"building_id": 2})
+    with cluster.held_back():
+        moved = cluster.on_primary("ada").patch("/inspections?id=eq.1", {"building_id": 2})
 
         assert moved.status == 204
-        assert 1 in ids(world.api("moe").get("/inspections"))
-        assert 1 not in ids(world.on_primary("moe").get("/inspections"))
+        assert 1 in ids(cluster.api("moe").get("/inspections"))
+        assert 1 not in ids(cluster.on_primary("moe").get("/inspections"))
 
 
 @pytest.mark.parametrize(
@@ -143,33 +143,33 @@ def test_snapshot_is_enough_if_rights_are_the_same_and_own_writes_there(
     assert ReplicationPositions(9, "4@1.5").are_within(last, rights) is is_enough
 
 
-def test_signed_out_and_banned_are_refused_at_once(world: World) -> None:
+def test_signed_out_and_banned_are_refused_at_once(cluster: World) -> None:
     # Signed beforehand: a token of two seconds later would be one that the sign-out lets live.
     moe, mia = (Bearer(CAST[name].authorization()) for name in ("moe", "mia"))
-    with world.held_back():
-        assert world.on_primary("moe").post("/auth/v1/logout?scope=global").status == 204
-        banned = world.on_primary("service").send("PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "1h"})
+    with cluster.held_back():
+        assert cluster.on_primary("moe").post("/auth/v1/logout?scope=global").status == 204
+        banned = cluster.on_primary("service").send("PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "1h"})
         assert banned.status == 200
 
-        assert world.api(moe).get("/buildings").status == 401
-        assert world.api(mia).get("/buildings").status == 401
+        assert cluster.api(moe).get("/buildings").status == 401
+        assert cluster.api(mia).get("/buildings").status == 401
 
 
-def test_right_that_a_hand_takes_counts_too(world: World) -> None:
-    with world.held_back():
-        world.pair.sql(world.pair.primary, world.name, "DELETE FROM client_manager_building_access")
+def test_right_that_a_hand_takes_counts_too(cluster: World) -> None:
+    with cluster.held_back():
+        cluster.pair.sql(cluster.pair.primary, cluster.name, "DELETE FROM client_manager_building_access")
 
-        assert world.api("moe").get("/buildings").json == []
+        assert cluster.api("moe").get("/buildings").json == []
 
 
-def test_line_of_a_hand_waits_for_the_turn_before_it_has_a_number(world: World) -> None:
+def test_line_of_a_hand_waits_for_the_turn_before_it_has_a_number(cluster: World) -> None:
     done = threading.Event()
 
     def rename() -> None:
-        world.pair.sql(world.pair.primary, world.name, "UPDATE buildings SET name = 'B' WHERE id = 2")
+        cluster.pair.sql(cluster.pair.primary, cluster.name, "UPDATE buildings SET name = 'B' WHERE id = 2")
         done.set()
 
-    with connected(world.pair.primary, world.name) as other, other.transaction():
+    with connected(cluster.pair.primary, cluster.name) as other, other.transaction():
         other.execute("UPDATE buildings SET name = 'A' WHERE id = 1")
         by_hand = threading.Thread(target=rename)
         by_hand.start()
@@ -178,21 +178,21 @@ def test_line_of_a_hand_waits_for_the_turn_before_it_has_a_number(world: World) 
     by_hand.join()
 
     lines = "SELECT row_key FROM audit_log ORDER BY id DESC LIMIT 2"
-    assert world.pair.sql(world.pair.primary, world.name, lines) == [("2",), ("1",)]
+    assert cluster.pair.sql(cluster.pair.primary, cluster.name, lines) == [("2",), ("1",)]
 
 
-def test_import_counts_as_a_change_of_rights(world: World, tmp_path: pathlib.Path) -> None:
+def test_import_counts_as_a_change_of_rights(cluster: World, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "grant.json"
     at = "2025-01-01T00:00:00+00:00"
     grant = {"manager_id": MIA, "building_id": 1, "assigned_by": None, "assigned_at": at}
     source.write_text(json.dumps({"client_manager_building_access": [grant]}))
-    with world.held_back():
-        import_rows(world.twin, source)
+    with cluster.held_back():
+        import_rows(cluster.twin, source)
 
-        assert ids(world.api("mia").get("/buildings")) == {1}
+        assert ids(cluster.api("mia").get("/buildings")) == {1}
 
 
-def test_every_column_that_the_rule_reads_is_weighed(world: World) -> None:
+def test_every_column_that_the_rule_reads_is_weighed(cluster: World) -> None:
     """A column more in a predicate has to be thought of in `decides_rights`, then here."""
     import sqlalchemy as sa
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-
 from engine.storage import sql_functions as functions
 from tests.safety.sides import Side
 from tests.support import databases
@@ -81,7 +79,14 @@ class Spy:
                     RESTRICT = {estimate}sel, JOIN = {estimate}joinsel)""")
         side.sql(f'ALTER DATABASE "{database.url.database}" SET search_path = public, spy, pg_catalog')
         database.forget_sessions()
-        sa.event.listen(database.sessions, "connect", lambda session, _: session.add_notice_handler(self.hear))
+        make = database.pool.connect
+
+        def make_heard() -> Any:
+            session = make()
+            session.add_notice_handler(self.hear)
+            return session
+
+        database.pool.connect = make_heard
 
     def hear(self, notice: Any) -> None:
         if (said := notice.message_primary).startswith(SAID):
