@@ -14,7 +14,7 @@ SINGLE_VALUED: Final = frozenset({"ACCEPT-PROFILE", "APIKEY", "AUTHORIZATION", "
 
 
 class BufferedRequest(Request):
-    """A parsed head. Whoever buffers the body replaces `body` with all of it.
+    """A parsed request head. `ClientConnection` sets `body` to the whole body.
 
     `length` is the stated length of the body in bytes, None for a chunked body.
     """
@@ -35,7 +35,7 @@ class BufferedRequest(Request):
         super().parse_request_line(method + space + BEYOND_ASCII.sub(percent_encoded, rest))
 
     def parse_headers(self, data: bytes, from_trailer: bool = False) -> list[tuple[str, str]]:
-        """Count the fields before parsing them, dropped ones too. gunicorn parses 100,000 first."""
+        """Count all fields before parsing them. gunicorn would parse 100,000 fields first."""
         if data.count(b"\r\n") >= self.limit_request_fields:
             raise LimitRequestHeaders("limit request headers fields")
         parsed: list[tuple[str, str]] = super().parse_headers(data, from_trailer)
