@@ -194,7 +194,9 @@ class ServerSession(psycopg.Connection[Any]):
                 self.sync_large()
             else:
                 self.pipe.sync()
-        except psycopg.Error:
+        except psycopg.Error as error:
+            # psycopg and the server disagree about what is prepared: a new session takes over.
+            self.is_lost = self.is_lost or isinstance(error, psycopg.errors.InvalidSqlStatementName)
             self.recover()
             raise
         return cursor
