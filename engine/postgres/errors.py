@@ -109,8 +109,6 @@ FAULTS: dict[str, Callable[[psycopg.Error], Exception]] = {
     "22009": with_message(types.DisplacementOutOfRange),
     "22023": with_message(types.UnknownTimezone),
     "2201B": with_message(InvalidRegularExpression),
-    # A stale prepared statement: the session is dropped, and a retry gets a new one.
-    "26000": lambda error: Unreachable("the database does not answer"),
     "22P05": with_message(types.NulInText),
     "54001": with_message(types.InvalidInput),  # JSON nested beyond the server's limit
     "42501": lambda error: constraints.NotPermitted(message(error)),

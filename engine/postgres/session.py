@@ -8,8 +8,8 @@ without a type. Timestamps, dates and ids are read as the text that SQLite store
 from __future__ import annotations
 
 import select
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -183,6 +183,27 @@ class ServerSession(psycopg.Connection[Any]):
         self.send("COMMIT")
         self.is_ending = True
 
+    def send_rollback(self) -> None:
+        """Send the ROLLBACK of a transaction that only read, without waiting for the result. Keep the prepared
+        statements.
+        """
+        with self.unprepared():
+            self.send("ROLLBACK")
+        self.is_ending = True
+
+    @contextmanager
+    def unprepared(self) -> Iterator[None]:
+        """Hide a ROLLBACK from psycopg's list of prepared statements.
+
+        psycopg forgets all of them once a ROLLBACK that it has listed succeeds. In pipeline mode it sends its
+        DEALLOCATE ALL after the next statement's Parse, so the server loses a statement that psycopg has listed.
+        """
+        self.prepare_threshold = None
+        try:
+            yield
+        finally:
+            self.prepare_threshold = 0
+
     def run(self, sql: str, parameters: Sequence[Bound] = ()) -> psycopg.Cursor[Any]:
         """Run one statement and return its cursor; raise psycopg.Error if it or an earlier one fails."""
         cursor = self.cursor()
@@ -194,9 +215,7 @@ class ServerSession(psycopg.Connection[Any]):
                 self.sync_large()
             else:
                 self.pipe.sync()
-        except psycopg.Error as error:
-            # psycopg and the server disagree about what is prepared: a new session takes over.
-            self.is_lost = self.is_lost or isinstance(error, psycopg.errors.InvalidSqlStatementName)
+        except psycopg.Error:
             self.recover()
             raise
         return cursor
@@ -239,11 +258,8 @@ class ServerSession(psycopg.Connection[Any]):
 
     def undo(self, sql: str) -> None:
         """Run a ROLLBACK; raise psycopg.Error if it fails. Keep the prepared statements."""
-        self.prepare_threshold = None
-        try:
+        with self.unprepared():
             self.run(sql)
-        finally:
-            self.prepare_threshold = 0
 
     def recover(self) -> None:
         """Read the remaining results after an error. The server has skipped their statements."""

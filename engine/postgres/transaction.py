@@ -144,7 +144,7 @@ class ServerTransaction(Transaction):
     def roll_back(self) -> None:
         self.dead = True
         try:
-            self.session.send_commit()  # it rolls back a failed transaction
+            self.session.send_rollback()
         except ERRORS:
             self.session.is_lost = True
 

@@ -1,7 +1,6 @@
 """A transaction is kept whole or not at all, and what a failed one leaves is no trap for the next."""
 
 import contextlib
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -37,7 +36,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 
     plain = sqlite.driver.Connection.execute
 
-    def execute(connection: sqlite3.Connection, sql: str, *arguments: object) -> object:
+    def execute(connection: sqlite.driver.Connection, sql: str, *arguments: object) -> object:
         failing_once(sql)
         return plain(connection, sql, *arguments)
 
@@ -192,7 +191,7 @@ def folded(database: Database) -> int:
 
 
 @pytest.fixture
-def outsider(database: Database) -> Iterator[sqlite3.Connection]:
+def outsider(database: Database) -> Iterator[sqlite.driver.Connection]:
     """A program that knows no turns, and has SQLite's own lock."""
     connection = sqlite.driver.connect(str(database.path), isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN IMMEDIATE")

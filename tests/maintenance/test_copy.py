@@ -1,7 +1,6 @@
 """`flask copy` moves a deployment to another database and back."""
 
 import pathlib
-import sqlite3
 from contextlib import closing
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from engine.current import database
 from engine.maintenance import copy as database_copy
 from engine.storage import transaction
+from engine.storage.sqlite import driver
 from tests.conftest import MOE
 from tests.support import databases
 from tests.support.applications import open_app
@@ -33,7 +33,7 @@ def test_round_trip_exports_the_same_bytes(service: Service, tmp_path: pathlib.P
     assert invoke(copied, "copy", "--to", f"sqlite:///{back}").exit_code == 0
 
     assert invoke(copied, "export").output == before
-    with closing(sqlite3.connect(back)) as connection:
+    with closing(driver.connect(back)) as connection:
         assert connection.execute("SELECT count(*) FROM credentials").fetchone()[0] >= 5
 
 
@@ -47,7 +47,7 @@ def test_negative_zero_is_copied_and_exported_as_zero(service: Service, tmp_path
 
     assert copied.exit_code == 0, copied.output
     assert '"latitude": 0.0' in before
-    with closing(sqlite3.connect(back)) as connection:
+    with closing(driver.connect(back)) as connection:
         found = connection.execute("SELECT latitude FROM buildings WHERE id = 1").fetchone()
     assert found == (0.0,)
 

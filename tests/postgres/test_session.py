@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from engine.current import database
 from engine.postgres import session
@@ -15,6 +16,7 @@ from engine.postgres.session import FAILURES_MAX
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.statement import LARGE_CHARACTERS
+from engine.storage.versioned_cache import VersionedCache
 from models.types import NulInText
 from tests.support import databases
 from tests.support.signin import open_service
@@ -262,6 +264,18 @@ def test_rollback_keeps_prepared_statements(tmp_path: pathlib.Path) -> None:
                 opened.roll_back_at_end()
         with database().reading() as opened:
             assert opened.value(counted) == 1
+
+
+def test_rollback_of_a_new_session_keeps_prepared_statements(tmp_path: pathlib.Path) -> None:
+    opened = session.connect(sa.make_url(databases.url(tmp_path / "walkthrough.db")), 2.0)
+    opened.send("BEGIN")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        opened.run("SELECT 1 / 0")
+    ServerTransaction(opened, VersionedCache()).roll_back()
+
+    for _ in range(3):
+        assert opened.run("SELECT 1 AS prepared").fetchall() == [(1,)]
+    opened.close()
 
 
 def test_rows_come_in_pages(transaction: ServerTransaction) -> None:

@@ -6,10 +6,10 @@ The rows are written by SQL and not by the service: a test of the rule must not 
 import json
 import pathlib
 import re
-import sqlite3
 from abc import ABC, abstractmethod
 from typing import Any
 
+from engine.storage.sqlite import driver
 from tests.conftest import RESOURCES
 from tests.support import databases, oracle
 from tests.support.columns import COLUMNS
@@ -66,10 +66,10 @@ def beside(file: pathlib.Path) -> Side:
 class FileSide(Side):
     """A connection to a file; what it writes need not outlive a power cut."""
 
-    refusals = sqlite3.IntegrityError
+    refusals = driver.IntegrityError
 
     def __init__(self, file: pathlib.Path) -> None:
-        self.connection = sqlite3.connect(file, isolation_level=None)
+        self.connection = driver.connect(file, isolation_level=None)
         self.connection.execute("PRAGMA synchronous = OFF")
 
     def sql(self, statement: str, values: Any = ()) -> list[tuple]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -19,7 +18,7 @@ from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
 from serving.start import checks as start
-from tests.support.applications import open_app
+from tests.support.applications import lent_app, open_app
 from tests.support.ports import free_port
 
 SECRET = "s" * 40
@@ -68,19 +67,21 @@ def test_a_database_that_is_served_is_told_before_anything_else(tmp_path):
 
 
 def foreign(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("CREATE TABLE theirs (a)")
 
 
 def newer(file: Path) -> None:
-    open_app(file)
-    with closing(sqlite3.connect(file)) as connection:
+    with lent_app(file):  # its connections are closed: the last connection to close writes the log into the file
+        pass
+    with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 10000")
 
 
 def development(file: Path) -> None:
-    open_app(file)
-    with closing(sqlite3.connect(file)) as connection:
+    with lent_app(file):  # its connections are closed: the last connection to close writes the log into the file
+        pass
+    with closing(sqlite.driver.connect(file)) as connection:
         connection.execute(f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")
 
 
@@ -111,7 +112,7 @@ def test_a_file_that_is_not_served_is_told_in_one_line_and_nothing_else_is(tmp_p
 
 
 def plain(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
 
 

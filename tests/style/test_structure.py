@@ -25,7 +25,7 @@ from routes.postgrest import conditions, errors
 from routes.rpc import FUNCTIONS
 from tests.style import structure
 from tests.style.checks import SHARED_FUNCTIONS_MAX, import_cycles, repeated_classes, shared_functions, upward_imports
-from tests.style.sources import name, nodes
+from tests.style.sources import files, name, nodes
 
 ENFORCED_LAYERS = {""}
 """Paths that import lower layers only: the whole project, as in the next two sets."""
@@ -122,6 +122,23 @@ def test_flask_is_imported_at_the_edge_only(path: Path) -> None:
     is_edge = name(path).startswith("routes/") and not name(path).startswith(WEB_FREE)
 
     assert imports_web == (name(path) in WEB_IMPORTERS) or is_edge
+
+
+def test_only_the_engine_opens_sqlite() -> None:
+    """Two copies of SQLite in one process ignore each other's locks and corrupt a file."""
+    importers = {name(path) for path in files(".py") if {"sqlite3", "pysqlite3"} & packages_imported(path)}
+
+    assert importers == {"engine/storage/sqlite.py", "bench/pocketbase/store.py"}
+
+
+def test_only_its_package_imports_psycopg() -> None:
+    importers = {name(path) for path in product() if "psycopg" in packages_imported(path)}
+
+    assert {Path(importer).parent.as_posix() for importer in importers} <= {"engine/postgres", "bench"}
+
+
+def packages_imported(path: Path) -> set[str]:
+    return {structure.package(target) for node in nodes(path) for target in structure.targets(node)}
 
 
 @pytest.mark.parametrize("path", product(), ids=name)
