@@ -167,6 +167,7 @@ def pre_exec(server: Arbiter) -> None:
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     worker.exit_flag = server.exit_flags.create()
+    worker.serves_reads = server.serving_lock is not None  # of an SQLite file
     shutdown.block_stop_signals()  # until the worker has installed its handlers
 
 

@@ -2,6 +2,9 @@
 
 The main loop accepts connections and receives heads and bodies without blocking. A slow or silent client
 holds a buffer, not a thread. A thread runs the application and sends the response.
+
+The main loop itself serves reads of an SQLite file: a hand-over to a thread takes longer than most of them. A stand-in
+thread runs the loop while a read takes longer than STALL_SECONDS.
 """
 
 from __future__ import annotations
@@ -9,7 +12,9 @@ from __future__ import annotations
 import errno
 import selectors
 import socket
+import threading
 import time
+from collections import deque
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
@@ -33,6 +38,7 @@ RUNNER_IDLE_SECONDS = 0.1
 # Few threads are the fastest: they compete for the interpreter lock at each call into SQLite. Writers need several to
 # share a COMMIT. The main loop starts another thread when no request has begun for STALL_SECONDS.
 RUNNERS_AT_ONCE = 4
+READS = ("GET", "HEAD", "OPTIONS")
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
 
@@ -44,6 +50,9 @@ class BufferingWorker(StoppableWorker):
     `lingering` until a refused client closes. Only threads move connections from `serving` to `idle`."""
 
     cfg: Any
+
+    serves_reads = True
+    """Whether the main loop serves reads itself. A read of PostgreSQL waits for the server; threads wait together."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,6 +67,10 @@ class BufferingWorker(StoppableWorker):
         self._notified = 0.0
         self.buffered = 0  # bytes of requests that arrived in pieces
         self._next_sweep = 0.0
+        self.inline: deque[tuple[ClientConnection, BufferedRequest]] = deque()  # for the main loop to serve
+        self._loop_lock = threading.Lock()  # of the thread that runs the loop: the main thread or its stand-in
+        self._is_serving = threading.Event()
+        self._inline_count = 0  # of begun and ended inline requests; odd during one
 
     def init_process(self) -> None:
         gunicorn.util.write_error = refusal.write_refusal
@@ -69,12 +82,50 @@ class BufferingWorker(StoppableWorker):
 
     # The main loop
 
+    def run(self) -> None:
+        threading.Thread(target=run_logged, args=(self._stand_in,), name="stand-in", daemon=True).start()
+        with self._loop_lock:
+            super().run()
+
     def notify(self) -> None:
         if time.monotonic() > self._notified + 1:
             self._notified = time.monotonic()
             super().notify()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        self._dispatch(timeout)
+        while self.inline:
+            self._serve_inline(*self.inline.popleft())
+
+    def _serve_inline(self, conn: ClientConnection, request: BufferedRequest) -> None:
+        """Serve a request in the main thread. A stand-in may run the loop meanwhile."""
+        self._inline_count += 1
+        if not self._is_serving.is_set():
+            self._is_serving.set()
+        self._loop_lock.release()
+        try:
+            self._serve(conn, request)
+        finally:
+            self._inline_count += 1
+            if not self._loop_lock.acquire(blocking=False):
+                self.method_queue.defer(bool)  # wakes the stand-in
+                self._loop_lock.acquire()
+
+    def _stand_in(self) -> None:
+        """Run the loop while the main thread serves one request for longer than STALL_SECONDS."""
+        while self._is_serving.wait():
+            self._is_serving.clear()
+            count = self._inline_count
+            time.sleep(STALL_SECONDS)
+            while count % 2 and count == self._inline_count:
+                with self._loop_lock:
+                    while self.inline:
+                        self._hand_over(*self.inline.popleft())
+                    self._dispatch(SWEEP_SECONDS)
+                    self.murder_pending()
+                    self.notify()
+
+    def _dispatch(self, timeout: float) -> None:
         if not self.ready.empty():
             timeout = STALL_SECONDS
         elif self.receiving or self.lingering or not self.alive:
@@ -145,9 +196,16 @@ class BufferingWorker(StoppableWorker):
                 return
             conn.began = conn.body_began = 0.0
             self._move(conn, self.serving, time.monotonic() + limits.REQUEST_SECONDS_MAX)
-            self.ready.put((conn, request))
-            if len(self._runners) < RUNNERS_AT_ONCE:
-                self._start_runner()
+            if self.serves_reads and request.method in READS:
+                self.inline.append((conn, request))
+            else:
+                self._hand_over(conn, request)
+
+    def _hand_over(self, conn: ClientConnection, request: BufferedRequest) -> None:
+        """Have a thread serve a request."""
+        self.ready.put((conn, request))
+        if len(self._runners) < RUNNERS_AT_ONCE:
+            self._start_runner()
 
     def _wait_for_more(self, conn: ClientConnection) -> None:
         now = time.monotonic()

@@ -152,6 +152,36 @@ def test_silent_connections_hold_no_thread(tmp_path):
         assert still_waiting(silent) == 200
 
 
+RELEASE = """
+import threading
+
+released = threading.Event()
+
+
+def app(environ, start_response):
+    body = b"served"
+    if environ["PATH_INFO"] == "/wait":
+        body = b"released" if released.wait(20) else b"timed out"
+    elif environ["PATH_INFO"] == "/release":
+        released.set()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+def test_slow_reads_delay_no_request(tmp_path):
+    """Each process has slow reads, and each is ended by a later request to the same process."""
+    wait, release = (HONEST.replace(b"GET /", b"GET /" + name) for name in (b"wait", b"release"))
+    with serving(tmp_path, RELEASE) as server, contextlib.ExitStack() as crowd:
+        slow = [crowd.enter_context(server.connect(30)) for _ in range(24)]
+        for client in slow:
+            client.sendall(wait)
+
+        assert all(server.exchange(release).endswith(b"served") for _ in range(40))
+
+        assert all(read_to_end(client).endswith(b"released") for client in slow)
+
+
 def test_partial_pipelined_head_holds_no_thread(tmp_path):
     """In one packet: the half is read along with the whole. The deadline is the shipped one; were there a thread for
     each of them, the last ones would be answered once the first ones are sent away."""
