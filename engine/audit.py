@@ -68,7 +68,7 @@ def triggers() -> Iterator[str]:
     """
     for table in CLIENT_OF:
         sql_table: Any = RESOURCES[table].__table__
-        columns = tuple(each.name for each in sql_table.c if not each.info["hidden"])
+        columns = tuple(each.name for each in sql_table.c if not each.info["column"].hidden)
         key = tuple(each.name for each in sql_table.primary_key)
         yield trigger(table, "insert", "AFTER INSERT", "", row_event(table, columns, key, None, "NEW"))
         # BEFORE, since a cascade may delete the grantee of a grant.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from models.fields import ColumnDefault, Model, column
+from typing import ClassVar
+
+from models.fields import ColumnDefault, Index, Model, column
 from models.types import BIGINT, JSON, TEXT, TIMESTAMP, UUID
 
 BULK_RELATION = "archive"
@@ -14,14 +16,30 @@ class AuditLog(Model):
 
     __tablename__ = "audit_log"
     # The audit log is for administrators. Applications use the other ten resources.
-    is_published = False
+    is_published: ClassVar = False
+    expected_rows: ClassVar = 3_000_000
+    indexes: ClassVar = (
+        Index("audit_log_client_id", ("client_id",), "sqlite", distinct=(150_000,)),
+        Index("audit_log_relation", ("relation", "row_key", "client_id"), "sqlite", distinct=(300_000, 3, 3)),
+        Index(
+            "audit_log_refused",
+            ("actor_id",),
+            "sqlite",
+            where="action = 'refused'",
+            expected_rows=1_000,
+            distinct=(10,),
+        ),
+        Index("audit_log_client_id", ("client_id", "id"), "postgresql"),
+        Index("audit_log_relation", ("relation", "substr(row_key, 1, 200)"), "postgresql"),
+        Index("audit_log_refused", ("actor_id", "id"), "postgresql", where="action = 'refused'"),
+    )
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
-    at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
-    actor_id = column(UUID)
-    action = column(TEXT, required=True)
-    relation = column(TEXT, required=True)
-    row_key = column(TEXT)
+    at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Time", listed=True)
+    actor_id = column(UUID, label="Person", listed=True)
+    action = column(TEXT, required=True, listed=True)
+    relation = column(TEXT, required=True, label="Table", listed=True)
+    row_key = column(TEXT, label="Row", listed=True)
     client_id = column(BIGINT)
     before = column(JSON)
     after = column(JSON)

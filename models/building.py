@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import sqlalchemy as sa
-
-from models.fields import ColumnDefault, Model, column
+from models.fields import ColumnDefault, Index, Model, column, references
 from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP
+
+SHORT_CITY = "char_length(city) <= 200"
 
 
 class Building(Model):
     """A building that is inspected. It belongs to a client."""
 
     __tablename__ = "buildings"
-    __table_args__ = (
-        sa.ForeignKeyConstraint(["client_id"], ["clients.id"], name="buildings_client_id_fkey", ondelete="RESTRICT"),
+    tenant: ClassVar = "client_id"
+    expected_rows: ClassVar = 10_000
+    sqlite_compound_key: ClassVar = True
+    indexes: ClassVar = (
+        Index("buildings_client_id", ("client_id", "name"), "sqlite", distinct=(500, 1)),
+        Index("buildings_client_city", ("client_id", "city", "name"), "sqlite", distinct=(500, 13, 1)),
+        Index("buildings_city", ("city", "name"), "sqlite", distinct=(250, 1)),
+        Index("buildings_client_id", ("client_id", "substr(name, 1, 200)"), "postgresql"),
+        Index("buildings_client_city", ("client_id", "city"), "postgresql", where=SHORT_CITY),
+        Index("buildings_city", ("city",), "postgresql", where=SHORT_CITY),
     )
-
     indexed_texts: ClassVar = ("city",)
 
-    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
-    name = column(TEXT, required=True)
-    address = column(TEXT)
-    city = column(TEXT)
-    state = column(TEXT)
-    zip = column(TEXT)
-    client_id = column(BIGINT, required=True)
-    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
-    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE)
-    latitude = column(DOUBLE)
-    longitude = column(DOUBLE)
-    building_type = column(TEXT)
-    floors = column(INTEGER)
-    units = column(INTEGER)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
+    name = column(TEXT, required=True, listed=True, searchable=True, example="12 Pier Street")
+    address = column(TEXT, listed=True, searchable=True, example="12 Pier Street")
+    city = column(TEXT, listed=True, searchable=True, example="Portland")
+    state = column(TEXT, example="ME")
+    zip = column(TEXT, label="ZIP", example="04101")
+    client_id = column(BIGINT, references("clients.id"), required=True, label="Client", listed=True, example=1)
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
+    latitude = column(DOUBLE, minimum=-90, maximum=90, help="Degrees north.", example=43.66)
+    longitude = column(DOUBLE, minimum=-180, maximum=180, help="Degrees east.", example=-70.25)
+    building_type = column(TEXT, label="Type", listed=True, example="apartments")
+    floors = column(INTEGER, minimum=0, example=4)
+    units = column(INTEGER, minimum=0, help="Dwellings in the building.", example=24)

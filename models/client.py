@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from models.fields import ColumnDefault, Model, column
 from models.types import BIGINT, TEXT, TIMESTAMP
 
@@ -10,8 +12,10 @@ class Client(Model):
     """A company that owns buildings."""
 
     __tablename__ = "clients"
+    tenant: ClassVar = "id"
+    expected_rows: ClassVar = 20
 
-    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE)
-    name = column(TEXT, required=True)
-    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
-    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE)
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
+    name = column(TEXT, required=True, listed=True, searchable=True, example="Harbor Housing")
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -1,6 +1,7 @@
-"""The base class of tables and the `column` function that declares their columns.
+"""The base class of tables, and the functions that describe their columns.
 
-`info` of a column holds what SQLAlchemy has no field for: the wire type, the default and whether it is hidden.
+A model describes its table once. The schemas of both engines, the audit log, export and import, the OpenAPI documents
+and the console are derived from the description. The access policy is written by hand (access/policy.py).
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.orm import DeclarativeBase, MappedColumn, mapped_column
 
-from models.types import ColumnType
+from models.types import BIGINT, ColumnType
+
+TENANT_COLUMN = "client_id"
+"""The column that holds a row's client. Tables that belong to a parent row hold a hidden copy of it."""
 
 
 class ColumnDefault(Enum):
@@ -29,6 +34,64 @@ class ColumnDefault(Enum):
 
 Row = Any
 """Columns by name, of an alias or of rows to insert: `row.building_id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """What a column's description says beyond SQL. It is `info["column"]` of the SQLAlchemy column."""
+
+    type: ColumnType
+    default: ColumnDefault | None = None
+    hidden: bool = False
+    """The API does not have the column."""
+    minimum: float | None = None
+    maximum: float | None = None
+    allowed_values: tuple[str, ...] = ()
+    """The only values that the table takes; empty for any."""
+    common_values: tuple[str, ...] = ()
+    """Values that documents and forms offer. The table takes others."""
+    label: str = ""
+    """The column's name in the console. It defaults to the column's name in words."""
+    help: str = ""
+    """One sentence that OpenAPI and the console show."""
+    listed: bool = False
+    """The console's list shows the column."""
+    searchable: bool = False
+    """The console's search looks into the column."""
+    multiline: bool = False
+    """The console's form has a text area."""
+    example: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index. `columns` are SQL: names of columns, or expressions.
+
+    `distinct` are the rows with equal values of the first column, of the first two, and so on, for SQLite's planner.
+    `engine` is `sqlite` or `postgresql`; None stands for both.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    engine: str | None = None
+    unique: bool = False
+    where: str = ""
+    expected_rows: int | None = None
+    """The number of entries of a partial index. It defaults to that of the table."""
+    distinct: tuple[int, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A table of grants: users of a role who may read a row in addition to the rows of their role."""
+
+    grantee: str
+    """The column of the user who may read the row."""
+    target: str
+    """The column of the row."""
+    role: str
+    """The role that the grantee must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +111,41 @@ class SkipScan:
     """The column that orders the rows of a partition."""
 
 
+CONSTRAINT_NAMES = {"fk": "%(table_name)s_%(column_0_name)s_fkey", "pk": "%(table_name)s_pkey"}
+
+
 class Model(DeclarativeBase):
-    """A table."""
+    """A table. Its docstring is the comment in the schemas and the description in OpenAPI."""
+
+    metadata = sa.MetaData(naming_convention=CONSTRAINT_NAMES)
+
+    tenant: ClassVar[str | None] = None
+    """The column that determines a row's client: the client's id, or a reference to a parent row that has a client.
+
+    A table with a parent gets a hidden column `client_id`, which always equals the parent's. None: the rows belong to
+    no client.
+    """
+
+    sqlite_compound_key: ClassVar[bool] = False
+    """Whether children refer to (id, client_id) on SQLite, too. Else triggers keep their client_id equal.
+
+    The compound key needs an index, which costs time at each insert of a parent row. PostgreSQL always has it.
+    """
+
+    grant: ClassVar[Grant | None] = None
+    """Set for tables of grants."""
+
+    unique: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Combinations of columns that no two rows share, by the end of the constraint's name: `<table>_<end>`."""
+
+    checks: ClassVar[dict[str, str]] = {}
+    """Conditions of a row, in SQL of both engines, by the end of the constraint's name: `<table>_<end>`."""
+
+    indexes: ClassVar[tuple[Index, ...]] = ()
+    """The indexes. A foreign key that begins no index gets one by itself."""
+
+    expected_rows: ClassVar[int] = 1_000
+    """The number of rows that SQLite's planner assumes (engine/maintenance/planner_stats.py)."""
 
     cascading_columns: ClassVar[tuple[str, ...]] = ()
     """Columns, other than keys, whose change makes triggers change rows of other tables."""
@@ -63,29 +159,71 @@ class Model(DeclarativeBase):
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     """Free-text columns with an index. The index of PostgreSQL holds short texts only."""
 
-    derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
-    """By hidden column: the expression that computes it from the row's other columns."""
-
     is_published: ClassVar[bool] = True
     """Whether the OpenAPI documents contain the table."""
 
+    label: ClassVar[str] = ""
+    """The singular in the console. It defaults to the class name in words."""
+
+    plural: ClassVar[str] = ""
+    """The plural in the console. It defaults to the table's name in words."""
+
+    title_column: ClassVar[str | None] = None
+    """The column that names a row in the console's links and headings. It defaults to `name`, else to the key."""
+
+    list_order: ClassVar[str] = ""
+    """The order of the console's list, as in `order=`. It defaults to the title, then the key."""
+
+    derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
+    """By hidden column: the expression that computes it from the row's other columns. Follows from `tenant`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if cls.tenant not in (None, "id", TENANT_COLUMN):
+            setattr(cls, TENANT_COLUMN, column(BIGINT, required=True, hidden=True))
+            cls.derived = {TENANT_COLUMN: partial(client_of_parent, cls)}
+        constraints = (
+            sa.UniqueConstraint(*columns, name=f"{cls.__tablename__}_{end}") for end, columns in cls.unique.items()
+        )
+        cls.__table_args__ = tuple(constraints)
+        super().__init_subclass__(**options)
+
+
+def references(target: str, *, on_delete: str = "restrict", on_update: str | None = None) -> sa.ForeignKey:
+    """Return a foreign key to `table.column`. `on_delete` is restrict, cascade or set null."""
+    return sa.ForeignKey(target, ondelete=on_delete.upper(), onupdate=on_update.upper() if on_update else None)
+
 
 def column(
-    kind: ColumnType,
-    *constraints: Any,
-    primary_key: bool = False,
-    required: bool = False,
-    default: ColumnDefault | None = None,
-    hidden: bool = False,
+    kind: ColumnType, *constraints: Any, primary_key: bool = False, required: bool = False, **described: Any
 ) -> MappedColumn[Any]:
-    """Return a column of a wire type. `required` means NOT NULL; the catalog omits a `hidden` column."""
+    """Return a column of a wire type. `required` means NOT NULL; `described` are the fields of ColumnInfo."""
     return mapped_column(
         kind.storage,
         *constraints,
         primary_key=primary_key,
         nullable=not (required or primary_key),
-        info={"type": kind, "default": default, "hidden": hidden},
+        info={"column": ColumnInfo(kind, **described)},
     )
+
+
+def parent_of(model: type[Model]) -> sa.ForeignKey | None:
+    """Return the foreign key to the row whose client a row has; None if the row names its client itself."""
+    if model.tenant in (None, "id", TENANT_COLUMN):
+        return None
+    return next(iter(model.__table__.c[model.tenant].foreign_keys))
+
+
+def client_of_parent(model: type[Model], row: Row) -> sa.ColumnElement[Any]:
+    """Return the client of the parent of a new row, or 0 without a parent.
+
+    With 0 the foreign key fails, as it should, and not NOT NULL.
+    """
+    key = parent_of(model)
+    assert key is not None
+    assert model.tenant is not None
+    parent = key.column.table.alias(f"derived_{key.column.table.name}")
+    client_id = sa.select(parent.c[TENANT_COLUMN]).where(parent.c[key.column.name] == getattr(row, model.tenant))
+    return sa.func.coalesce(client_id.scalar_subquery(), sa.literal_column("0"))
 
 
 db = SQLAlchemy(model_class=Model, disable_autonaming=True)

@@ -2,70 +2,115 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
-import sqlalchemy as sa
-
-from models.fields import ColumnDefault, Model, column
+from models.fields import ColumnDefault, Grant, Index, Model, column, references
 from models.types import BIGINT, TIMESTAMP, UUID
-
-
-def grant_keys(table: str, grantee: str, target: str, targets: str) -> tuple[Any, ...]:
-    """Return the foreign keys of a grant table: two to users, one to the granted row."""
-
-    def foreign_key(name: str, parent: str, ondelete: str) -> sa.ForeignKeyConstraint:
-        return sa.ForeignKeyConstraint([name], [f"{parent}.id"], name=f"{table}_{name}_fkey", ondelete=ondelete)
-
-    return (
-        foreign_key(grantee, "users", "CASCADE"),
-        foreign_key(target, targets, "CASCADE"),
-        foreign_key("assigned_by", "users", "SET NULL"),
-    )
 
 
 class ClientAdminBuildingAccess(Model):
     """A grant: a client admin may read a building in addition to those of their client."""
 
     __tablename__ = "client_admin_building_access"
-    __table_args__ = grant_keys(__tablename__, "admin_id", "building_id", "buildings")
+    grant: ClassVar = Grant("admin_id", "building_id", role="client_admin")
+    expected_rows: ClassVar = 100
+    indexes: ClassVar = (
+        Index("client_admin_building_access_building_id", ("building_id",), distinct=(2,)),
+        Index("client_admin_building_access_assigned_by", ("assigned_by",), distinct=(50,)),
+    )
 
-    admin_id = column(UUID, primary_key=True)
-    building_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
-    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    admin_id = column(
+        UUID, references("users.id", on_delete="cascade"), primary_key=True, label="Client admin", listed=True
+    )
+    building_id = column(
+        BIGINT, references("buildings.id", on_delete="cascade"), primary_key=True, label="Building", listed=True
+    )
+    assigned_by = column(
+        UUID,
+        references("users.id", on_delete="set null"),
+        default=ColumnDefault.CALLER_ID,
+        label="Granted by",
+        listed=True,
+    )
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Granted", listed=True)
 
 
 class ClientManagerBuildingAccess(Model):
     """A grant: a client manager may read a building."""
 
     __tablename__ = "client_manager_building_access"
-    __table_args__ = grant_keys(__tablename__, "manager_id", "building_id", "buildings")
+    grant: ClassVar = Grant("manager_id", "building_id", role="client_manager")
+    expected_rows: ClassVar = 5_000
+    indexes: ClassVar = (
+        Index("client_manager_building_access_building_id", ("building_id",), distinct=(2,)),
+        Index("client_manager_building_access_assigned_by", ("assigned_by",), distinct=(250,)),
+    )
 
-    manager_id = column(UUID, primary_key=True)
-    building_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
-    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    manager_id = column(
+        UUID, references("users.id", on_delete="cascade"), primary_key=True, label="Client manager", listed=True
+    )
+    building_id = column(
+        BIGINT, references("buildings.id", on_delete="cascade"), primary_key=True, label="Building", listed=True
+    )
+    assigned_by = column(
+        UUID,
+        references("users.id", on_delete="set null"),
+        default=ColumnDefault.CALLER_ID,
+        label="Granted by",
+        listed=True,
+    )
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Granted", listed=True)
 
 
 class ClientAdminInspectionAccess(Model):
     """A grant: a client admin may read an inspection in addition to those of their client."""
 
     __tablename__ = "client_admin_inspection_access"
-    __table_args__ = grant_keys(__tablename__, "admin_id", "inspection_id", "inspections")
+    grant: ClassVar = Grant("admin_id", "inspection_id", role="client_admin")
+    expected_rows: ClassVar = 100
+    indexes: ClassVar = (
+        Index("client_admin_inspection_access_inspection_id", ("inspection_id",), distinct=(2,)),
+        Index("client_admin_inspection_access_assigned_by", ("assigned_by",), distinct=(50,)),
+    )
 
-    admin_id = column(UUID, primary_key=True)
-    inspection_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
-    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    admin_id = column(
+        UUID, references("users.id", on_delete="cascade"), primary_key=True, label="Client admin", listed=True
+    )
+    inspection_id = column(
+        BIGINT, references("inspections.id", on_delete="cascade"), primary_key=True, label="Inspection", listed=True
+    )
+    assigned_by = column(
+        UUID,
+        references("users.id", on_delete="set null"),
+        default=ColumnDefault.CALLER_ID,
+        label="Granted by",
+        listed=True,
+    )
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Granted", listed=True)
 
 
 class ClientManagerInspectionAccess(Model):
     """A grant: a client manager may read an inspection."""
 
     __tablename__ = "client_manager_inspection_access"
-    __table_args__ = grant_keys(__tablename__, "manager_id", "inspection_id", "inspections")
+    grant: ClassVar = Grant("manager_id", "inspection_id", role="client_manager")
+    expected_rows: ClassVar = 1_000
+    indexes: ClassVar = (
+        Index("client_manager_inspection_access_inspection_id", ("inspection_id",), distinct=(2,)),
+        Index("client_manager_inspection_access_assigned_by", ("assigned_by",), distinct=(50,)),
+    )
 
-    manager_id = column(UUID, primary_key=True)
-    inspection_id = column(BIGINT, primary_key=True)
-    assigned_by = column(UUID, default=ColumnDefault.CALLER_ID)
-    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW)
+    manager_id = column(
+        UUID, references("users.id", on_delete="cascade"), primary_key=True, label="Client manager", listed=True
+    )
+    inspection_id = column(
+        BIGINT, references("inspections.id", on_delete="cascade"), primary_key=True, label="Inspection", listed=True
+    )
+    assigned_by = column(
+        UUID,
+        references("users.id", on_delete="set null"),
+        default=ColumnDefault.CALLER_ID,
+        label="Granted by",
+        listed=True,
+    )
+    assigned_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Granted", listed=True)

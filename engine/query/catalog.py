@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from models import RESOURCES
 from models.errors import Fault
-from models.fields import ColumnDefault, Model
+from models.fields import ColumnDefault, ColumnInfo, Model
 from models.types import ColumnType
 
 ALIASES_MAX = 1_000  # tables × aliases of a plan; embeds are at most 5 levels deep
@@ -46,9 +46,16 @@ class Attribute:
     """A visible column of a relation."""
 
     name: str
-    type: ColumnType
     required: bool
-    default: ColumnDefault | None
+    info: ColumnInfo
+
+    @property
+    def type(self) -> ColumnType:
+        return self.info.type
+
+    @property
+    def default(self) -> ColumnDefault | None:
+        return self.info.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +244,7 @@ class Catalog:
 
 def relation_of(name: str, model: type[Model]) -> Relation:
     table: Any = model.__table__
-    visible = [column for column in table.c if not column.info["hidden"]]
+    visible = [column for column in table.c if not column.info["column"].hidden]
     names = {column.name for column in visible}
     uniques = {f"{name}_pkey": tuple(column.name for column in table.primary_key)}
     for constraint in table.constraints:
@@ -247,7 +254,7 @@ def relation_of(name: str, model: type[Model]) -> Relation:
         name,
         model,
         {
-            column.name: Attribute(column.name, column.info["type"], not column.nullable, column.info["default"])
+            column.name: Attribute(column.name, not column.nullable, column.info["column"])
             for column in visible
         },
         tuple(column.name for column in table.primary_key),

@@ -75,7 +75,7 @@ def test_columns_equal_the_model(made: pathlib.Path, name: str) -> None:
 @pytest.mark.parametrize("name", sorted(RESOURCES))
 def test_types_equal_the_model(made: pathlib.Path, name: str) -> None:
     """Texts of PostgreSQL have the collation "C", which compares by code point, like SQLite."""
-    kinds = {each.name: each.info["type"].name for each in RESOURCES[name].__table__.c}
+    kinds = {each.name: each.info["column"].type.name for each in RESOURCES[name].__table__.c}
 
     found = {column: tuple(said) for column, *said in databases.sql(made, TYPES.format(table=name))}
 
@@ -122,7 +122,7 @@ def test_every_text_column_has_a_length_check() -> None:
         f"{name}.{column.name}"
         for name, model in written.items()
         for column in model.__table__.c
-        if column.info["type"] is TEXT
+        if column.info["column"].type is TEXT
         and f"octet_length({column.name}) <= {TEXT_BYTES_MAX}" not in bounded[f"{name}_text_check"]
     ]
 
