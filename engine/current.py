@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from flask import Flask, current_app
 
-from engine.storage.database import LOCK_SECONDS_MAX, Database
+from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
 from engine.storage.transaction import CURRENT, Transaction
 
 Result = TypeVar("Result")
@@ -28,7 +28,7 @@ def reading() -> AbstractContextManager[Transaction]:
 
 
 def writing(
-    wait_seconds_max: float = LOCK_SECONDS_MAX, *, is_brief: bool = False
+    wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX, *, is_brief: bool = False
 ) -> AbstractContextManager[Transaction]:
     """Return a transaction that writes. Raise LockTimeout if the writer lock is not free in time."""
     return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)

@@ -25,7 +25,7 @@ LOG = logging.getLogger("walkthrough")
 RESTART_PAGES: Final = 4_000  # a log of so many is restarted: a short checkpoint under the writer lock
 POLL_SECONDS: Final = 0.05  # between looks at a log that is being written to
 IDLE_SECONDS: Final = 5.0  # without a commit, after which the thread ends
-LOCK_SECONDS_MAX: Final = 0.5
+CHECKPOINT_WAIT_SECONDS_MAX: Final = 0.5
 LOG_BYTES_MAX: Final = 128 << 20
 LOG_BYTES_WARNED: Final = 256 << 20  # requests alone, which read for 2 s at most, leave less
 RETRY_SECONDS: Final = 2.0  # a read ends within that time, so the next try finds other readers
@@ -93,7 +93,7 @@ class WalCheckpointer:
         if logged[0] < RESTART_PAGES or time.monotonic() < self.retry_at:
             return
         # The next writer starts the log anew if nothing is left to copy. Few pages are: those of the last moment.
-        with suppress(LockTimeout), self.writer_lock(LOCK_SECONDS_MAX):
+        with suppress(LockTimeout), self.writer_lock(CHECKPOINT_WAIT_SECONDS_MAX):
             if self.size() < LOG_BYTES_MAX:
                 run(connection, "PASSIVE")
             else:
@@ -103,9 +103,9 @@ class WalCheckpointer:
 
     def truncate(self, connection: sqlite.Connection) -> None:
         """Copy the whole log back and cut its file to zero bytes, if readers let go of it within
-        LOCK_SECONDS_MAX. The caller holds the writer lock.
+        CHECKPOINT_WAIT_SECONDS_MAX. The caller holds the writer lock.
         """
-        connection.wait_until(time.monotonic() + LOCK_SECONDS_MAX)
+        connection.wait_until(time.monotonic() + CHECKPOINT_WAIT_SECONDS_MAX)
         try:
             with suppress(Fault):  # the connection is marked as broken
                 run(connection, "TRUNCATE")
