@@ -35,9 +35,10 @@ def writing(
 
 
 def on_any_server(transaction: Transaction, read: Callable[[], Result]) -> Result:
-    """Return the result of `read`, computed on a replica if one is as current as `transaction`.
+    """Return the result of `read`, computed on a hot standby if one qualifies.
 
-    Call it inside `reading()`. `read` may be called twice: a replica can fail.
+    A hot standby qualifies if its snapshot has the same rights and the caller's writes (see replication_positions).
+    Call it inside `reading()`. `read` may be called twice: a hot standby can fail.
     """
     if not transaction.reports_positions:
         return read()

@@ -2,8 +2,9 @@
 
 SQLite's own checkpoint runs inside a COMMIT and stops every writer for 30 to 80 ms. Here the connections of a writer
 never checkpoint. A thread does, on a connection of its own, without the writer lock; SQLite 3.51.3 and later allow it.
-An older SQLite checkpoints inside COMMIT, under the lock. A log that long readers keep from shrinking is cut under the
-lock once it passes LOG_BYTES_MAX.
+From RESTART_PAGES on, the thread takes the writer lock for a short checkpoint, after which the log starts anew. A log
+that long readers keep from shrinking is truncated under the lock once it passes LOG_BYTES_MAX. An older SQLite
+checkpoints inside COMMIT, under the lock.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class WalCheckpointer:
                 stopped.wait(RETRY_SECONDS)
 
     def goes_on(self, stopped: threading.Event) -> bool:
-        """Wait for the next commit; return False to end the thread."""
+        """Wait for a commit, at most IDLE_SECONDS; return False if none came or the thread is stopped."""
         self.written.wait(IDLE_SECONDS)
         with self.mutex:
             if stopped.is_set():
