@@ -92,7 +92,7 @@ def test_the_time_is_set_back_and_goes_on_from_there(place):
     assert run(place, "check")[1].count("clock:") == 0
     assert databases.sql(place, "SELECT count(*) FROM attempts WHERE at > unixepoch()") == [(0,)]
     lines = databases.sql(place, "SELECT action, before, after FROM audit_log ORDER BY id DESC LIMIT 1")
-    assert lines[0][0] == "set_back"
+    assert lines[0][0] == "reset_clock"
     assert json.loads(lines[0][2])["from"] > "2090"
     assert run(place, "clock", "--set-back", SECRET_KEY=kept_key(place))[0] == 1
 

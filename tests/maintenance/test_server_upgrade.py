@@ -23,7 +23,7 @@ CODE = """
     ORDER BY 1
 """
 DIFFERENT_OBJECTS = """
-    DROP FUNCTION user_moves CASCADE;
+    DROP FUNCTION delete_grants_of_user CASCADE;
     CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
     DROP TRIGGER users_audit_update ON users;
 """

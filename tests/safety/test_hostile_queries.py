@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from engine.postgres.database import ServerDatabase
-from engine.storage.database import LOCK_SECONDS_MAX, Database
+from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
 from tests.conftest import RESOURCES
 from tests.safety import sites
 from tests.safety.sites import Answer, Site, asking, open_site
@@ -137,7 +137,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     writing = inspect.unwrap(Database.writing)
     for kind in (Database, ServerDatabase):
         monkeypatch.setattr(kind.reading, "__defaults__", (HURRIED_SECONDS,))
-    monkeypatch.setattr(writing, "__defaults__", (2 * HURRIED_SECONDS, LOCK_SECONDS_MAX))
+    monkeypatch.setattr(writing, "__defaults__", (2 * HURRIED_SECONDS, WRITE_WAIT_SECONDS_MAX))
 
 
 @pytest.mark.usefixtures("hurried")

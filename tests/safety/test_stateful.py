@@ -346,7 +346,7 @@ def test_every_life_ends_as_the_model_says_at_length(site: Site, still: types.Si
 def test_numbers_that_are_remembered_too_long_are_found(
     site: Site, still: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dashboard_module, "last_event_id", lambda transaction: 1)
+    monkeypatch.setattr(dashboard_module, "last_entry_id", lambda transaction: 1)
 
     with pytest.raises(AssertionError):
         run(site, still, COMMIT, FOUND_IS_ENOUGH)
